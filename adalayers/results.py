@@ -1,0 +1,234 @@
+"""The results folder of a study: the only state that matters, written and read here alone.
+
+    study.json           what was asked, on what, what happened
+    trials.csv           a row per trial (`TRIAL_COLUMNS`, then `config/*`, `val/*`, `test/*`)
+    history.parquet      a row per trial and evaluation, and mix weights in between
+    predictions.parquet  a row per confirmed trial, split and example, without its text
+    best/                the best model on validation, trained parts only
+    work/<trial_id>/     a trial under way: its progress and its checkpoint; gone once it is merged
+
+A folder is local or a URI that pyarrow, and therefore Ray, can write. Nothing here imports torch, ray,
+transformers or mlflow: `python -m reports` reads a folder with this module alone.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyarrow import fs
+
+from adalayers.errors import BadInput
+
+STUDY = "study.json"
+TRIALS = "trials.csv"
+HISTORY = "history.parquet"
+PREDICTIONS = "predictions.parquet"
+CLAIMS = "claims.json"
+REPORT = "report.md"
+BEST = "best"
+WORK = "work"
+
+STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
+FINISHED = ("completed", "stopped", "diverged")
+"""Statuses of a row that never changes again. A failed trial is tried anew by the next run."""
+
+_FIRST = ("trial_id", "stage", "arm", "status", "error")
+_MIDDLE = ("seed", "epochs", "best_epoch")
+_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
+_TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str}
+
+TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
+"""Columns of `trials.csv` that every study has."""
+
+
+class Folder:
+    """A folder on disk or at a URI, with atomic writes of whole files.
+
+    Paths are relative to the folder, with forward slashes. A relative root is resolved at once, so that a
+    later change of the working directory (Ray changes it) does not move the folder.
+    """
+
+    def __init__(self, root: str | Path):
+        text = str(root)
+        if "://" in text:
+            self._fs, self._root = fs.FileSystem.from_uri(text)
+            self.uri = text.rstrip("/")
+        else:
+            self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
+            self.uri = self._root
+        self.is_local = isinstance(self._fs, fs.LocalFileSystem)
+
+    def __repr__(self) -> str:
+        return f"Folder({self.uri!r})"
+
+    def child(self, name: str) -> Folder:
+        """Return the folder `name` below this one; it need not exist."""
+        return Folder(f"{self.uri}/{name}")
+
+    def path(self, name: str = "") -> Path:
+        """Return the local path of `name`. Raises `ValueError` for a folder that is not on this disk."""
+        if not self.is_local:
+            raise ValueError(f"wanted a local folder, got {self.uri}; copy it to this machine first")
+        return Path(self._root, name)
+
+    def exists(self, name: str = "") -> bool:
+        return bool(self._fs.get_file_info(self._at(name)).type != fs.FileType.NotFound)
+
+    def names(self, name: str = "") -> list[str]:
+        """Return the sorted names of files and folders directly below `name`; empty where there is none."""
+        selector = fs.FileSelector(self._at(name), allow_not_found=True)
+        return sorted(info.base_name for info in self._fs.get_file_info(selector))
+
+    def read_bytes(self, name: str) -> bytes:
+        with self._fs.open_input_stream(self._at(name)) as stream:
+            return bytes(stream.read())
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a whole file so that a reader sees the old or the new one, never a part."""
+        target = self._at(name)
+        self._fs.create_dir(target.rsplit("/", 1)[0], recursive=True)
+        # Object stores show a file only once it is whole; a disk needs the rename.
+        partial = f"{target}.partial" if self.is_local else target
+        with self._fs.open_output_stream(partial) as stream:
+            stream.write(data)
+        if self.is_local:
+            self._fs.move(partial, target)
+
+    def read_json(self, name: str) -> Any:
+        return json.loads(self.read_bytes(name))
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_bytes(name, (json.dumps(plain(value), indent=1) + "\n").encode())
+
+    def read_parquet(self, name: str) -> pd.DataFrame:
+        return pd.read_parquet(io.BytesIO(self.read_bytes(name)))
+
+    def write_parquet(self, name: str, frame: pd.DataFrame) -> None:
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False, compression="zstd")
+        self.write_bytes(name, buffer.getvalue())
+
+    def delete(self, name: str) -> None:
+        """Delete the file or folder `name`; nothing happens where there is none."""
+        kind = self._fs.get_file_info(self._at(name)).type
+        if kind == fs.FileType.Directory:
+            self._fs.delete_dir(self._at(name))
+        elif kind == fs.FileType.File:
+            self._fs.delete_file(self._at(name))
+
+    def move(self, name: str, to: Folder) -> None:
+        """Move `name` to be the folder or file `to`, on the same file system."""
+        self._fs.move(self._at(name), to._root)
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study's results as read from its folder.
+
+    trials:      a row per trial, the columns of `trials.csv`
+    history:     a row per trial and evaluation; empty, with `trial_id`, where the file is missing
+    predictions: a row per confirmed trial, split and example; empty where the file is missing
+    problems:    sentences that say what is missing or disagrees; the report shows them
+    """
+
+    folder: Folder
+    study: dict[str, Any]
+    trials: pd.DataFrame
+    history: pd.DataFrame
+    predictions: pd.DataFrame
+    problems: list[str] = field(default_factory=list)
+
+
+def load(folder: Folder | str | Path) -> Results:
+    """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
+
+    Raises `BadInput` where there is no `study.json` or no `trials.csv`: all else rests on these two.
+    """
+    place = folder if isinstance(folder, Folder) else Folder(folder)
+    for name in (STUDY, TRIALS):
+        if not place.exists(name):
+            raise BadInput(
+                f"wanted a study's results folder, found no {name} in {place.uri}; "
+                "name a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
+            )
+    study = place.read_json(STUDY)
+    trials = read_trials(place)
+    problems = []
+    frames = {}
+    for name in (HISTORY, PREDICTIONS):
+        if place.exists(name):
+            frames[name] = place.read_parquet(name)
+        else:
+            frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
+            problems.append(f"`{name}` is missing; what depends on it is left out.")
+    if (trials["status"] == "completed").any() and not place.exists(f"{BEST}/model.safetensors"):
+        problems.append(f"`{BEST}/` is missing; the best model cannot be applied from this folder.")
+    evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
+    silent = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
+    if silent and place.exists(HISTORY):
+        problems.append(f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}" + ("…" if len(silent) > 5 else "."))
+    counted = study.get("happened", {}).get("counts")
+    if counted is not None and counted != counts(trials):
+        problems.append(f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported.")
+    return Results(place, study, trials, frames[HISTORY], frames[PREDICTIONS], problems)
+
+
+def read_trials(folder: Folder) -> pd.DataFrame:
+    """Read `trials.csv`; text columns stay text (an empty `arm` is "")."""
+    frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=_TEXT)
+    for column in _TEXT:
+        frame[column] = frame[column].fillna("")
+    return frame
+
+
+def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write `trials.csv` whole, columns in the order of the contract."""
+    rows = list(rows)
+    seen = dict.fromkeys(key for row in rows for key in row)
+    columns = [
+        *_FIRST,
+        *sorted(key for key in seen if key.startswith("config/")),
+        *_MIDDLE,
+        *[key for key in seen if key.startswith("val/")],
+        *[key for key in seen if key.startswith("test/")],
+        *_LAST,
+    ]
+    frame = pd.DataFrame([plain(row) for row in rows], columns=columns)
+    for column in ("seed", "epochs", "best_epoch", "mix/live_layers", "parameters"):
+        frame[column] = frame[column].astype("Int64")
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False)
+    folder.write_bytes(TRIALS, buffer.getvalue().encode())
+
+
+def counts(trials: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Return stage -> status -> number of trials, statuses without trials left out."""
+    return {
+        str(stage): {status: int(n) for status in STATUSES if (n := (rows["status"] == status).sum())}
+        for stage, rows in trials.groupby("stage", sort=True)
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return `value` in JSON's own types: NumPy scalars unwrapped, tuples as lists, NaN and infinities as None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Path):
+        return str(value)
+    return value
