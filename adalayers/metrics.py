@@ -1,0 +1,144 @@
+"""Scores of predictions: accuracy, macro F1 and Matthews correlation for sequences, entity scores for tokens.
+
+Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
+and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+OUTSIDE = "O"
+
+_SEQUENCE = ("accuracy", "f1_macro", "matthews")
+_TOKEN = ("precision", "recall", "f1")
+
+
+def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
+    """Return `accuracy`, `f1_macro` and `matthews` of integer labels [n] and predictions [n].
+
+    `f1_macro` is the mean over all `n_labels` classes; a class neither present nor predicted counts 0.
+    `matthews` is Gorodkin's R_K (2004), for two classes the Matthews correlation of GLUE; it is 0 where
+    labels or predictions are constant. Raises `ValueError` where there is nothing to score, where the two
+    differ in shape, or where a value is no class.
+    """
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
+        raise ValueError(
+            f"wanted as many predictions as labels, in one dimension and at least one; "
+            f"got labels {labels.shape} and predictions {predictions.shape}"
+        )
+    for what, values in (("labels", labels), ("predictions", predictions)):
+        if values.min() < 0 or values.max() >= n_labels:
+            raise ValueError(f"wanted {what} in 0..{n_labels - 1}, got {values.min()}..{values.max()}")
+    confusion = np.bincount(labels * n_labels + predictions, minlength=n_labels**2).reshape(
+        n_labels, n_labels
+    )
+    correct, gold, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+    # Python's integers do not overflow: these are products of counts, multiplied once more.
+    n, hits = len(labels), int(correct.sum())
+    covariance = n * hits - int(gold @ predicted)
+    variances = (n * n - int(gold @ gold)) * (n * n - int(predicted @ predicted))
+    return {
+        "accuracy": hits / n,
+        "f1_macro": float(np.mean(2 * correct / np.maximum(gold + predicted, 1))),
+        "matthews": covariance / math.sqrt(variances) if variances else 0.0,
+    }
+
+
+def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Return `precision`, `recall`, `f1` over entities, and `f1/<TYPE>` for each type in `labels`, by name.
+
+    `labels` and `predictions` hold a list of tags per sentence: `O`, `B-TYPE`, `I-TYPE` (and `E-`, `S-`). An
+    entity counts where start, end and type agree. Boundaries are conlleval's (Tjong Kim Sang and De Meulder
+    2003), as in seqeval's default mode: an `I-` that follows no entity of its type starts one. A tag
+    without a prefix is read as `I-`: a run of it is an entity. What is undefined, for want of entities, is 0.
+
+    Raises `ValueError` where the two differ in length, naming the sentence.
+    """
+    if len(labels) != len(predictions):
+        raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
+    for i, (gold, predicted) in enumerate(zip(labels, predictions, strict=True)):
+        if len(gold) != len(predicted):
+            raise ValueError(
+                f"sentence {i}: wanted {len(gold)} predictions, one per label, got {len(predicted)}"
+            )
+    types: dict[str, int] = {}
+    starts, ends, kinds = _entities(labels, types)
+    predicted_starts, predicted_ends, predicted_kinds = _entities(predictions, types)
+    # An entity's start is unique among entities, so agreement can be looked up by start.
+    _, mine, theirs = np.intersect1d(starts, predicted_starts, assume_unique=True, return_indices=True)
+    agree = (ends[mine] == predicted_ends[theirs]) & (kinds[mine] == predicted_kinds[theirs])
+    n_types = len(types)
+    correct = np.bincount(kinds[mine][agree], minlength=n_types)
+    gold_counts = np.bincount(kinds, minlength=n_types)
+    predicted_counts = np.bincount(predicted_kinds, minlength=n_types)
+    hits, n_gold, n_predicted = int(correct.sum()), len(starts), len(predicted_starts)
+    return {
+        "precision": hits / max(n_predicted, 1),
+        "recall": hits / max(n_gold, 1),
+        "f1": 2 * hits / max(n_gold + n_predicted, 1),
+    } | {
+        f"f1/{name}": float(2 * correct[kind] / (gold_counts[kind] + predicted_counts[kind]))
+        for name, kind in sorted(types.items())
+        if gold_counts[kind]
+    }
+
+
+def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
+    """Return what always answering the most frequent of integer `labels` scores: the floor to stand above.
+
+    Matthews correlation and the entity scores are 0 by definition there: a constant correlates with nothing,
+    and the most frequent tag is O. Raises `ValueError` for a metric that does not exist.
+    """
+    if metric == "matthews" or metric in _TOKEN or metric.startswith("f1/"):
+        return 0.0
+    if metric not in _SEQUENCE:
+        raise ValueError(f"unknown metric {metric!r}; known: {', '.join((*_SEQUENCE, *_TOKEN))}")
+    most_frequent = np.bincount(labels, minlength=n_labels).argmax()
+    return sequence_scores(labels, np.full_like(labels, most_frequent), n_labels)[metric]
+
+
+def _entities(
+    sentences: Sequence[Sequence[str]], types: dict[str, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return start, end (exclusive) and type of every entity, each int64 [entities], in order.
+
+    Places count through all sentences laid end to end with one O after each. `types` numbers the type names
+    and grows by those met here.
+    """
+    tags: dict[str, tuple[str, int]] = {}
+
+    def parse(tag: str) -> tuple[str, int]:
+        if tag == OUTSIDE:
+            return (OUTSIDE, -1)
+        prefix, dash, name = tag.partition("-")
+        if not dash or prefix not in {"B", "I", "E", "S"}:
+            prefix, name = "I", tag
+        return (prefix, types.setdefault(name, len(types)))
+
+    for sentence in sentences:
+        for tag in sentence:
+            if tag not in tags:
+                tags[tag] = parse(tag)
+    between = (OUTSIDE, -1)
+    parsed = [between] + [
+        item for sentence in sentences for item in (*(tags[tag] for tag in sentence), between)
+    ]
+    prefixes = np.array([prefix for prefix, _ in parsed])
+    kinds = np.array([kind for _, kind in parsed])
+    inside = kinds >= 0
+    follows = np.zeros(len(parsed), dtype=bool)  # the token carries on the entity of the token before it
+    follows[1:] = (
+        inside[1:]
+        & (kinds[1:] == kinds[:-1])
+        & np.isin(prefixes[1:], ["I", "E"])
+        & np.isin(prefixes[:-1], ["B", "I"])
+    )
+    starts = np.flatnonzero(inside & ~follows)
+    breaks = np.flatnonzero(~follows)
+    ends = breaks[np.searchsorted(breaks, starts, side="right")]
+    return starts, ends, kinds[starts]

@@ -1,0 +1,21 @@
+"""The thesis's published values (figures 7, 11, 15), as far as a study here compares with them.
+
+The thesis's text and tables, not the released configurations; both base models share these values.
+"""
+
+from __future__ import annotations
+
+PUBLISHED_MIX: dict[str, dict[str, float]] = {
+    "imdb": {"alpha": 70.0, "entropy_weight": 0.0, "cutoff": 5e-3},
+    "cola": {"alpha": 64.0, "entropy_weight": 0.0, "cutoff": 1e-2},
+    "conll2003": {"alpha": 128.0, "entropy_weight": 1e-3, "cutoff": 1e-2},
+}
+
+
+def published_mix(dataset: str, kind: str) -> tuple[dict[str, float], str]:
+    """Return the published alpha, lambda and cutoff for a dataset, and the dataset that they are from.
+
+    A dataset without published values takes those of CoLA (sequences) or CoNLL-2003 (tokens).
+    """
+    source = dataset if dataset in PUBLISHED_MIX else {"sequence": "cola", "token": "conll2003"}[kind]
+    return PUBLISHED_MIX[source], source

@@ -1,0 +1,69 @@
+"""Lines about a running study: how far, how fast, how long still."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+EVERY_SECONDS = 2.0
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print a line for the user, apart from what a command returns on stdout."""
+    print(text, file=stream or sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: "45 s", "12 min", "3.5 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+class Rate:
+    """Progress of one long step, such as computing hidden states; prints at most every few seconds."""
+
+    def __init__(self, what: str, unit: str):
+        self.what, self.unit = what, unit
+        self._began = self._said = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._said < EVERY_SECONDS and not (done == total and self._said > self._began):
+            return
+        self._said = now
+        rate = done / (now - self._began)
+        say(f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left")
+
+
+class TrialProgress:
+    """Progress of a study's trials: one line per ended trial, with the rate and the time left.
+
+    The clock starts with the first trial: what Ray takes to start says nothing about the rest.
+    """
+
+    def __init__(self, metric: str):
+        self.metric = metric
+        self._began: float | None = None
+        self._ended = 0
+        self._best: float | None = None
+
+    def began(self) -> None:
+        """Note that a trial begins."""
+        self._began = self._began or time.monotonic()
+
+    def ended(self, row: dict[str, Any], remaining: int, total: int) -> None:
+        """Print how a trial ended and what is left."""
+        self._ended += 1
+        elapsed = max(time.monotonic() - (self._began or 0.0), 1e-9)
+        score = row.get(f"val/{self.metric}")
+        if score is not None and row["status"] == "completed":
+            self._best = score if self._best is None else max(self._best, score)
+        named = "" if score is None else f" val/{self.metric} {score:.4f}"
+        best = "" if self._best is None else f", best {self._best:.4f}"
+        left = duration(remaining * elapsed / self._ended)
+        say(
+            f"[{total - remaining}/{total}] {row['trial_id']} {row['arm'] or 'search'} seed {row['seed']}: "
+            f"{row['status']}{named}{best} | {60 * self._ended / elapsed:.1f} trials/min, about {left} left"
+        )

@@ -1,0 +1,56 @@
+"""On what a study ran: commit, packages, machine; without names of users, paths or hosts."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "adalayers", "torch", "transformers", "datasets", "ray", "optuna", "mlflow", "numpy", "pandas", "scipy",
+    "scikit-learn", "seqeval", "safetensors",
+)  # fmt: skip
+
+
+def provenance() -> dict[str, Any]:
+    """Return git commit and dirty flag, package versions, Python, platform and device."""
+    return {"git": git_state(), "packages": _versions(), "python": platform.python_version(), **_machine()}
+
+
+def git_state(folder: Path | None = None) -> dict[str, Any]:
+    """Return {"commit", "dirty"} of the checkout that this code runs from; None where it is no checkout."""
+    where = folder or Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(where), *arguments], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    status = git("status", "--porcelain")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
+
+
+def _versions() -> dict[str, str]:
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    gpu = torch.cuda.is_available()
+    return {
+        "platform": f"{platform.system()} {platform.machine()}",
+        "device": torch.cuda.get_device_name(0) if gpu else f"cpu ({platform.processor() or platform.machine()})",
+    }

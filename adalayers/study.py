@@ -1,0 +1,176 @@
+"""What a study is: a question, a space to search, arms to confirm, and what identifies a trial. No Ray here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adalayers.config import Kind, TrialConfig, state_indices, with_overrides
+from adalayers.errors import BadInput
+from adalayers.model import Shape
+from adalayers.results import plain
+
+SEARCH_BEST = "search-best"
+
+
+@dataclass(frozen=True)
+class Space:
+    """A search space: domains of `ray.tune` by hyperparameter.
+
+    scientific: what the question is about; nuisance: what must be tuned along for a fair answer
+    first:      configurations tried before any other (published ones)
+    grid:       the values of each hyperparameter under `--search grid`
+    """
+
+    scientific: dict[str, Any]
+    nuisance: dict[str, Any]
+    first: list[dict[str, Any]]
+    grid: dict[str, list[Any]]
+
+    def without(self, names: Sequence[str]) -> Space:
+        """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
+
+        def keep(values: dict[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in values.items() if name not in names}
+
+        return Space(keep(self.scientific), keep(self.nuisance), [keep(point) for point in self.first], keep(self.grid))
+
+    @property
+    def domains(self) -> dict[str, Any]:
+        return {**self.scientific, **self.nuisance}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A configuration that is confirmed over paired seeds.
+
+    group:     what it is to the study: core, published, uniform, last, best
+    overrides: how it differs from the study's own settings
+    """
+
+    name: str
+    group: str
+    overrides: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """On what a study runs, as far as its arms depend on it.
+
+    fixed: hyperparameters that the user fixed with --set
+    """
+
+    dataset: str
+    shape: Shape
+    fixed: dict[str, Any]
+
+    def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
+        """Return the levels of a factor under study: `values`, or the one that the user fixed."""
+        return [self.fixed[factor]] if factor in self.fixed else list(values)
+
+
+@dataclass(frozen=True)
+class Study:
+    """One question, as data. `arms` returns the confirmed arms, control first, and notes for the report."""
+
+    name: str
+    question: str
+    space: Space
+    arms: Callable[[Setting], tuple[list[Arm], list[str]]]
+    smallest_effect: float
+    token_task: bool = False
+
+
+@dataclass(frozen=True)
+class ConfirmedArm:
+    """An arm with its whole configuration; `aliases` are arms of the same configuration."""
+
+    name: str
+    group: str
+    config: TrialConfig
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study will run on one backbone and dataset.
+
+    base:    the study's own settings
+    arms:    confirmed arms known beforehand, control first; the search's best joins them later
+    dropped: (arm, reason) of arms that cannot run here
+    """
+
+    base: TrialConfig
+    space: Space
+    arms: list[ConfirmedArm]
+    dropped: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def control(self) -> str:
+        return self.arms[0].name
+
+
+def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
+    """Return the arms of a study in one setting: whole configurations, equal ones merged, impossible ones dropped.
+
+    Raises `BadInput` where the control itself cannot run.
+    """
+    wanted, notes = study.arms(setting)
+    notes = [
+        *notes,
+        *(f"`{name}` is under study and was fixed to {setting.fixed[name]} with --set." for name in study.space.scientific if name in setting.fixed),
+    ]
+    arms: list[ConfirmedArm] = []
+    dropped: list[tuple[str, str]] = []
+    for arm in wanted:
+        try:
+            config = arm_config(arm.overrides, setting, base)
+        except BadInput as error:
+            if arm is wanted[0]:
+                raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
+            dropped.append((arm.name, str(error)))
+            continue
+        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape.kind)
+    return Plan(base, study.space.without(list(setting.fixed)), arms, dropped, notes)
+
+
+def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -> TrialConfig:
+    """Return an arm's configuration. Raises `BadInput` where it contradicts --set or cannot mix the hidden states."""
+    for name, value in overrides.items():
+        if name in setting.fixed and setting.fixed[name] != value:
+            raise BadInput(f"it needs {name}={value} and --set fixed {name}={setting.fixed[name]}")
+    config = with_overrides(base, overrides)
+    config.check_states(len(state_indices(config.hidden_states, setting.shape.n_layers, setting.shape.family)))
+    return config
+
+
+def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Kind) -> str:
+    """Add an arm, or its name as an alias of the arm that has its configuration; return the name it goes by."""
+    for i, other in enumerate(arms):
+        if other.config.used(kind) == arm.config.used(kind):
+            if arm.name not in (other.name, *other.aliases):
+                arms[i] = dataclasses.replace(other, aliases=(*other.aliases, arm.name))
+            return other.name
+    arms.append(arm)
+    return arm.name
+
+
+def trial_id(config: TrialConfig, kind: Kind, seed: int, about: dict[str, Any]) -> str:
+    """Return the identity of a trial: a hash of the hyperparameters it uses, its seed, its backbone and its data.
+
+    `about` is `TrialData.about`. The letter in front keeps an id from being read as a number.
+    """
+    identity = {
+        "config": config.used(kind),
+        "seed": seed,
+        "backbone": about["backbone"]["fingerprint"],
+        "labels": about["labels"],
+        "splits": about["splits"],
+    }
+    text = json.dumps(plain(identity), sort_keys=True)
+    return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -1,0 +1,298 @@
+"""Which trial comes next: the search's suggestions, then every confirmed arm over the paired seeds.
+
+The agenda knows Optuna, the record and the plan; Ray's loop asks it through `tuning.searcher`. All of its state
+is rebuilt from the record, so a study that was stopped, or is given more trials or seeds, goes on from its rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from ray.tune.search.optuna import OptunaSearch
+
+from adalayers.config import Kind, TrialConfig, with_overrides
+from adalayers.data import TrialData
+from adalayers.record import StudyRecord
+from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
+
+DUPLICATES = 50
+"""Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A trial to run."""
+
+    trial_id: str
+    stage: str
+    arm: str
+    seed: int
+    config: TrialConfig
+
+
+class Agenda:
+    """The trials of a study in order.
+
+    kind, about: the task kind and `TrialData.about`, which with configuration and seed identify a trial
+    trials:      size of the search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
+    """
+
+    def __init__(
+        self, plan: Plan, record: StudyRecord, data: TrialData, *, search: str, trials: int, seeds: int, seed: int
+    ):
+        self.plan, self.record = plan, record
+        self.kind: Kind = data.shape.kind
+        self._about = data.about
+        self.search, self.trials, self.seeds, self.seed = search, trials, seeds, seed
+        self.arms = list(plan.arms)
+        self.dropped = list(plan.dropped)
+        self.notes: list[str] = []
+        self.distributions = OptunaSearch.convert_search_space(plan.space.domains)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna = optuna.create_study(direction="maximize")
+        self._asked: dict[str, optuna.trial.Trial] = {}
+        self._searched: set[str] = set()
+        self._running: set[str] = set()
+        self._exhausted = self._best_known = False
+        self._replay()
+        self._resumed = [row for row in self._rows("search") if not record.finished(row["trial_id"])]
+        self._points = self._initial_points()
+        self._confirmations = self._confirm()
+        self._held: Request | None = None
+
+    def total(self) -> int:
+        """Return the number of trials that the study has when it is done, as known now."""
+        best = 1 if self.trials and not self._best_known else 0
+        searched = len(self._searched) if self._exhausted else max(self.trials, len(self._searched))
+        return searched + self.seeds * (len(self.arms) + best)
+
+    def remaining(self) -> int:
+        """Return how many of them have not ended."""
+        done = {row["trial_id"] for row in self._rows("search") if self._ended(row["trial_id"])}
+        done |= {
+            identity
+            for arm in self.arms
+            for seed in self._seeds()
+            if self._ended(identity := self._identity(arm.config, seed))
+        }
+        return max(0, self.total() - len(done))
+
+    def next(self) -> Request | str:
+        """Return the next trial to run, "wait" while others must end first, or "done"."""
+        request = self._next_search()
+        if request is None:
+            request = self._next_confirmation()
+        if isinstance(request, Request):
+            self._running.add(request.trial_id)
+        return request
+
+    def ended(self, identity: str, status: str) -> None:
+        """Note how a trial ended, and tell Optuna: a stopped trial is pruned, not complete."""
+        self._running.discard(identity)
+        if identity in self._asked:
+            trial = self._asked.pop(identity)
+            score = self.record.score(identity)
+            if status == "completed" and score is not None:
+                self._optuna.tell(trial, score)
+            elif status == "stopped":
+                for row in self._evaluations(identity):
+                    trial.report(row["score"], int(row["epoch"]))
+                self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
+            else:
+                self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+    # Search
+
+    def _next_search(self) -> Request | None:
+        while self._resumed:
+            row = self._resumed.pop(0)
+            self._searched.add(row["trial_id"])
+            values = {name.removeprefix("config/"): value for name, value in row.items() if name.startswith("config/")}
+            config = with_overrides(self.plan.base, {n: v for n, v in values.items() if n in self.distributions})
+            if self._identity(config, self.seed) == row["trial_id"]:
+                self._asked[row["trial_id"]] = self._ask({n: values[n] for n in self.distributions if n in values})
+                return Request(row["trial_id"], "search", "", self.seed, config)
+        for _ in range(DUPLICATES):
+            if self._exhausted or len(self._searched) >= self.trials:
+                return None
+            if self.search == "grid" and not self._points:
+                break
+            trial = self._ask(self._points.pop(0) if self._points else {})
+            config = with_overrides(self.plan.base, dict(trial.params))
+            identity = self._identity(config, self.seed)
+            if identity in self._searched:
+                self._repeat(trial, identity)
+                continue
+            self._searched.add(identity)
+            self._asked[identity] = trial
+            return Request(identity, "search", "", self.seed, config)
+        self._exhausted = True
+        self.notes.append(
+            f"The search space holds no more than {len(self._searched)} different configurations; "
+            f"{self.trials} were asked for."
+        )
+        return None
+
+    def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
+        number = len(self._optuna.trials)
+        # A sampler seeded by the number of the trial: a search that goes on does not draw its first points again.
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        sampler = optuna.samplers.TPESampler if self.search == "optuna" else optuna.samplers.RandomSampler
+        self._optuna.sampler = sampler(seed=seed)
+        if point:
+            self._optuna.enqueue_trial(point)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a resumed or published point may lie outside the space
+            return self._optuna.ask(self.distributions)
+
+    def _repeat(self, trial: optuna.trial.Trial, identity: str) -> None:
+        """Tell Optuna what is known of a suggestion that repeats a trial."""
+        score = self.record.score(identity) if self._ended(identity) else None
+        if score is not None and self.record.rows[identity]["status"] == "completed":
+            self._optuna.tell(trial, score)
+        else:
+            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+    def _initial_points(self) -> list[dict[str, Any]]:
+        if self.search == "grid":
+            names = [name for name in self.plan.space.grid if name in self.distributions]
+            points = [
+                dict(zip(names, values, strict=True))
+                for values in itertools.product(*(self.plan.space.grid[name] for name in names))
+            ]
+            # A fixed order that is not the nested one: a part of the grid then covers every factor.
+            order = np.random.default_rng(0).permutation(len(points))
+            if len(points) > self.trials:
+                self.notes.append(f"The grid has {len(points)} points; a part of {self.trials} was taken, in a fixed order.")
+            return [points[i] for i in order]
+        return [point for point in self.plan.space.first if point]
+
+    def _replay(self) -> None:
+        """Rebuild the Optuna study from the finished search rows."""
+        for row in self._rows("search"):
+            identity = row["trial_id"]
+            if not self.record.finished(identity):
+                continue
+            self._searched.add(identity)
+            params = {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
+            if len(params) < len(self.distributions):
+                continue
+            score = self.record.score(identity)
+            complete = row["status"] == "completed" and score is not None
+            state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
+            reports = {}
+            if row["status"] == "stopped":
+                state = optuna.trial.TrialState.PRUNED
+                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(identity)}
+            self._optuna.add_trial(
+                optuna.trial.create_trial(
+                    state=state,
+                    value=score if complete else None,
+                    params=params,
+                    distributions=self.distributions,
+                    intermediate_values=reports,
+                )
+            )
+
+    def finished_searches(self) -> Iterator[tuple[str, list[dict[str, float]]]]:
+        """Yield (trial_id, evaluations) of finished search trials, for a scheduler to rebuild its rungs."""
+        for row in self._rows("search"):
+            if self.record.finished(row["trial_id"]):
+                yield row["trial_id"], self._evaluations(row["trial_id"])
+
+    def _evaluations(self, identity: str) -> list[dict[str, float]]:
+        """Return [{"epoch", "score"}] of a trial, the score the best so far."""
+        history, column = self.record.history(identity), f"val/{self.record.metric}"
+        if column not in history:
+            return []
+        scored = history.dropna(subset=[column])
+        best = scored[column].cummax()
+        return [
+            {"epoch": float(epoch), "score": float(score)} for epoch, score in zip(scored["epoch"], best, strict=True)
+        ]
+
+    # Confirmation
+
+    def _next_confirmation(self) -> Request | str:
+        if self._held is None:
+            self._held = next(self._confirmations, None)
+        if self._held is not None:
+            request, self._held = self._held, None
+            return request
+        return self._next_of_best()
+
+    def _confirm(self, arms: list[ConfirmedArm] | None = None) -> Iterator[Request]:
+        # Seed by seed: a study that is cut short has whole blocks of paired arms.
+        for seed in self._seeds():
+            for arm in self.arms.copy() if arms is None else arms:
+                identity = self._identity(arm.config, seed)
+                if identity not in self._running and not self.record.finished(identity):
+                    yield Request(identity, "confirm", arm.name, seed, arm.config)
+
+    def _next_of_best(self) -> Request | str:
+        if any(identity in self._asked for identity in self._running):
+            return "wait"
+        if not self.trials or self._best_known:
+            return "done"
+        self._best_known = True
+        arm = self._best_arm()
+        if arm is None:
+            self.dropped.append((SEARCH_BEST, "no trial of the search completed"))
+            return "done"
+        name = merge(self.arms, arm, self.kind)
+        if name == arm.name:
+            self._confirmations = self._confirm([arm])
+            return self._next_confirmation()
+        return "done"
+
+    def _best_arm(self) -> ConfirmedArm | None:
+        """Return the search's best as an arm; a best that changed as the search grew gets a name of its own."""
+        best = self.record.best("search")
+        if best is None:
+            return None
+        row = self.record.rows[best]
+        values = {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
+        config = with_overrides(self.plan.base, values)
+        earlier = {row["arm"]: row["trial_id"] for row in self._rows("confirm") if row["arm"].startswith(SEARCH_BEST)}
+        own = {self._identity(config, seed) for seed in self._seeds()}
+        same = [row["arm"] for row in self._rows("confirm") if row["trial_id"] in own and row["arm"] in earlier]
+        name = same[0] if same else (f"{SEARCH_BEST}-{self.trials}" if earlier else SEARCH_BEST)
+        return ConfirmedArm(name, "best", config)
+
+    # Shared
+
+    def _rows(self, stage: str) -> list[dict[str, Any]]:
+        return [row for row in self.record.rows.values() if row["stage"] == stage]
+
+    def _seeds(self) -> range:
+        return range(self.seed + 1, self.seed + self.seeds + 1)
+
+    def _ended(self, identity: str) -> bool:
+        return identity in self.record.rows and self.record.rows[identity]["status"] not in ("unfinished",)
+
+    def _identity(self, config: TrialConfig, seed: int) -> str:
+        return trial_id(config, self.kind, seed, self._about)
+
+    def row(self, request: Request) -> dict[str, Any]:
+        """Return the columns of `trials.csv` that are known before a trial runs."""
+        config = {f"config/{name}": value for name, value in request.config.used(self.kind).items()}
+        return {"stage": request.stage, "arm": request.arm, **config, "seed": request.seed}
+
+    def ray_config(self, request: Request, threads: int) -> dict[str, Any]:
+        """Return the trainable's configuration of a request."""
+        return {
+            **dataclasses.asdict(request.config),
+            "seed": request.seed,
+            "trial_id": request.trial_id,
+            "stage": request.stage,
+            "arm": request.arm,
+            "work": self.record.work(request.trial_id).uri,
+            "threads": threads,
+        }

@@ -1,0 +1,84 @@
+"""Ray itself: started quietly, once per process, and stopped in good order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ray.tune import Stopper
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
+    "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "1000000",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+@contextmanager
+def ray_session(address: str | None) -> Iterator[None]:
+    """Connect to a Ray cluster, or start a local one without a dashboard; one that already runs here is reused."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    ray.init(address=address, include_dashboard=None if address else False, log_to_driver=False, logging_level="ERROR")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class Interrupt(Stopper):
+    """Ends a study early, in good order: on SIGINT or SIGTERM, or when its time is up. Its trials can continue.
+
+    reason: None, "interrupted" or "time is up"
+    """
+
+    def __init__(self, max_hours: float | None = None):
+        self._deadline = None if max_hours is None else time.monotonic() + 3600 * max_hours
+        self.reason: str | None = None
+
+    def __call__(self, trial_id: str, result: object) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        if self.reason is None and self._deadline is not None and time.monotonic() > self._deadline:
+            self.reason = "time is up"
+        return self.reason is not None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take over SIGINT and SIGTERM; a second signal acts as it did before."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def restore() -> None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        def heard(number: int, frame: FrameType | None) -> None:
+            self.reason = "interrupted"
+            restore()
+
+        for number in before:
+            signal.signal(number, heard)
+        try:
+            yield
+        finally:
+            restore()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {}  # pickled by Tune for a restore that is never made from it

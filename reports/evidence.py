@@ -1,0 +1,85 @@
+"""Everything a page is made of, worked out once from a loaded folder: tables, claims, figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports import claims as claiming
+from reports import figures, history_tables, tables
+from reports.labels import label
+from reports.load import Loaded
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The tables behind one report, named as the functions that make them, and its claims.
+
+    best_trial: the trial with the best validation score; shown_trial: the one whose mix weights are
+    drawn, which is the best of those that learn them.
+    """
+
+    split: str
+    arms: pd.DataFrame
+    core: pd.DataFrame
+    search: pd.DataFrame
+    search_counts: pd.DataFrame
+    convergence: pd.DataFrame
+    mix: pd.DataFrame
+    per_class: pd.DataFrame
+    failures: pd.DataFrame
+    best_arm: str | None
+    best_trial: str | None
+    shown_trial: str | None
+    mix_weights: pd.DataFrame
+    mix_history: pd.DataFrame
+    mix_milestones: pd.DataFrame
+    claims: list[claiming.Claim]
+    contrasts: list[claiming.Claim]
+
+
+def gather(loaded: Loaded) -> Evidence:
+    """Work out every table and claim of a report."""
+    trials, history, plan = loaded.results.trials, loaded.results.history, loaded.plan
+    arms = tables.arms(trials, plan)
+    steps = history_tables.convergence(trials, history, plan)
+    best_arm = tables.best_arm(arms, plan)
+    shown = tables.best_trial(trials, plan, learned=True)
+    mix = history_tables.mix_history(history, shown, plan.hidden_states)
+    return Evidence(
+        split=tables.score_split(trials, plan),
+        arms=arms,
+        core=tables.core(arms),
+        search=tables.search(trials, plan),
+        search_counts=tables.search_counts(trials, plan),
+        convergence=history_tables.convergence_by_arm(steps, arms),
+        mix=tables.mix_by_arm(trials, plan),
+        per_class=tables.per_class(trials, plan, [name for name in (plan.control, best_arm) if name]),
+        failures=tables.failures(trials),
+        best_arm=best_arm,
+        best_trial=tables.best_trial(trials, plan),
+        shown_trial=shown,
+        mix_weights=history_tables.mix_weights(trials, history, shown, plan.hidden_states),
+        mix_history=mix,
+        mix_milestones=history_tables.mix_milestones(mix),
+        claims=claiming.claims(trials, plan),
+        contrasts=claiming.contrasts(trials, steps, arms, plan),
+    )
+
+
+def draw(loaded: Loaded, evidence: Evidence) -> dict[str, Figure]:
+    """Draw every figure of a report: file name without ending -> figure."""
+    plan = loaded.plan
+    scored, chosen = label(f"{evidence.split}/{plan.metric}"), label(f"val/{plan.metric}")
+    return {
+        "arms": figures.arm_scores(evidence.arms, scored, plan.control),
+        "core_heatmap": figures.core_heatmap(evidence.core, scored),
+        "search_trials": figures.search_trials(evidence.search, chosen),
+        "score_by_alpha": figures.score_by_alpha(evidence.core, scored),
+        "convergence": figures.convergence(evidence.convergence),
+        "mix_by_entropy_weight": figures.mix_by_entropy_weight(evidence.mix),
+        "mix_weights": figures.mix_weights(evidence.mix_weights),
+        "mix_history": figures.mix_history(evidence.mix_history),
+    }

@@ -1,0 +1,107 @@
+"""The one module that touches disk: report, claims and figures of a folder, and the cover over several."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from adalayers.errors import BadInput
+from adalayers.results import CLAIMS, REPORT, STUDY, Folder
+from reports import markdown, sections, style
+from reports.cover import Entry, cover
+from reports.evidence import draw, gather
+from reports.load import load
+
+CONTRASTS = "contrasts.json"
+DPI = 110
+
+
+def write_report(folder: Folder | str | Path) -> str:
+    """Rebuild report.md, claims.json, contrasts.json and figures/ of a results folder from its files alone.
+
+    Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
+    the folder holds no study.
+    """
+    place = _folder(folder)
+    loaded = load(place)
+    evidence = gather(loaded)
+    page = markdown.report(loaded, evidence)
+    for name, figure in draw(loaded, evidence).items():
+        for ending, image in images(figure).items():
+            place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
+    place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
+    place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
+    # Last, so that a page never points at figures or claims that are not there.
+    place.write_bytes(REPORT, page.encode())
+    return f"{place.uri}/{REPORT}"
+
+
+def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
+    """Write `<study_root>/report.md` over several results folders; returns its path (or URI).
+
+    A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
+    named on the page.
+    """
+    root = _folder(study_root)
+    entries, problems = [], []
+    for folder in folders:
+        place = _below(root, folder)
+        try:
+            loaded = load(place)
+        except BadInput as error:
+            problems.append(str(error).splitlines()[0])
+            continue
+        entries.append(Entry(_link(root, place), loaded, gather(loaded)))
+    title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
+    root.write_bytes(REPORT, cover(title, entries, problems).encode())
+    return f"{root.uri}/{REPORT}"
+
+
+def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
+    """Return the results folders at or below `root`, in the order of their paths, `depth` levels down."""
+    place = _folder(root)
+    if place.exists(STUDY):
+        return [place]
+    if depth == 0:
+        return []
+    try:
+        names = place.names()
+    except NotADirectoryError:  # a file: nothing below it
+        return []
+    return [found for name in names for found in find_studies(place.child(name), depth - 1)]
+
+
+def _folder(folder: Folder | str | Path) -> Folder:
+    return folder if isinstance(folder, Folder) else Folder(folder)
+
+
+def _below(root: Folder, folder: Folder | str | Path) -> Folder:
+    if isinstance(folder, str) and root.exists(f"{folder}/{STUDY}"):
+        return root.child(folder)
+    return _folder(folder)
+
+
+def _link(root: Folder, place: Folder) -> str:
+    """Return the way from the cover to a folder: relative, unless they are in different stores."""
+    if root.is_local and place.is_local:
+        return Path(os.path.relpath(place.uri, root.uri)).as_posix()
+    return place.uri.removeprefix(f"{root.uri}/")
+
+
+def images(figure: Figure) -> dict[str, bytes]:
+    """Return a figure as PNG and as SVG, the same bytes each time."""
+    kinds: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}
+    made = {}
+    with mpl.rc_context(style.RC):
+        for ending, metadata in kinds.items():
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
+            made[ending] = buffer.getvalue()
+            figure.set_layout_engine("none")  # laid out once; the second file takes it as it is
+    return made

@@ -1,0 +1,63 @@
+"""How much do alpha and lambda matter, for quality, convergence speed and the final mix? (Open question 2.)
+
+Question    How large is the influence of alpha, and of the entropy term, on quality, on convergence speed, on p~?
+Scientific  alpha, entropy_weight (lambda)
+Nuisance    lr, mix_lr
+Fixed       everything else, at the script's defaults or --set
+Metric      the dataset's selection metric; chosen on validation, published on test
+Budget      search: --trials configurations, pruned; confirmation: every arm x --seeds, unpruned
+Command     python studies/alpha_lambda.py --backbone roberta-large --dataset cola
+Result      none yet on a base model of the thesis's size; the README's figure is the demo's
+"""
+
+import sys
+
+from adalayers.cli import main
+from adalayers.presets import published_mix
+from adalayers.study import Arm, Setting, Space, Study
+from reports import write_cover, write_report
+from search_spaces.alpha_lambda import FIRST, GRID, NUISANCE, SCIENTIFIC
+
+ALPHAS = [1.0, 8.0, 64.0, 512.0]
+LAMBDAS = [0.0, 1e-3, 1e-2]
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return the factorial core, control first, then the published pair, the uniform mix and the last layer."""
+    core = [
+        Arm(
+            f"alpha={alpha:g} entropy_weight={entropy_weight:g}",
+            "core",
+            {"mix": "learned", "alpha": alpha, "entropy_weight": entropy_weight},
+        )
+        for alpha in setting.levels("alpha", ALPHAS)
+        for entropy_weight in setting.levels("entropy_weight", LAMBDAS)
+    ]
+    published, source = published_mix(setting.dataset, setting.shape.kind)
+    notes = []
+    if source != setting.dataset:
+        notes.append(
+            f"The thesis has no values for `{setting.dataset}`: the arm `published` takes those for {source} "
+            "(RoBERTa-large column)."
+        )
+    return [
+        *core,
+        Arm("published", "published", {"mix": "learned", **published}),
+        Arm("uniform", "uniform", {"mix": "uniform"}),
+        Arm("last", "last", {"mix": "last"}),
+    ], notes
+
+
+STUDY = Study(
+    name="alpha_lambda",
+    question=(
+        "How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed "
+        "and on the final mix weights?"
+    ),
+    space=Space(SCIENTIFIC, NUISANCE, FIRST, GRID),
+    arms=arms,
+    smallest_effect=0.01,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, write_report, write_cover))

