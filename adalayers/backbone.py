@@ -229,7 +229,7 @@ class Backbone(nn.Module):
 
     n_layers:     l, layers of the stream that is read
     width:        K
-    n_parameters: of the whole base model that the checkpoint holds, an unread decoder included
+    n_parameters: of the whole base model, a pooler and an unread decoder included
     """
 
     def __init__(self, model: nn.Module, *, n_layers: int, width: int, n_parameters: int, pad_id: int = 0):
@@ -266,7 +266,7 @@ class Backbone(nn.Module):
         if len(states) != self.n_layers + 1 or any(state.shape[-1] != self.width for state in states):
             raise BadInput(
                 f"wanted {self.n_layers + 1} hidden states of width {self.width} from the backbone, "
-                f"got widths {[state.shape[-1] for state in states]}; its family cannot be read, choose another"
+                f"got widths {[state.shape[-1] for state in states]}; choose another backbone"
             )
         return states
 
@@ -279,7 +279,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
     """
     from transformers import AutoModel
 
-    # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' own stream.
+    # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
     with _quiet(), torch.random.fork_rng(devices=[]):
         try:
             model, report = AutoModel.from_pretrained(
@@ -307,9 +307,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
             f"wanted all weights of {source.id!r}, its safetensors lack {len(missing)} of them "
             f"({missing[0]}, ...); fetch or save the model anew"
         )
-    n_parameters = sum(
-        parameter.numel() for key, parameter in model.named_parameters() if key not in report["missing_keys"]
-    )
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
     return Backbone(
         model.get_encoder() if is_encoder_decoder else model,
         n_layers=source.layers,
@@ -320,7 +318,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
 
 
 def count_parameters(source: BackboneSource) -> int:
-    """Return the number of parameters of the whole base model, an unread decoder included, without loading it."""
+    """Return `Backbone.n_parameters`, that of the whole base model, without loading it."""
     from transformers import AutoModel
 
     with _quiet(), torch.device("meta"):
@@ -353,8 +351,8 @@ def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
             ) from error
     if not tokenizer.is_fast:
         raise BadInput(
-            f"wanted a fast tokeniser of {source.id!r}, {type(tokenizer).__name__} is a slow one, which does not "
-            "say which word a token is of; choose a backbone that has a tokenizer.json"
+            f"wanted a fast tokeniser of {source.id!r}, {type(tokenizer).__name__} is a slow one, which does "
+            "not say which word a token is of; choose a backbone that has a tokenizer.json"
         )
     return cast("PreTrainedTokenizerFast", tokenizer)
 
@@ -365,8 +363,8 @@ class Encoded:
 
     input_ids:    int32 [tokens]
     offsets:      int64 [n + 1]; example i owns the tokens offsets[i]..offsets[i + 1]
-    word_starts:  int64 [words], pre-split inputs only: the position of each word's first token in its example
-                  (0 = the example's first token, special ones count); -1 for words truncated or without tokens
+    word_starts:  int64 [words], pre-split inputs only: the position of each word's first token in its
+                  example, special tokens counted; -1 for words truncated away or without tokens
     word_offsets: int64 [n + 1] into word_starts
     """
 
@@ -612,7 +610,7 @@ def _is_encoder_decoder(config: Any) -> bool:
 
 
 def _max_length(config: Any, folder: Path) -> int:
-    """Return the most tokens that the positions allow; for models without a limit, what the tokeniser says."""
+    """Return the most tokens that the positions allow; without such a limit, what the tokeniser says."""
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         return positions - config.pad_token_id - 1 if config.model_type in _OFFSET_POSITIONS else positions

@@ -251,7 +251,7 @@ def _run(
             experiment=study.name,
             run_name=case.folder.uri.rsplit("/", 1)[-1],
             study_key=before["id"],
-            artifact_root=None if flags.tracking_uri or not output.is_local else str(output.path("mlartifacts")),
+            artifact_root=None,  # a sqlite file keeps them in `mlartifacts` beside it, a server where it wants
         )
         outcome = run_study(study, case.plan, data, case.folder, ask, limits, mirror, _on(case.prepared), before)
         report = write_report(case.folder)

@@ -1,20 +1,51 @@
-"""DRAFT"""
+"""The embedded corpora `acceptability-demo` and `entities-demo`, generated here from fixed seeds.
 
-import re
+Both serve demonstration only: they let every study run without a download, and say nothing about natural
+text. No sentence is taken from anywhere. Neither depends on platform, Python version (3.11+) or hash seed.
+
+`acceptability()`: English sentences in the manner of linguists' examples. Each is one side of a minimal
+pair that a small grammar makes, so that the words alone hardly tell the sides apart: agreement with
+attractors, reflexives, pronoun case, word order, argument structure, determiners, auxiliaries and tense,
+wh-questions and islands, complements, licensing. About 60 of 100 are acceptable; 5 of 100 labels are
+flipped, so nothing scores 1.
+
+`entities()`: sport, business and local news with IOB2 tags. Names are composed from parts, so most of those
+in test never occur in train, and one stock of names serves as surnames, towns, teams and firms: only the
+context tells "Harford beat Selby 3-1" (teams) from "Harford beat Selby 6-4 6-2" (people). Some names are
+common words, some sentences are headlines in capitals, and some organisations have a place inside their
+name.
+
+@@FIGURES@@
+"""
+
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
 T = TypeVar("T")
-Pair = tuple[str, str]
 
 SPLIT_SIZES = {"train": 2000, "validation": 400, "test": 400}
 ACCEPTABILITY_LABELS = ("unacceptable", "acceptable")
 ENTITY_LABELS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
 
+ACCEPTABILITY_SEED = 20240611
+ACCEPTABLE_SHARE = 0.6
+LABEL_NOISE = 0.05
+ENTITY_SEED = 20241105
+
+
+def acceptability() -> dict[str, list[tuple[str, int]]]:
+    """Sentences with an index into `ACCEPTABILITY_LABELS`, by split; always the same."""
+    return _splits(_Draw(ACCEPTABILITY_SEED), _acceptability_example, lambda example: example[0].lower())
+
+
+def entities() -> dict[str, list[tuple[list[str], list[int]]]]:
+    """Tokens with indices into `ENTITY_LABELS` (IOB2), by split; always the same."""
+    return _splits(_Draw(ENTITY_SEED), _entity_example, lambda example: " ".join(example[0]).lower())
+
 
 class _Draw:
-    """Seeded choices built on `Random.random` alone, the one method whose sequence Python promises to keep."""
+    """Seeded choices from `Random.random` alone, the one method whose sequence Python promises to keep."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed).random
@@ -28,362 +59,254 @@ class _Draw:
     def pick(self, options: Sequence[T]) -> T:
         return options[self.below(len(options))]
 
-    def two(self, options: Sequence[T]) -> tuple[T, T]:
-        """Two different members, in random order."""
-        first = self.below(len(options))
-        second = (first + 1 + self.below(len(options) - 1)) % len(options)
-        return options[first], options[second]
 
-
-# ---------------------------------------------------------------------------------------------------------------
-# Acceptability: every construction gives a minimal pair (acceptable, unacceptable), of which one is kept.
-
-ACCEPTABLE_SHARE = 0.6
-LABEL_NOISE = 0.05
-
-
-def _table(text: str) -> list[tuple[str, ...]]:
-    return [tuple(line.split()) for line in text.strip().split("\n")]
-
-
-def _regular_nouns(text: str) -> list[tuple[str, ...]]:
-    return [(noun, noun + "s") for noun in text.split()]
-
-
-# Nouns are (singular, plural), verbs (base, third person, past, participle, -ing).
-SINGULAR, PLURAL = 0, 1
-BASE, THIRD, PAST, PARTICIPLE, ING = range(5)
-
-PEOPLE = _regular_nouns(
-    "baker nurse gardener clerk sailor painter singer farmer poet driver lawyer student waiter guard editor "
-    "plumber cousin neighbour dentist pilot"
-)
-MEN = _regular_nouns("uncle brother king monk prince boy grandfather nephew wizard")
-WOMEN = _regular_nouns("aunt sister queen nun girl grandmother niece bride daughter")
-THINGS = _regular_nouns(
-    "basket ladder letter lantern blanket drum map bicycle cake vase curtain photograph hammer violin carpet "
-    "bottle mirror pillow helmet candle"
-)
-HANDLE = _table(
-    """
-    carry carries carried carried carrying
-    repair repairs repaired repaired repairing
-    find finds found found finding
-    take takes took taken taking
-    borrow borrows borrowed borrowed borrowing
-    inspect inspects inspected inspected inspecting
-    fetch fetches fetched fetched fetching
-    throw throws threw thrown throwing
-    hold holds held held holding
-    buy buys bought bought buying
-    bring brings brought brought bringing
-    """
-)
-TREAT = _table(
-    """
-    greet greets greeted greeted greeting
-    praise praises praised praised praising
-    thank thanks thanked thanked thanking
-    blame blames blamed blamed blaming
-    warn warns warned warned warning
-    trust trusts trusted trusted trusting
-    admire admires admired admired admiring
-    see sees saw seen seeing
-    know knows knew known knowing
-    """
-)
-REST = _table(
-    """
-    sleep sleeps slept slept sleeping
-    arrive arrives arrived arrived arriving
-    laugh laughs laughed laughed laughing
-    vanish vanishes vanished vanished vanishing
-    sneeze sneezes sneezed sneezed sneezing
-    yawn yawns yawned yawned yawning
-    hesitate hesitates hesitated hesitated hesitating
-    fall falls fell fallen falling
-    rise rises rose risen rising
-    """
-)
-THINK = _table(
-    """
-    say says said said saying
-    think thinks thought thought thinking
-    claim claims claimed claimed claiming
-    hope hopes hoped hoped hoping
-    believe believes believed believed believing
-    """
-)
-GIVE = "gave sent lent handed showed offered sold".split()
-EXPLAIN = "explained described donated displayed announced revealed mentioned".split()
-WITH_INFINITIVE = "managed decided refused promised agreed planned wanted hoped".split()
-WITH_GERUND = "enjoyed finished avoided practised denied kept considered resisted".split()
-PERSON_ADJECTIVES = "tall old young quiet clever tired famous nervous polite lazy cheerful strange".split()
-THING_ADJECTIVES = "small heavy cheap broken round wooden dusty pretty green strange".split()
-ADVERBS = "quietly slowly carefully proudly gently secretly eagerly calmly".split()
-BESIDE = ["near", "behind", "beside", "with", "opposite", "next to", "in front of"]
-ADJUNCTS = [
-    "in the evening", "after lunch", "at the station", "during the storm", "behind the school", "before dinner",
-    "in the village", "after the concert", "near the harbour", "without any help", "in the old theatre",
-]  # fmt: skip
-
-
-def _noun_phrase(draw: _Draw, nouns: Sequence[tuple[str, ...]], number: int, adjective: float = 0.2) -> str:
-    noun = draw.pick(nouns)[number]
-    adjectives = THING_ADJECTIVES if nouns is THINGS else PERSON_ADJECTIVES
-    words = f"{draw.pick(adjectives)} {noun}" if draw.chance(adjective) else noun
-    if number == PLURAL:
-        return f"{draw.pick(('the', 'the', 'these', 'those', 'some', 'two', 'my'))} {words}"
-    determiner = draw.pick(("the", "the", "the", "a", "this", "that", "my"))
-    return f"an {words}" if determiner == "a" and words[0] in "aeiou" else f"{determiner} {words}"
-
-
-def _people(draw: _Draw, number: int | None = None) -> str:
-    return _noun_phrase(draw, PEOPLE, draw.below(2) if number is None else number)
-
-
-def _things(draw: _Draw, number: int | None = None) -> str:
-    return _noun_phrase(draw, THINGS, draw.below(2) if number is None else number)
-
-
-def _present(verb: Sequence[str], number: int) -> str:
-    return verb[THIRD] if number == SINGULAR else verb[BASE]
-
-
-def _predicate(draw: _Draw, form: int) -> str:
-    """A verb phrase that fits any person as subject, with its verb in `form`."""
-    kind = draw.below(3)
-    if kind == 0:
-        return draw.pick(REST)[form]
-    return f"{draw.pick(HANDLE)[form]} {_things(draw)}" if kind == 1 else f"{draw.pick(TREAT)[form]} {_people(draw)}"
-
-
-def _agreement(draw: _Draw) -> Pair:
-    """The verb agrees with its subject, not with the noun that stands nearer."""
-    number = draw.below(2)
-    subject = _people(draw, number)
-    attractor = _people(draw, draw.below(2))
-    form = draw.below(6)
-    if form == 0:
-        subject = f"{subject} {draw.pick(BESIDE)} {attractor}"
-    elif form == 1:
-        subject = f"{subject} that {attractor} {draw.pick(TREAT)[PAST]}"
-    elif form == 2:
-        subject = f"{subject} who {draw.pick(HANDLE)[PAST]} {_things(draw)}"
-    if draw.chance(0.4):
-        rest = f"{draw.pick(ADVERBS)} {draw.pick(REST)[ING]}"
-        return f"{subject} {('is', 'are')[number]} {rest}", f"{subject} {('are', 'is')[number]} {rest}"
-    verb, rest = draw.pick(HANDLE), _things(draw)
-    return f"{subject} {_present(verb, number)} {rest}", f"{subject} {_present(verb, 1 - number)} {rest}"
-
-
-def _reflexive(draw: _Draw) -> Pair:
-    """A reflexive agrees with the subject of its clause in number and gender."""
-    masculine = draw.chance(0.5)
-    number = draw.below(2)
-    subject = _noun_phrase(draw, MEN if masculine else WOMEN, number)
-    right = "themselves" if number == PLURAL else "himself" if masculine else "herself"
-    wrong = draw.pick([word for word in ("himself", "herself", "themselves") if word != right])
-    verb = draw.pick(TREAT)[PAST]
-    if draw.chance(0.5):
-        subject = f"{subject} {draw.pick(BESIDE)} {_noun_phrase(draw, MEN + WOMEN, draw.below(2))}"
-    return f"{subject} {verb} {right}", f"{subject} {verb} {wrong}"
-
-
-def _pronoun_case(draw: _Draw) -> Pair:
-    (subject, oblique), (subject_2, oblique_2) = draw.two(
-        [("he", "him"), ("she", "her"), ("they", "them"), ("we", "us")]
-    )
-    verb, someone = draw.pick(TREAT)[PAST], _people(draw)
-    return draw.pick(
-        [
-            (f"{subject} {verb} {oblique_2}", f"{oblique} {verb} {subject_2}"),
-            (f"{subject} and {someone} {verb} {oblique_2}", f"{oblique} and {someone} {verb} {subject_2}"),
-            (f"{someone} {verb} {oblique} because {subject_2} yawned", f"{someone} {verb} {subject} because {oblique_2} yawned"),
-        ]
-    )  # fmt: skip
-
-
-def _word_order(draw: _Draw) -> Pair:
-    """Two neighbours change places; the words stay the same."""
-    noun, other = draw.two(THINGS)
-    adjective, adverb, verb = draw.pick(THING_ADJECTIVES), draw.pick(ADVERBS), draw.pick(HANDLE)
-    someone, thing = _people(draw), _things(draw)
-    return draw.pick(
-        [
-            (f"{someone} {verb[PAST]} the {adjective} {noun[0]}", f"{someone} {verb[PAST]} the {noun[0]} {adjective}"),
-            (f"{someone} {adverb} {verb[PAST]} {thing}", f"{someone} {verb[PAST]} {adverb} {thing}"),
-            (f"{someone} did not {verb[BASE]} {thing}", f"{someone} not did {verb[BASE]} {thing}"),
-            (f"{someone} will {verb[BASE]} {thing}", f"{someone} {verb[BASE]} will {thing}"),
-            (f"{someone} {verb[PAST]} {thing}", f"{someone} {thing} {verb[PAST]}"),
-            (f"{someone} {verb[PAST]} {thing}", f"{verb[PAST]} {someone} {thing}"),
-            (f"{someone} {verb[PAST]} the {noun[0]}", f"{someone} {verb[PAST]} {noun[0]} the"),
-            (f"{someone} who laughed {verb[PAST]} {thing}", f"who {someone} laughed {thing} {verb[PAST]}"),
-            (f"{someone} {verb[PAST]} the {noun[0]} from the {other[0]}", f"{someone} {verb[PAST]} the {noun[0]} the from {other[0]}"),
-        ]
-    )  # fmt: skip
-
-
-def _argument_structure(draw: _Draw) -> Pair:
-    """Objects are required by some verbs, refused by others, and come in an order that depends on the verb."""
-    someone, other, thing = _people(draw), _people(draw), _things(draw)
-    transitive, intransitive = draw.pick(HANDLE)[PAST], draw.pick(REST)[PAST]
-    place = draw.pick(ADJUNCTS)
-    form = draw.below(4)
-    if form == 0:
-        return f"{someone} {transitive} {thing} {place}", f"{someone} {intransitive} {thing} {place}"
-    if form == 1:
-        return f"{someone} {intransitive} {place}", f"{someone} {transitive} {place}"
-    if form == 2:
-        return f"{someone} {draw.pick(GIVE)} {other} {thing}", f"{someone} {draw.pick(EXPLAIN)} {other} {thing}"
-    verb = draw.pick(EXPLAIN + GIVE)
-    return f"{someone} {verb} {thing} to {other}", f"{someone} {verb} to {other} {thing}"
-
-
-def _determiner(draw: _Draw) -> Pair:
-    someone, thing, place = _people(draw), draw.pick(THINGS), draw.pick(ADJUNCTS)
-    verb, adjective = draw.pick(HANDLE)[PAST], draw.pick(THING_ADJECTIVES)
-    number = draw.below(2)
-    determiner = draw.pick([("this", "these"), ("every", "all"), ("a single", "few"), ("each", "several")])[number]
-    noun = f"{adjective} {thing[number]}"
-    return draw.pick(
-        [
-            (f"{someone} {verb} the {adjective} {thing[0]}", f"{someone} {verb} {adjective} {thing[0]}"),
-            (f"{someone} {verb} the {noun} {place}", f"{someone} {verb} the {draw.pick(('my', 'some', 'that'))} {noun} {place}"),
-            (f"{someone} {verb} {determiner} {thing[number]}", f"{someone} {verb} {determiner} {thing[1 - number]}"),
-        ]
-    )  # fmt: skip
-
-
-def _auxiliary(draw: _Draw) -> Pair:
-    """Auxiliaries select the form of the verb after them; adverbs of time select the tense."""
-    someone, thing, verb = _noun_phrase(draw, PEOPLE, PLURAL), _things(draw), draw.pick(HANDLE)
-    past, future = draw.pick(("yesterday", "last week")), draw.pick(("tomorrow", "next week"))
-    auxiliary, right, wrong = draw.pick(
-        [
-            ("have", PARTICIPLE, BASE), ("will", BASE, PAST), ("did not", BASE, PAST), ("are", ING, BASE),
-            ("have", PARTICIPLE, ING), ("might", BASE, ING), ("had never", PARTICIPLE, BASE), ("should", BASE, THIRD),
-        ]
-    )  # fmt: skip
-    return draw.pick(
-        [
-            (f"{someone} {auxiliary} {verb[right]} {thing}", f"{someone} {auxiliary} {verb[wrong]} {thing}"),
-            (f"{someone} {verb[PAST]} {thing} {past}", f"{someone} {verb[PAST]} {thing} {future}"),
-            (f"{someone} will {verb[BASE]} {thing} {future}", f"{someone} will {verb[BASE]} {thing} {past}"),
-            (f"{thing} had been {verb[PARTICIPLE]} by {someone}", f"{thing} had been {verb[ING]} by {someone}"),
-        ]
-    )
-
-
-def _question(draw: _Draw) -> Pair:
-    """Inversion, filled gaps and islands."""
-    someone, other, thing = _people(draw), _people(draw), _things(draw)
-    verb, treat, think = draw.pick(HANDLE), draw.pick(TREAT), draw.pick(THINK)[BASE]
-    noun = draw.pick(THINGS)[draw.below(2)]
-    joint = draw.pick(("because", "after", "while"))
-    return draw.pick(
-        [
-            (f"which {noun} did {someone} {verb[BASE]}?", f"which {noun} {someone} did {verb[BASE]}?"),
-            (f"what did {someone} {verb[BASE]}?", f"what did {someone} {verb[BASE]} {thing}?"),
-            (f"what did {someone} {think} that {other} {verb[PAST]}?", f"what did {someone} laugh {joint} {other} {verb[PAST]}?"),
-            (f"did {someone} laugh {joint} {other} {verb[PAST]} {thing}?", f"what did {someone} laugh {joint} {other} {verb[PAST]}?"),
-            (f"who did {someone} {think} {treat[PAST]} {other}?", f"who did {someone} {think} that {treat[PAST]} {other}?"),
-            (f"who {treat[PAST]} {someone} who {verb[PAST]} {thing}?", f"what did {someone} {treat[BASE]} {other} who {verb[PAST]}?"),
-            (f"{someone} knew which {noun} {other} {verb[PAST]}", f"{someone} knew which {noun} did {other} {verb[BASE]}"),
-            (f"{someone} knew what {other} {verb[PAST]}", f"{someone} knew what {other} {verb[PAST]} {thing}"),
-        ]
-    )  # fmt: skip
-
-
-def _complement(draw: _Draw) -> Pair:
-    """Some verbs take an infinitive, others a gerund; the two are mixed up."""
-    someone, verb, thing = _people(draw), draw.pick(HANDLE), _things(draw)
-    infinitive, gerund = f"to {verb[BASE]} {thing}", f"{verb[ING]} {thing}"
-    return draw.pick(
-        [
-            (f"{someone} {draw.pick(WITH_INFINITIVE)} {infinitive}", f"{someone} {draw.pick(WITH_GERUND)} {infinitive}"),
-            (f"{someone} {draw.pick(WITH_GERUND)} {gerund}", f"{someone} {draw.pick(WITH_INFINITIVE)} {gerund}"),
-        ]
-    )  # fmt: skip
-
-
-def _licensing(draw: _Draw) -> Pair:
-    """`ever`, `any` and `either ... or` need something earlier in the sentence."""
-    (person, persons), verb, thing = draw.pick(PEOPLE), draw.pick(HANDLE), _things(draw)
-    someone, other, noun = _people(draw), _people(draw), draw.pick(THINGS)[PLURAL]
-    treat = draw.pick(TREAT)[PAST]
-    positive = draw.pick(("some", "many", "most"))
-    return draw.pick(
-        [
-            (f"no {person} has ever {verb[PARTICIPLE]} {thing}", f"every {person} has ever {verb[PARTICIPLE]} {thing}"),
-            (f"few {persons} have {verb[PARTICIPLE]} any {noun}", f"{positive} {persons} have {verb[PARTICIPLE]} any {noun}"),
-            (f"{positive} {persons} have {verb[PARTICIPLE]} {noun}", f"{positive} {persons} have ever {verb[PARTICIPLE]} {noun}"),
-            (f"{someone} {treat} neither {other} nor {_people(draw)}", f"{someone} {treat} neither {other} or {_people(draw)}"),
-            (f"{someone} {treat} either {other} or {_people(draw)}", f"{someone} {treat} either {other} nor {_people(draw)}"),
-        ]
-    )  # fmt: skip
-
-
-CONSTRUCTIONS: tuple[tuple[Callable[[_Draw], Pair], int], ...] = (
-    (_agreement, 2), (_reflexive, 1), (_pronoun_case, 2), (_word_order, 5), (_argument_structure, 3),
-    (_determiner, 2), (_auxiliary, 2), (_question, 4), (_complement, 2), (_licensing, 1),
-)  # fmt: skip
-
-
-def _finish(draw: _Draw, clause: str) -> str:
-    """Sometimes embed the clause, move an adjunct before it or put one after it; then capital letter and full stop."""
-    if clause.endswith("?"):
-        return clause[0].upper() + clause[1:]
-    kind = draw.below(10)
-    if kind == 0:
-        clause = f"{draw.pick(ADJUNCTS)}, {clause}"
-    elif kind == 1:
-        clause = f"{_people(draw)} {draw.pick(THINK)[PAST]} that {clause}"
-    elif kind == 2:
-        clause = f"{clause} {draw.pick(('and', 'but', 'so'))} {_people(draw)} {_predicate(draw, PAST)}"
-    elif kind == 3:
-        clause = f"{_people(draw)} {_predicate(draw, PAST)}, {draw.pick(('and', 'but', 'so'))} {clause}"
-    return clause[0].upper() + clause[1:] + "."
-
-
-def _acceptability_example(draw: _Draw) -> tuple[str, int]:
-    weighted = [construction for construction, weight in CONSTRUCTIONS for _ in range(weight)]
-    good, bad = draw.pick(weighted)(draw)
-    acceptable = draw.chance(ACCEPTABLE_SHARE)
-    sentence = _finish(draw, good if acceptable else bad)
-    return sentence, int(acceptable != draw.chance(LABEL_NOISE))
-
-
-def acceptability() -> dict[str, list[tuple[str, int]]]:
-    """Sentences with an index into `ACCEPTABILITY_LABELS`, by split; the same on every call and platform."""
-    draw, seen = _Draw(ACCEPTABILITY_SEED), set()
-    splits: dict[str, list[tuple[str, int]]] = {}
+def _splits(draw: _Draw, example: Callable[[_Draw], T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    """Draw examples into the splits, in order; one whose text occurred before, in any split, is drawn again."""
+    seen: set[str] = set()
+    splits: dict[str, list[T]] = {split: [] for split in SPLIT_SIZES}
     for split, size in SPLIT_SIZES.items():
-        examples = splits[split] = []
-        while len(examples) < size:
-            sentence, label = _acceptability_example(draw)
-            if sentence.lower() not in seen:
-                seen.add(sentence.lower())
-                examples.append((sentence, label))
+        while len(splits[split]) < size:
+            drawn = example(draw)
+            if key(drawn) not in seen:
+                seen.add(key(drawn))
+                splits[split].append(drawn)
     return splits
 
 
-ACCEPTABILITY_SEED = 20240611
+# ------------------------------------------------------------------------------------------------------------
+# Acceptability: minimal pairs, of which one side is kept.
 
 
-# ---------------------------------------------------------------------------------------------------------------
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+def _nouns(text: str) -> list[list[str]]:
+    return [[noun, noun + "s"] for noun in text.split()]
+
+
+def _verbs(text: str) -> list[list[str]]:
+    """Base, third person, past, participle, -ing."""
+    return [forms.split() for forms in text.split(",")]
+
+
+PEOPLE = _nouns(
+    "baker nurse gardener clerk sailor painter singer farmer poet driver lawyer student waiter guard "
+    "editor plumber cousin neighbour dentist pilot"
+)
+MEN = _nouns("uncle brother king monk prince boy grandfather nephew wizard")
+WOMEN = _nouns("aunt sister queen nun girl grandmother niece bride daughter")
+THINGS = _nouns(
+    "basket ladder letter lantern blanket drum map bicycle cake vase curtain photograph hammer violin "
+    "carpet bottle mirror pillow helmet candle"
+)
+HANDLE = _verbs(
+    "carry carries carried carried carrying, repair repairs repaired repaired repairing, bring brings "
+    "brought brought bringing, find finds found found finding, take takes took taken taking, borrow "
+    "borrows borrowed borrowed borrowing, inspect inspects inspected inspected inspecting, fetch fetches "
+    "fetched fetched fetching, throw throws threw thrown throwing, hold holds held held holding, buy buys "
+    "bought bought buying"
+)
+TREAT = _verbs(
+    "greet greets greeted greeted greeting, praise praises praised praised praising, thank thanks thanked "
+    "thanked thanking, blame blames blamed blamed blaming, warn warns warned warned warning, trust trusts "
+    "trusted trusted trusting, admire admires admired admired admiring, see sees saw seen seeing, know "
+    "knows knew known knowing"
+)
+REST = _verbs(
+    "sleep sleeps slept slept sleeping, arrive arrives arrived arrived arriving, laugh laughs laughed "
+    "laughed laughing, vanish vanishes vanished vanished vanishing, sneeze sneezes sneezed sneezed "
+    "sneezing, yawn yawns yawned yawned yawning, hesitate hesitates hesitated hesitated hesitating, fall "
+    "falls fell fallen falling, rise rises rose risen rising"
+)
+THINK = _verbs(
+    "say says said said saying, think thinks thought thought thinking, claim claims claimed claimed "
+    "claiming, hope hopes hoped hoped hoping, believe believes believed believed believing"
+)
+PERSON_ADJECTIVES = _words("tall old young quiet clever tired famous nervous polite lazy cheerful strange")
+THING_ADJECTIVES = _words("small heavy cheap broken round wooden dusty pretty green strange")
+ADJUNCTS = [
+    *("in the evening", "after lunch", "at the station", "during the storm", "behind the school"),
+    *("before dinner", "in the village", "after the concert", "near the harbour", "in the old theatre"),
+]
+WORDS = {
+    "gave": _words("gave sent lent handed showed offered sold"),
+    "explained": _words("explained described donated displayed announced revealed mentioned"),
+    "managed": _words("managed decided refused promised agreed planned wanted hoped"),
+    "enjoyed": _words("enjoyed finished avoided practised denied kept considered resisted"),
+    "gently": _words("quietly slowly carefully proudly gently secretly eagerly calmly"),
+    "near": _words("near behind beside with opposite"),
+    "because": _words("because after while"),
+    "most": _words("some many most"),
+    "my": _words("my some that"),
+    "green": THING_ADJECTIVES,
+    "adjunct": ADJUNCTS,
+}
+
+# Kind of violation: how often it is drawn, then its pairs, "acceptable ~ unacceptable". A slot is named after one of
+# the words that can fill it; `_fillings` chooses them.
+PAIRS = {
+    "agreement": (2, """
+        {subject} {agreeing} {object} ~ {subject} {clashing} {object}
+        {subject} {is_are} {gently} {sleeping} ~ {subject} {are_is} {gently} {sleeping}
+        {subject} {near} {other} {agreeing} {object} ~ {subject} {near} {other} {clashing} {object}
+        {subject} that {other} {greeted} {is_are} {sleeping} ~ {subject} that {other} {greeted} {are_is} {sleeping}
+        {subject} who {took} {object} {is_are} {sleeping} ~ {subject} who {took} {object} {are_is} {sleeping}
+        """),
+    "reflexive": (1, """
+        {uncle} {greeted} {himself} ~ {uncle} {greeted} {not_himself}
+        {uncle} {near} {other} {greeted} {himself} ~ {uncle} {near} {other} {greeted} {not_himself}
+        """),
+    "pronoun case": (2, """
+        {he} {greeted} {them} ~ {him} {greeted} {they}
+        {he} and {someone} {greeted} {them} ~ {him} and {someone} {greeted} {they}
+        {someone} {greeted} {him} {because} {they} {slept} ~ {someone} {greeted} {he} {because} {them} {slept}
+        """),
+    "word order": (5, """
+        {someone} {took} the {green} {vase} ~ {someone} {took} the {vase} {green}
+        {someone} {gently} {took} {object} ~ {someone} {took} {gently} {object}
+        {someone} did not {take} {object} ~ {someone} not did {take} {object}
+        {someone} will {take} {object} ~ {someone} {take} will {object}
+        {someone} {took} {object} ~ {someone} {object} {took}
+        {someone} {took} {object} ~ {took} {someone} {object}
+        {someone} {took} the {vase} ~ {someone} {took} {vase} the
+        {someone} who {slept} {took} {object} ~ who {someone} {slept} {object} {took}
+        {someone} {took} {object} from the {vase} ~ {someone} {took} {object} the from {vase}
+        """),
+    "argument structure": (3, """
+        {someone} {took} {object} {adjunct} ~ {someone} {slept} {object} {adjunct}
+        {someone} {slept} {adjunct} ~ {someone} {took} {adjunct}
+        {someone} {gave} {other} {object} ~ {someone} {explained} {other} {object}
+        {someone} {explained} {object} to {other} ~ {someone} {explained} to {other} {object}
+        {someone} {gave} {object} to {other} ~ {someone} {gave} to {other} {object}
+        """),
+    "determiner": (2, """
+        {someone} {took} the {green} {vase} ~ {someone} {took} {green} {vase}
+        {someone} {took} the {vases} {adjunct} ~ {someone} {took} the {my} {vases} {adjunct}
+        {someone} {took} every {vase} ~ {someone} {took} every {vases}
+        {someone} {took} these {vases} ~ {someone} {took} these {vase}
+        {someone} {took} several {vases} ~ {someone} {took} several {vase}
+        {someone} {took} a single {vase} ~ {someone} {took} a single {vases}
+        """),
+    "auxiliary and tense": (2, """
+        {group} have {taken} {object} ~ {group} have {taking} {object}
+        {group} are {taking} {object} ~ {group} are {take} {object}
+        {group} will {take} {object} ~ {group} will {took} {object}
+        {group} did not {take} {object} ~ {group} did not {took} {object}
+        {group} might {take} {object} ~ {group} might {taking} {object}
+        {object} had been {taken} by {group} ~ {object} had been {taking} by {group}
+        {someone} {took} {object} yesterday ~ {someone} {took} {object} tomorrow
+        {someone} will {take} {object} tomorrow ~ {someone} will {take} {object} yesterday
+        """),
+    "question": (4, """
+        which {vases} did {someone} {take}? ~ which {vases} {someone} did {take}?
+        what did {someone} {take}? ~ what did {someone} {take} {object}?
+        what did {someone} {think} that {other} {took}? ~ what did {someone} {sleep} {because} {other} {took}?
+        did {someone} {sleep} {because} {other} {took} {object}? ~ what did {someone} {sleep} {because} {other} {took}?
+        who did {someone} {think} {greeted} {other}? ~ who did {someone} {think} that {greeted} {other}?
+        who {greeted} {someone} who {took} {object}? ~ what did {someone} {greet} {other} who {took}?
+        {someone} knew which {vase} {other} {took} ~ {someone} knew which {vase} did {other} {take}
+        {someone} knew what {other} {took} ~ {someone} knew what {other} {took} {object}
+        """),
+    "complement": (2, """
+        {someone} {managed} to {take} {object} ~ {someone} {enjoyed} to {take} {object}
+        {someone} {enjoyed} {taking} {object} ~ {someone} {managed} {taking} {object}
+        """),
+    "licensing": (1, """
+        no {clerk} has ever {taken} {object} ~ every {clerk} has ever {taken} {object}
+        few {clerks} {took} any {vases} ~ {most} {clerks} {took} any {vases}
+        {most} {clerks} have {taken} {object} ~ {most} {clerks} have ever {taken} {object}
+        {someone} {greeted} neither {other} nor {group} ~ {someone} {greeted} neither {other} or {group}
+        {someone} {greeted} either {other} or {group} ~ {someone} {greeted} either {other} nor {group}
+        """),
+}  # fmt: skip
+KINDS = [kind for kind, (weight, _) in PAIRS.items() for _ in range(weight)]
+
+
+def _phrase(draw: _Draw, nouns: Sequence[Sequence[str]], plural: bool) -> str:
+    """A noun with a determiner and sometimes an adjective."""
+    noun = draw.pick(nouns)[plural]
+    if draw.chance(0.2):
+        noun = f"{draw.pick(THING_ADJECTIVES if nouns is THINGS else PERSON_ADJECTIVES)} {noun}"
+    determiner = draw.pick(
+        _words("the the these those some two my" if plural else "the the the a this that my")
+    )
+    return f"an {noun}" if determiner == "a" and noun[0] in "aeiou" else f"{determiner} {noun}"
+
+
+def _fillings(draw: _Draw) -> dict[str, str]:
+    """What the slots of `PAIRS` stand for in one sentence."""
+    slots = {slot: draw.pick(words) for slot, words in WORDS.items()}
+    for names, forms in (
+        ("vase vases", THINGS),
+        ("clerk clerks", PEOPLE),
+        ("take takes took taken taking", HANDLE),
+        ("greet _ greeted _ _", TREAT),
+        ("sleep _ slept _ sleeping", REST),
+        ("think _ thought _ _", THINK),
+    ):
+        slots |= zip(names.split(), draw.pick(forms), strict=True)
+
+    plural = draw.chance(0.5)
+    slots["subject"] = _phrase(draw, PEOPLE, plural)
+    slots["agreeing"], slots["clashing"] = _swap((slots["takes"], slots["take"]), plural)
+    slots["is_are"], slots["are_is"] = _swap(("is", "are"), plural)
+    slots["someone"], slots["other"] = (_phrase(draw, PEOPLE, draw.chance(0.5)) for _ in range(2))
+    slots["group"], slots["object"] = _phrase(draw, PEOPLE, True), _phrase(draw, THINGS, draw.chance(0.5))
+
+    plural, masculine = draw.chance(0.5), draw.chance(0.5)
+    reflexives = ["himself", "herself", "themselves"]
+    slots["uncle"] = _phrase(draw, MEN if masculine else WOMEN, plural)
+    slots["himself"] = reflexives.pop(2 if plural else 0 if masculine else 1)
+    slots["not_himself"] = draw.pick(reflexives)
+
+    pronouns = [("he", "him"), ("she", "her"), ("they", "them"), ("we", "us")]
+    slots["he"], slots["him"] = pronouns.pop(draw.below(4))
+    slots["they"], slots["them"] = draw.pick(pronouns)
+    return slots
+
+
+def _swap(pair: tuple[str, str], swapped: bool) -> tuple[str, str]:
+    return (pair[1], pair[0]) if swapped else pair
+
+
+FRAMES = (
+    "{adjunct}, CLAUSE", "{other} {thought} that CLAUSE", "CLAUSE and {someone} {slept}",
+    "CLAUSE but {someone} {took} {object}", "CLAUSE and {someone} {greeted} {other}", *["CLAUSE"] * 9,
+)  # fmt: skip
+
+
+def _acceptability_example(draw: _Draw) -> tuple[str, int]:
+    """One side of a pair; a statement is sometimes embedded, or joined with an adjunct or a second clause."""
+    pair = draw.pick(PAIRS[draw.pick(KINDS)][1].strip().split("\n"))
+    acceptable = draw.chance(ACCEPTABLE_SHARE)
+    sentence = pair.split(" ~ ")[0 if acceptable else 1].strip().format(**_fillings(draw))
+    if not sentence.endswith("?"):
+        sentence = draw.pick(FRAMES).format(**_fillings(draw)).replace("CLAUSE", sentence) + "."
+    return sentence[0].upper() + sentence[1:], int(acceptable != draw.chance(LABEL_NOISE))
+
+
+# ------------------------------------------------------------------------------------------------------------
 # Entities: templates with slots. One stock of composed names serves as surnames, towns, teams and firms alike.
 
 NAME_STARTS = (
     "Al Bar Bel Bren Cal Cor Dal Dar El Fal Fen Gar Gil Hal Har Hol Is Jor Kal Kes Lan Lor Mal Mar Mel Mor Nor Ol "
     "Or Pel Per Quin Ral Ros Sal Sel Sor Tal Tor Ul Val Ver Wal Wen Yor Zan"
 ).split()
-NAME_MIDDLES = "a an ar ber da den do el en er es i in ka la le li ma mer ni on or ra ri sa ta ten ver vi wo".split()
-NAME_ENDS = "by dale den ford gate ham holm ley low man mond more nell rick sen son stead ston ton well wick worth".split()
-FIRST_NAME_ENDS = "a ah an as e el ena i ia in io is o on us y".split()
-WORD_NAMES = "Archer Banks Barber Bishop Brook Carpenter Cross Field Fisher Glass Hill March Marsh Pike Potter Rivers Stone Summer".split()  # fmt: skip
+NAME_MIDDLES = _words(
+    "a an ar ber da den do el en er es i in ka la le li ma mer ni on or ra ri sa ta ten ver vi wo"
+)
+NAME_ENDS = _words(
+    "by dale den ford gate ham holm ley low man mond more nell rick sen son stead ston ton well wick worth"
+)
+FIRST_NAME_ENDS = _words("a ah an as e el ena i ia in io is o on us y")
+PEOPLE_ENDS = _words("dian nese vian tish rian")
+WORD_NAMES = _words(
+    "Archer Banks Barber Bishop Brook Carpenter Cross Field Fisher Glass Hill March Marsh Pike Potter "
+    "Rivers Stone Summer"
+)
 COMMON_WORDS = {
-    "<role>": "striker captain coach lawyer minister director analyst trader singer mayor banker spokeswoman",
+    "<role>": "striker captain coach lawyer minister director analyst trader singer mayor banker manager",
     "<thing>": "bank river united market summit field city hill company mayor cup open group stone bridge",
     "<day>": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
     "<game>": "football cricket rugby hockey basketball",
@@ -431,8 +354,10 @@ def _firm(draw: _Draw) -> list[str]:
 def _agency(draw: _Draw) -> list[str]:
     """An organisation with a place or a person inside its name: one span, not two."""
     before = draw.pick(("University of", "Bank of", "Port Authority of", "Friends of", "Museum of")).split()
-    after = draw.pick(("City Council", "University", "Institute", "Police", "Foundation", "Chamber of Trade")).split()
-    return before + _town(draw) if draw.chance(0.5) else _town(draw) + after
+    after = draw.pick(
+        ("City Council", "University", "Institute", "Police", "Foundation", "Chamber of Trade")
+    ).split()
+    return [*before, *_town(draw)] if draw.chance(0.5) else [*_town(draw), *after]
 
 
 def _team(draw: _Draw) -> list[str]:
@@ -441,12 +366,13 @@ def _team(draw: _Draw) -> list[str]:
 
 
 def _press(draw: _Draw) -> list[str]:
-    return _name(draw) + [draw.pick(("Times", "Gazette", "Radio", "News"))] if draw.chance(0.7) else _name(draw)
+    after = [draw.pick(("Times", "Gazette", "Radio", "News"))] if draw.chance(0.7) else []
+    return _name(draw) + after
 
 
 def _people_of(draw: _Draw) -> list[str]:
     """The adjective or noun of a country: Calardian, Brenfordese."""
-    return [draw.pick(NAME_STARTS) + draw.pick(NAME_MIDDLES) + draw.pick(("dian", "nese", "vian", "tish", "rian"))]
+    return [draw.pick(NAME_STARTS) + draw.pick(NAME_MIDDLES) + draw.pick(PEOPLE_ENDS)]
 
 
 def _event(draw: _Draw) -> list[str]:
@@ -551,7 +477,11 @@ def _expand(draw: _Draw, template: str) -> tuple[list[str], list[str]]:
 def _entity_example(draw: _Draw) -> tuple[list[str], list[int]]:
     templates = TEMPLATES.strip().split("\n")
     lead = "<lead> " if draw.chance(0.15) else ""
-    middle = f" {draw.pick((', while', ', and', ';', ', but'))} {draw.pick(templates)}" if draw.chance(0.15) else ""
+    middle = (
+        f" {draw.pick((', while', ', and', ';', ', but'))} {draw.pick(templates)}"
+        if draw.chance(0.15)
+        else ""
+    )
     tail = " <tail>" if draw.chance(0.2) else ""
     words, tags = _expand(draw, f"{lead}{draw.pick(templates)}{middle}{tail}")
     if draw.chance(0.07):
@@ -561,21 +491,3 @@ def _entity_example(draw: _Draw) -> tuple[list[str], list[int]]:
         if words[-1] != ".":
             words, tags = [*words, "."], [*tags, "O"]
     return words, [ENTITY_LABELS.index(tag) for tag in tags]
-
-
-ENTITY_SEED = 20241105
-
-
-def entities() -> dict[str, list[tuple[list[str], list[int]]]]:
-    """Tokens with indices into `ENTITY_LABELS` (IOB2), by split; the same on every call and platform."""
-    draw, seen = _Draw(ENTITY_SEED), set()
-    splits: dict[str, list[tuple[list[str], list[int]]]] = {}
-    for split, size in SPLIT_SIZES.items():
-        examples = splits[split] = []
-        while len(examples) < size:
-            words, labels = _entity_example(draw)
-            key = " ".join(words).lower()
-            if key not in seen:
-                seen.add(key)
-                examples.append((words, labels))
-    return splits

@@ -124,6 +124,8 @@ class StudyRecord:
         for trial_id in self._merged:
             self.folder.delete(f"{WORK}/{trial_id}")
         self._merged.clear()
+        if not self.folder.names(WORK):
+            self.folder.delete(WORK)
         self._written = time.monotonic()
         self._took = self._written - now
 

@@ -281,7 +281,8 @@ def load_task(
         revision=resolved.revision,
         kind=kind,
         label_names=label_names,
-        metric=known.metric if known else DEFAULT_METRIC[kind],
+        # Another label column is another task than the one the metric was chosen for.
+        metric=known.metric if known and label_column in (None, known.label) else DEFAULT_METRIC[kind],
         splits={role: _draw(split, caps[role], seed) for role, split in whole.items()},
         fingerprint=_fingerprint(label_names, whole),
     )
@@ -320,11 +321,9 @@ def _read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
     # A folder named after the id alone may hold several configs, as a clone of the hub's repository does.
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
-    copies = [
-        name.name,
-        *([f"{repository}/{name.config}", name.config] if name.config else []),
-        *repositories,
-    ]
+    copies = [name.name, *repositories]
+    if name.config is not None:
+        copies[1:1] = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
     folder = hub.local_copy(copies, data_dir)
     if folder is None:
         return _read_hub(name)
@@ -619,7 +618,8 @@ def _set_validation_aside(name: DatasetName, source: Split) -> tuple[Split, Spli
         if counts.min() < 2 or n_validation < len(counts):
             raise BadInput(
                 f"wanted a stratified tenth of train as validation, got {n} examples in {_where(name)}, "
-                f"the rarest of {len(counts)} classes {counts.min()} times; bring a validation split or more examples"
+                f"the rarest of {len(counts)} classes {counts.min()} times; "
+                "bring a validation split or more examples"
             )
         train, validation = next(
             stratified_shuffle_split_generate_indices(source.labels, n - n_validation, n_validation, rng=rng)

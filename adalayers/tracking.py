@@ -252,6 +252,8 @@ class Mirror:
             else:
                 with self._changed:
                     self._queue.popleft()
+                    if not self._refused:
+                        self._why = ""
 
     def _sentences(self, folder: Folder) -> list[str]:
         missing = [*self._refused, *self._queue]
@@ -409,6 +411,20 @@ class _Session:
 
         study, trials = folder.read_json(STUDY), read_trials(folder)
         self.describe(study)
+        happened = dict(_numbers({"happened": study.get("happened") or {}, "trials": counts(trials)}))
+        with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
+            for name in _artifacts(folder):
+                target = Path(staged, name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = folder.read_bytes(name)
+                target.write_bytes(_clean(data.decode()).encode() if name.endswith(_READABLE) else data)
+            self._client.log_artifacts(self._parent, staged)
+            known = self._client.get_run(self._parent).data.metrics
+            now = int(time.time() * 1000)
+            changed = [
+                Metric(name, value, now, 0) for name, value in happened.items() if known.get(name) != value
+            ]
+            self._client.log_batch(self._parent, metrics=changed[:_BATCH], synchronous=True)
         rows = [{str(name): value for name, value in row.items()} for row in trials.to_dict("records")]
         missing = [
             row
@@ -424,20 +440,7 @@ class _Session:
             of_trial = dict(iter(history.groupby("trial_id")))
             for row in missing:
                 written += self.write(_Trial.of(row, of_trial.get(row["trial_id"], history.iloc[:0])))
-        happened = dict(_numbers({"happened": study.get("happened") or {}, "trials": counts(trials)}))
-        with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
-            for name in _artifacts(folder):
-                target = Path(staged, name)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                data = folder.read_bytes(name)
-                target.write_bytes(_clean(data.decode()).encode() if name.endswith(_READABLE) else data)
-            self._client.log_artifacts(self._parent, staged)
-            known = self._client.get_run(self._parent).data.metrics
-            now = int(time.time() * 1000)
-            changed = [
-                Metric(name, value, now, 0) for name, value in happened.items() if known.get(name) != value
-            ]
-            self._client.log_batch(self._parent, metrics=changed[:_BATCH], synchronous=True)
+        with _quiet():
             self._client.set_terminated(self._parent, _study_status(study, trials))
         return written
 

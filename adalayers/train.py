@@ -269,6 +269,7 @@ def _point(model: FusionModel, optimiser: torch.optim.Optimizer, step: int, epoc
     return {"epoch": float(epoch), "step": step, "lr": optimiser.param_groups[0]["lr"], **named}
 
 
+@torch.no_grad()
 def _mix_summary(model: FusionModel) -> dict[str, float]:
     return {
         "mix/entropy": float(model.fusion.entropy()),

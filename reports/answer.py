@@ -153,7 +153,7 @@ def _speed(contrasts: Sequence[Claim]) -> str:
     later = [claim for claim in found if claim.verdict == HIGHER]
     text = (
         f"Speed: {len(earlier)} of {count(len(found), 'arm')} reach 95% of their own gain in fewer steps "
-        f"than the control, {len(later)} in more; for the other {len(found) - len(earlier) - len(later)} "
+        f"than the control, {len(later)} in more; for {len(found) - len(earlier) - len(later)} "
         "there is not enough evidence."
     )
     if earlier:

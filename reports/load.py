@@ -74,7 +74,11 @@ def load(folder: results.Folder | str | Path) -> Loaded:
         raise
     except KeyError as error:
         raise BadInput(f"could not read {results.TRIALS} in {folder}: it has no column {error}") from error
-    except (ValueError, OSError) as error:
+    except (
+        AttributeError,
+        ValueError,
+        OSError,
+    ) as error:  # AttributeError: a part of study.json is no object
         raise BadInput(f"could not read the results in {folder}: {error}") from error
     if not isinstance(read.study, dict):
         raise BadInput(f"could not read {results.STUDY} in {folder}: wanted a JSON object")

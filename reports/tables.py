@@ -160,7 +160,7 @@ def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> st
     """
     rows = trials[trials["status"] == "completed"]
     if learned:
-        rows = rows[[is_learned(mix) for mix in texts(rows, "config/mix")]]
+        rows = rows.iloc[[place for place, mix in enumerate(texts(rows, "config/mix")) if is_learned(mix)]]
     rows = rows.sort_values("trial_id")
     scores = plan.better(numbers(rows, f"val/{plan.metric}")).dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])

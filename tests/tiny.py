@@ -180,7 +180,7 @@ def _unigrams(special: list[str], last: list[str]) -> list[tuple[str, float]]:
 
 
 def _byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Return a vocabulary and merges that join each word letter by letter, with and without a space before it."""
+    """Return a vocabulary and merges that join each word letter by letter, with a space before it or not."""
     from tokenizers.pre_tokenizers import ByteLevel
 
     merges: dict[tuple[str, str], None] = {}

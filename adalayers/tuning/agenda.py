@@ -60,12 +60,14 @@ class Agenda:
         self._asked: dict[str, optuna.trial.Trial] = {}
         self._searched: set[str] = set()
         self._running: set[str] = set()
+        self._begun: set[str] = set()
         self._exhausted = self._best_known = False
         self._replay()
         self._resumed = [row for row in self._rows("search") if not record.finished(row["trial_id"])]
         self._points = self._initial_points()
         self._confirmations = self._confirm()
-        self._held: Request | None = None
+        if not self._resumed and len(self._searched) >= trials:
+            self._settle_best()
 
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
@@ -91,6 +93,7 @@ class Agenda:
             request = self._next_confirmation()
         if isinstance(request, Request):
             self._running.add(request.trial_id)
+            self._begun.add(request.trial_id)
         return request
 
     def ended(self, identity: str, status: str) -> None:
@@ -221,36 +224,33 @@ class Agenda:
     # Confirmation
 
     def _next_confirmation(self) -> Request | str:
-        if self._held is None:
-            self._held = next(self._confirmations, None)
-        if self._held is not None:
-            request, self._held = self._held, None
-            return request
-        return self._next_of_best()
+        request = next(self._confirmations, None)
+        if request is None and not self._best_known:
+            if any(identity in self._asked for identity in self._running):
+                return "wait"
+            self._settle_best()
+            self._confirmations = self._confirm()
+            request = next(self._confirmations, None)
+        return request or "done"
 
-    def _confirm(self, arms: list[ConfirmedArm] | None = None) -> Iterator[Request]:
+    def _confirm(self) -> Iterator[Request]:
         # Seed by seed: a study that is cut short has whole blocks of paired arms.
         for seed in self._seeds():
-            for arm in self.arms.copy() if arms is None else arms:
+            for arm in self.arms.copy():
                 identity = self._identity(arm.config, seed)
-                if identity not in self._running and not self.record.finished(identity):
+                if identity not in self._begun and not self.record.finished(identity):
                     yield Request(identity, "confirm", arm.name, seed, arm.config)
 
-    def _next_of_best(self) -> Request | str:
-        if any(identity in self._asked for identity in self._running):
-            return "wait"
-        if not self.trials or self._best_known:
-            return "done"
+    def _settle_best(self) -> None:
+        """Add the search's best to the arms, once the search has ended."""
         self._best_known = True
+        if not self.trials:
+            return
         arm = self._best_arm()
         if arm is None:
             self.dropped.append((SEARCH_BEST, "no trial of the search completed"))
-            return "done"
-        name = merge(self.arms, arm, self.kind)
-        if name == arm.name:
-            self._confirmations = self._confirm([arm])
-            return self._next_confirmation()
-        return "done"
+        else:
+            merge(self.arms, arm, self.kind)
 
     def _best_arm(self) -> ConfirmedArm | None:
         """Return the search's best as an arm; a best that changed as the search grew gets a name of its own."""

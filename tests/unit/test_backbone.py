@@ -325,6 +325,7 @@ def test_states_of_every_family(folders, family):
     assert all(not torch.allclose(a, b) for a, b in itertools.pairwise(states))
     model = transformers.AutoModel.from_pretrained(folders[family]).eval()
     assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert backbone.n_parameters == bb.count_parameters(resolve(str(folders[family])))
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     with torch.no_grad():
         last = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -421,20 +422,16 @@ def test_models_saved_with_a_head_give_the_same_states(folders, tmp_path, family
     assert capfd.readouterr() == ("", "")
     expected = load(resolve(str(folders[family])))(*batch([5]))
     assert all(torch.equal(a, b) for a, b in zip(expected, with_head(*batch([5])), strict=True))
-    pooler = 32 * 32 + 32 if family == "roberta" else 0
-    assert with_head.n_parameters == sum(parameter.numel() for parameter in base.parameters()) - pooler
 
 
 def test_t5_saved_as_an_encoder_alone(folders, tmp_path):
     import transformers
 
     folder = Path(shutil.copytree(folders["t5"], tmp_path / "t5"))
-    encoder = transformers.T5EncoderModel.from_pretrained(folder)
-    encoder.save_pretrained(folder)
+    transformers.T5EncoderModel.from_pretrained(folder).save_pretrained(folder)
     backbone = load(resolve(str(folder)))
     expected = load(resolve(str(folders["t5"])))(*batch([5]))
     assert all(torch.equal(a, b) for a, b in zip(expected, backbone(*batch([5])), strict=True))
-    assert backbone.n_parameters == sum(parameter.numel() for parameter in encoder.parameters())
 
 
 def test_missing_layers_are_bad_input_not_random_weights(bert):

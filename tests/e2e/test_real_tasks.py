@@ -1,0 +1,116 @@
+"""ADALAYERS_DATA=<folder of local copies> python -m pytest tests/e2e/test_real_tasks.py
+
+Split sizes and labels of the thesis's three corpora, as the hub has them.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+from adalayers.metrics import token_scores
+from adalayers.tasks import Task, load_task
+
+SIZES = {
+    "imdb": {"train": 22_500, "validation": 2_500, "test": 25_000},
+    "cola": {"train": 7_695, "validation": 856, "test": 1_043},
+    "conll2003": {"train": 14_041, "validation": 3_250, "test": 3_453},
+}
+GOLD_ENTITIES = {"LOC": 1_668, "MISC": 702, "ORG": 1_661, "PER": 1_617}
+
+
+@pytest.fixture(scope="module")
+def data_dir() -> str:
+    folder = os.environ.get("ADALAYERS_DATA")
+    if not folder:
+        pytest.skip(
+            "NO REAL DATA: set ADALAYERS_DATA to a folder with imdb, cola and conll2003 to run these tests"
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def real(data_dir) -> dict[str, Task]:
+    return {name: load_task(name, data_dir=data_dir) for name in SIZES}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_split_sizes(real, name):
+    assert {role: len(split) for role, split in real[name].splits.items()} == SIZES[name]
+    for split in real[name].splits.values():
+        assert len(split.inputs) == len(split.labels) == len(split.index)
+
+
+@pytest.mark.parametrize(("name", "sentence"), [("imdb", "text"), ("cola", "sentence")])
+def test_validation_is_the_thesis_tenth_of_train(real, data_dir, tmp_path, name, sentence):
+    import datasets
+
+    folder = os.path.join(data_dir, name)
+    train = datasets.load_dataset(folder, split="train", cache_dir=str(tmp_path), keep_in_memory=True)
+    halves = train.train_test_split(test_size=0.1, seed=42, stratify_by_column="label")
+    for role, half in (("train", "train"), ("validation", "test")):
+        split = real[name].splits[role]
+        assert sorted(split.inputs) == sorted(halves[half][sentence])
+        assert split.inputs[:50] == train.select(split.index[:50])[sentence][:]
+        assert split.labels.mean() == pytest.approx(np.mean(halves[half]["label"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "label_names"),
+    [
+        ("imdb", "accuracy", ("neg", "pos")),
+        ("cola", "matthews", ("unacceptable", "acceptable")),
+        ("conll2003", "f1", ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")),
+    ],
+)
+def test_metric_and_labels(real, name, metric, label_names):
+    assert (real[name].metric, real[name].label_names) == (metric, label_names)
+
+
+def test_gold_entities_of_the_conll_test_split(real):
+    task = real["conll2003"]
+    sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]
+    starts = [tag[2:] for sentence in sentences for tag in sentence if tag.startswith("B-")]
+    assert {kind: starts.count(kind) for kind in GOLD_ENTITIES} == GOLD_ENTITIES
+    assert token_scores(sentences, sentences)["f1"] == 1.0
+    # Without the first of each type: recall tells how many entities the scorer counts in all.
+    wrong = [list(sentence) for sentence in sentences]
+    first = next(sentence for sentence in wrong if "B-LOC" in sentence)
+    first[first.index("B-LOC")] = "O"
+    n = sum(GOLD_ENTITIES.values())
+    assert token_scores(sentences, wrong)["recall"] == pytest.approx((n - 1) / n)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_conll_scores_are_those_of_seqeval(real, seed):
+    from seqeval.metrics import classification_report
+
+    task, rng = real["conll2003"], np.random.default_rng(seed)
+    split = task.splits["validation"]
+    noisy = [
+        np.where(rng.random(len(labels)) < 0.8, labels, rng.integers(0, 9, len(labels)))
+        for labels in split.labels
+    ]
+    names = np.array(task.label_names)
+    report = classification_report(
+        [names[labels].tolist() for labels in split.labels],
+        [names[labels].tolist() for labels in noisy],
+        output_dict=True,
+    )
+    scores = task.scores(split.labels, noisy)
+    for ours, theirs in (("precision", "precision"), ("recall", "recall"), ("f1", "f1-score")):
+        assert scores[ours] == pytest.approx(report["micro avg"][theirs])
+    for kind in GOLD_ENTITIES:
+        assert scores[f"f1/{kind}"] == pytest.approx(report[kind]["f1-score"])
+
+
+def test_majority_baselines(real):
+    assert real["imdb"].baseline("test") == 0.5
+    assert real["cola"].baseline("test") == 0.0
+    assert real["conll2003"].baseline("test") == 0.0
+
+
+def test_a_folder_by_path_has_the_same_examples(real, data_dir):
+    task = load_task(os.path.join(data_dir, "conll2003"))
+    assert task.fingerprint == real["conll2003"].fingerprint
+    assert (task.kind, task.metric, task.source) == ("token", "f1", "local:conll2003")
