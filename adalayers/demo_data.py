@@ -61,7 +61,7 @@ class _Draw:
 
 
 def _splits(draw: _Draw, example: Callable[[_Draw], T], key: Callable[[T], str]) -> dict[str, list[T]]:
-    """Draw examples into the splits, in order; one whose text occurred before, in any split, is drawn again."""
+    """Fill the splits in order; an example whose text occurred before, in any split, is drawn again."""
     seen: set[str] = set()
     splits: dict[str, list[T]] = {split: [] for split in SPLIT_SIZES}
     for split, size in SPLIT_SIZES.items():
@@ -125,11 +125,13 @@ THINK = _verbs(
 )
 PERSON_ADJECTIVES = _words("tall old young quiet clever tired famous nervous polite lazy cheerful strange")
 THING_ADJECTIVES = _words("small heavy cheap broken round wooden dusty pretty green strange")
+SINGULAR_DETERMINERS = _words("the the the a this that my")
+PLURAL_DETERMINERS = _words("the the these those some two my")
 ADJUNCTS = [
     *("in the evening", "after lunch", "at the station", "during the storm", "behind the school"),
     *("before dinner", "in the village", "after the concert", "near the harbour", "in the old theatre"),
 ]
-WORDS = {
+SLOT_WORDS = {
     "gave": _words("gave sent lent handed showed offered sold"),
     "explained": _words("explained described donated displayed announced revealed mentioned"),
     "managed": _words("managed decided refused promised agreed planned wanted hoped"),
@@ -143,14 +145,14 @@ WORDS = {
     "adjunct": ADJUNCTS,
 }
 
-# Kind of violation: how often it is drawn, then its pairs, "acceptable ~ unacceptable". A slot is named after one of
-# the words that can fill it; `_fillings` chooses them.
+# Kind of violation: how often it is drawn, then its pairs, "acceptable ~ unacceptable". A slot is named after
+# one of the words that can fill it; `_fillings` chooses them.
 PAIRS = {
     "agreement": (2, """
-        {subject} {agreeing} {object} ~ {subject} {clashing} {object}
+        {subject} {agrees} {object} ~ {subject} {clashes} {object}
         {subject} {is_are} {gently} {sleeping} ~ {subject} {are_is} {gently} {sleeping}
-        {subject} {near} {other} {agreeing} {object} ~ {subject} {near} {other} {clashing} {object}
-        {subject} that {other} {greeted} {is_are} {sleeping} ~ {subject} that {other} {greeted} {are_is} {sleeping}
+        {subject} {near} {other} {agrees} {object} ~ {subject} {near} {other} {clashes} {object}
+        {subject} that {other} {greeted} {is_are} old ~ {subject} that {other} {greeted} {are_is} old
         {subject} who {took} {object} {is_are} {sleeping} ~ {subject} who {took} {object} {are_is} {sleeping}
         """),
     "reflexive": (1, """
@@ -202,7 +204,7 @@ PAIRS = {
         which {vases} did {someone} {take}? ~ which {vases} {someone} did {take}?
         what did {someone} {take}? ~ what did {someone} {take} {object}?
         what did {someone} {think} that {other} {took}? ~ what did {someone} {sleep} {because} {other} {took}?
-        did {someone} {sleep} {because} {other} {took} {object}? ~ what did {someone} {sleep} {because} {other} {took}?
+        did {someone} {sleep} {because} {other} {slept}? ~ what did {someone} {sleep} {because} {other} {took}?
         who did {someone} {think} {greeted} {other}? ~ who did {someone} {think} that {greeted} {other}?
         who {greeted} {someone} who {took} {object}? ~ what did {someone} {greet} {other} who {took}?
         {someone} knew which {vase} {other} {took} ~ {someone} knew which {vase} did {other} {take}
@@ -228,15 +230,13 @@ def _phrase(draw: _Draw, nouns: Sequence[Sequence[str]], plural: bool) -> str:
     noun = draw.pick(nouns)[plural]
     if draw.chance(0.2):
         noun = f"{draw.pick(THING_ADJECTIVES if nouns is THINGS else PERSON_ADJECTIVES)} {noun}"
-    determiner = draw.pick(
-        _words("the the these those some two my" if plural else "the the the a this that my")
-    )
+    determiner = draw.pick(PLURAL_DETERMINERS if plural else SINGULAR_DETERMINERS)
     return f"an {noun}" if determiner == "a" and noun[0] in "aeiou" else f"{determiner} {noun}"
 
 
 def _fillings(draw: _Draw) -> dict[str, str]:
     """What the slots of `PAIRS` stand for in one sentence."""
-    slots = {slot: draw.pick(words) for slot, words in WORDS.items()}
+    slots = {slot: draw.pick(words) for slot, words in SLOT_WORDS.items()}
     for names, forms in (
         ("vase vases", THINGS),
         ("clerk clerks", PEOPLE),
@@ -249,7 +249,7 @@ def _fillings(draw: _Draw) -> dict[str, str]:
 
     plural = draw.chance(0.5)
     slots["subject"] = _phrase(draw, PEOPLE, plural)
-    slots["agreeing"], slots["clashing"] = _swap((slots["takes"], slots["take"]), plural)
+    slots["agrees"], slots["clashes"] = _swap((slots["takes"], slots["take"]), plural)
     slots["is_are"], slots["are_is"] = _swap(("is", "are"), plural)
     slots["someone"], slots["other"] = (_phrase(draw, PEOPLE, draw.chance(0.5)) for _ in range(2))
     slots["group"], slots["object"] = _phrase(draw, PEOPLE, True), _phrase(draw, THINGS, draw.chance(0.5))
@@ -272,8 +272,9 @@ def _swap(pair: tuple[str, str], swapped: bool) -> tuple[str, str]:
 
 FRAMES = (
     "{adjunct}, CLAUSE", "{other} {thought} that CLAUSE", "CLAUSE and {someone} {slept}",
-    "CLAUSE but {someone} {took} {object}", "CLAUSE and {someone} {greeted} {other}", *["CLAUSE"] * 9,
+    "CLAUSE but {someone} {took} {object}", "CLAUSE and {someone} {greeted} {other}",
 )  # fmt: skip
+FRAME_SHARE = 0.35
 
 
 def _acceptability_example(draw: _Draw) -> tuple[str, int]:
@@ -282,17 +283,19 @@ def _acceptability_example(draw: _Draw) -> tuple[str, int]:
     acceptable = draw.chance(ACCEPTABLE_SHARE)
     sentence = pair.split(" ~ ")[0 if acceptable else 1].strip().format(**_fillings(draw))
     if not sentence.endswith("?"):
-        sentence = draw.pick(FRAMES).format(**_fillings(draw)).replace("CLAUSE", sentence) + "."
+        if draw.chance(FRAME_SHARE):
+            sentence = draw.pick(FRAMES).format(**_fillings(draw)).replace("CLAUSE", sentence)
+        sentence += "."
     return sentence[0].upper() + sentence[1:], int(acceptable != draw.chance(LABEL_NOISE))
 
 
 # ------------------------------------------------------------------------------------------------------------
 # Entities: templates with slots. One stock of composed names serves as surnames, towns, teams and firms alike.
 
-NAME_STARTS = (
-    "Al Bar Bel Bren Cal Cor Dal Dar El Fal Fen Gar Gil Hal Har Hol Is Jor Kal Kes Lan Lor Mal Mar Mel Mor Nor Ol "
-    "Or Pel Per Quin Ral Ros Sal Sel Sor Tal Tor Ul Val Ver Wal Wen Yor Zan"
-).split()
+NAME_STARTS = _words(
+    "Al Bar Bel Bren Cal Cor Dal Dar El Fal Fen Gar Gil Hal Har Hol Is Jor Kal Kes Lan Lor Mal Mar Mel "
+    "Mor Nor Ol Or Pel Per Quin Ral Ros Sal Sel Sor Tal Tor Ul Val Ver Wal Wen Yor Zan"
+)
 NAME_MIDDLES = _words(
     "a an ar ber da den do el en er es i in ka la le li ma mer ni on or ra ri sa ta ten ver vi wo"
 )
@@ -300,7 +303,7 @@ NAME_ENDS = _words(
     "by dale den ford gate ham holm ley low man mond more nell rick sen son stead ston ton well wick worth"
 )
 FIRST_NAME_ENDS = _words("a ah an as e el ena i ia in io is o on us y")
-PEOPLE_ENDS = _words("dian nese vian tish rian")
+COUNTRY_ENDS = _words("dian nese vian tish rian")
 WORD_NAMES = _words(
     "Archer Banks Barber Bishop Brook Carpenter Cross Field Fisher Glass Hill March Marsh Pike Potter "
     "Rivers Stone Summer"
@@ -311,6 +314,7 @@ COMMON_WORDS = {
     "<day>": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
     "<game>": "football cricket rugby hockey basketball",
     "<number>": "two three five seven 12 18 25 40 150",
+    "<goal>": "0 1 2 3 4 5",
     "<goals>": "1-0 2-0 2-1 3-1 3-2 4-0",
     "<sets>": "6-4_6-2 7-5_6-3 6-1_6-4 6-3_7-6 6-0_6-2",
     "<lead>": "On_<day>_, Meanwhile_, Earlier_, In_brief_: However_, Still_,",
@@ -318,76 +322,20 @@ COMMON_WORDS = {
 }
 
 
-def _name(draw: _Draw) -> list[str]:
-    if draw.chance(0.15):
-        return [draw.pick(WORD_NAMES)]
-    middle = draw.pick(NAME_MIDDLES) if draw.chance(0.6) else ""
-    return [draw.pick(NAME_STARTS) + middle + draw.pick(NAME_ENDS)]
-
-
-def _first_name(draw: _Draw) -> list[str]:
-    if draw.chance(0.15):
-        return [draw.pick("ABCDEGHJKLMNPRST") + "."]
-    return [draw.pick(NAME_STARTS) + draw.pick(NAME_MIDDLES) * draw.below(2) + draw.pick(FIRST_NAME_ENDS)]
-
-
-def _person(draw: _Draw) -> list[str]:
-    particle = [draw.pick(("van", "de", "al", "von"))] if draw.chance(0.08) else []
-    return _first_name(draw) + particle + _name(draw)
-
-
-def _town(draw: _Draw) -> list[str]:
-    before = [draw.pick(("New", "Port", "Saint", "East", "Upper", "Mount"))] if draw.chance(0.15) else []
-    after = [draw.pick(("Bay", "Valley", "Island", "Hills"))] if draw.chance(0.08) else []
-    return before + _name(draw) + after
-
-
-def _firm(draw: _Draw) -> list[str]:
-    """A firm is called like its founder, alone or with what it does."""
-    kind = draw.below(5)
-    if kind == 0:
-        return [*_name(draw), "&", *_name(draw)]
-    after = draw.pick(("Motors", "Bank", "Group", "Airlines", "& Sons", "Steel", "Holdings", "Foods")).split()
-    return _name(draw) + (after if kind == 1 else [])
-
-
-def _agency(draw: _Draw) -> list[str]:
-    """An organisation with a place or a person inside its name: one span, not two."""
-    before = draw.pick(("University of", "Bank of", "Port Authority of", "Friends of", "Museum of")).split()
-    after = draw.pick(
-        ("City Council", "University", "Institute", "Police", "Foundation", "Chamber of Trade")
-    ).split()
-    return [*before, *_town(draw)] if draw.chance(0.5) else [*_town(draw), *after]
-
-
-def _team(draw: _Draw) -> list[str]:
-    after = [draw.pick(("United", "Rovers", "City", "Athletic", "Wanderers"))] if draw.chance(0.2) else []
-    return _name(draw) + after
-
-
-def _press(draw: _Draw) -> list[str]:
-    after = [draw.pick(("Times", "Gazette", "Radio", "News"))] if draw.chance(0.7) else []
-    return _name(draw) + after
-
-
-def _people_of(draw: _Draw) -> list[str]:
-    """The adjective or noun of a country: Calardian, Brenfordese."""
-    return [draw.pick(NAME_STARTS) + draw.pick(NAME_MIDDLES) + draw.pick(PEOPLE_ENDS)]
-
-
-def _event(draw: _Draw) -> list[str]:
-    after = draw.pick(("Open", "Cup", "Prize", "Festival", "Treaty", "Marathon", "Trophy")).split()
-    return _name(draw) + (after if draw.chance(0.6) else [])
-
-
-def _product(draw: _Draw) -> list[str]:
-    return _name(draw) + ([draw.pick(("400", "X2", "Mini", "7", "Turbo"))] if draw.chance(0.5) else [])
-
-
-SLOTS: dict[str, tuple[str, Callable[[_Draw], list[str]]]] = {
-    "{person}": ("PER", _person), "{name}": ("PER", _name), "{town}": ("LOC", _town), "{team}": ("ORG", _team),
-    "{firm}": ("ORG", _firm), "{agency}": ("ORG", _agency), "{press}": ("ORG", _press),
-    "{people}": ("MISC", _people_of), "{event}": ("MISC", _event), "{product}": ("MISC", _product),
+# Slot: the entity's type and its patterns, likelier ones repeated. N is a name, F a first name or an initial, C an
+# adjective of country; `_` joins tokens. Some organisations have a place inside: that is one span, not two.
+ENTITY_SLOTS = {
+    "{name}": ("PER", "N"),
+    "{person}": ("PER", "F_N F_N F_N F_N F_N F_N F_N F_N F_N F_N F_van_N F_de_N"),
+    "{town}": ("LOC", "N N N N N N N N N N N N New_N Port_N Saint_N Mount_N N_Bay N_Valley"),
+    "{team}": ("ORG", "N N N N N N N N N N N N N N N N N_United N_Rovers N_City N_Wanderers"),
+    "{firm}": ("ORG", "N N N N N N N N N N N N N_&_N N_&_N N_&_N N_Motors N_Bank N_Group N_Steel N_&_Sons"),
+    "{agency}": ("ORG", "University_of_N Port_Authority_of_N Friends_of_N Museum_of_New_N Bank_of_Port_N "
+                 "N_City_Council N_University N_Institute Mount_N_Police N_Chamber_of_Trade"),
+    "{press}": ("ORG", "N N N_Times N_Gazette N_Radio N_News"),
+    "{people}": ("MISC", "C"),
+    "{event}": ("MISC", "N N N N_Open N_Cup N_Prize N_Treaty N_Marathon"),
+    "{product}": ("MISC", "N N N N N_400 N_X2 N_Mini N_Turbo"),
 }  # fmt: skip
 
 # Spaces separate tokens, `|` separates alternatives for one place, `_` joins the words of an alternative.
@@ -395,7 +343,7 @@ TEMPLATES = """
 {team} beat|defeated|crushed {team} <goals> at_home|away|in_the_rain|in_{town}
 {name} beat|defeated|crushed {name} <sets> in_the_final|indoors|on_clay|in_{town}
 {people} <role> {person} beat|defeated {name} <sets>
-{team} <number> {team} <number>
+{team} <goal> {team} <goal>
 {name} ( {town} ) beat {person} ( {people} ) <sets>
 {team} signed|sold|dropped the <role> {person} from|to {team}
 {team} , without {name} , lost <goals> to {team}
@@ -449,45 +397,56 @@ for {firm} , the {event} was a marketing|legal matter
 {name} and {name} married|argued in {town}
 {town} and {town} share|lack a river|harbour
 {firm} and {firm} share|lack a chairman|patent
-"""
+""".strip().split("\n")
+HEADLINE_SHARE = 0.07
+
+
+def _name_part(draw: _Draw, part: str) -> str:
+    """A token for one part of a pattern of `ENTITY_SLOTS`."""
+    start, middle = draw.pick(NAME_STARTS), draw.pick(NAME_MIDDLES)
+    if part == "N":
+        name = start + (middle if draw.chance(0.6) else "") + draw.pick(NAME_ENDS)
+        return draw.pick(WORD_NAMES) if draw.chance(0.15) else name
+    if part == "F":
+        name = start + (middle if draw.chance(0.5) else "") + draw.pick(FIRST_NAME_ENDS)
+        return f"{start[0]}." if draw.chance(0.15) else name
+    return start + middle + draw.pick(COUNTRY_ENDS) if part == "C" else part
 
 
 def _expand(draw: _Draw, template: str) -> tuple[list[str], list[str]]:
-    """Fill a template: choose alternatives, common words and names."""
+    """Tokens and tags of a template: alternatives, common words and names are chosen here."""
     words: list[str] = []
     tags: list[str] = []
     for place in template.split():
         choice = draw.pick(place.split("|"))
-        stem = choice.removesuffix("s") if choice.endswith(">s") else choice
-        if stem in COMMON_WORDS:
-            choice = draw.pick(COMMON_WORDS[stem].split()) + choice[len(stem) :]
-        if "_" in choice:
-            inner_words, inner_tags = _expand(draw, choice.replace("_", " "))
-        elif choice in SLOTS:
-            entity, name = SLOTS[choice]
-            inner_words = name(draw)
-            inner_tags = [f"B-{entity}"] + [f"I-{entity}"] * (len(inner_words) - 1)
+        for slot, common in COMMON_WORDS.items():
+            if slot in choice:
+                choice = choice.replace(slot, draw.pick(common.split()))
+        if choice in ENTITY_SLOTS:
+            entity, patterns = ENTITY_SLOTS[choice]
+            more_words = [_name_part(draw, part) for part in draw.pick(patterns.split()).split("_")]
+            more_tags = [f"B-{entity}"] + [f"I-{entity}"] * (len(more_words) - 1)
+        elif "_" in choice:
+            more_words, more_tags = _expand(draw, choice.replace("_", " "))
         else:
-            inner_words, inner_tags = [choice], ["O"]
-        words += inner_words
-        tags += inner_tags
+            more_words, more_tags = [choice], ["O"]
+        words += more_words
+        tags += more_tags
     return words, tags
 
 
 def _entity_example(draw: _Draw) -> tuple[list[str], list[int]]:
-    templates = TEMPLATES.strip().split("\n")
-    lead = "<lead> " if draw.chance(0.15) else ""
-    middle = (
-        f" {draw.pick((', while', ', and', ';', ', but'))} {draw.pick(templates)}"
-        if draw.chance(0.15)
-        else ""
-    )
-    tail = " <tail>" if draw.chance(0.2) else ""
-    words, tags = _expand(draw, f"{lead}{draw.pick(templates)}{middle}{tail}")
-    if draw.chance(0.07):
+    """A filled template, sometimes with a lead, a second template or a tail, and sometimes as a headline."""
+    template = draw.pick(TEMPLATES)
+    if draw.chance(0.15):
+        template = f"<lead> {template}"
+    if draw.chance(0.15):
+        template += f" {draw.pick((', while', ', and', ';', ', but'))} {draw.pick(TEMPLATES)}"
+    if draw.chance(0.2):
+        template += " <tail>"
+    words, tags = _expand(draw, template)
+    if draw.chance(HEADLINE_SHARE):
         words = [word.upper() for word in words]
     else:
-        words = [words[0][0].upper() + words[0][1:], *words[1:]]
-        if words[-1] != ".":
-            words, tags = [*words, "."], [*tags, "O"]
+        words, tags = [words[0][0].upper() + words[0][1:], *words[1:], "."], [*tags, "O"]
     return words, [ENTITY_LABELS.index(tag) for tag in tags]

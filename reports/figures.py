@@ -242,7 +242,8 @@ def mix_by_entropy_weight(mix: pd.DataFrame) -> Figure:
         axes.set_ylabel(LABELS[name])
         highest = core[[f"{prefix}mean", f"{prefix}high"]].to_numpy(dtype=float)
         known = highest[np.isfinite(highest)]
-        axes.set_ylim(0, 1.06 * known.max() if known.any() else 1)
+        top = known.max() if known.any() else 1.0
+        axes.set_ylim(-0.04 * top, 1.06 * top)  # room for points at 0
     panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     handles = [
         Line2D(
@@ -269,7 +270,8 @@ def mix_weights(weights: pd.DataFrame, title: str = "") -> Figure:
     many = len(weights) > 10
     for x, weight in enumerate(weights["weight"]):
         if not many or weight >= even:
-            axes.text(x, weight, f"{weight:.2f}", ha="center", va="bottom", fontsize=8, bbox=BLANK)
+            above = {"xytext": (0, 2), "textcoords": "offset points"}
+            axes.annotate(f"{weight:.2f}", (x, weight), **above, ha="center", va="bottom", fontsize=8, bbox=BLANK)
     style.name_ticks(axes, [_brief(name) for name in weights["layer"]], axis="x")
     axes.margins(y=0.12)
     # Above the bars: inside, it would sit on one of them wherever it went.
@@ -334,7 +336,7 @@ def _lines(
     all_arms = core if every is None else every
     weights = levels(all_arms["entropy_weight"])
     for place, weight in enumerate(weights):
-        rows = core[core["entropy_weight"] == weight].dropna(subset=[middle]).sort_values("alpha")
+        rows = core[core["entropy_weight"] == weight].sort_values("alpha")  # NaN breaks the line
         colour, marker = pick(COLOURS, place), pick(MARKERS, place)
         x = rows["alpha"] * _nudge(place, len(weights))
         axes.plot(x, rows[middle], color=colour, linestyle=pick(LINES, place))

@@ -117,10 +117,10 @@ class Agenda:
         while self._resumed:
             row = self._resumed.pop(0)
             self._searched.add(row["trial_id"])
-            values = {name.removeprefix("config/"): value for name, value in row.items() if name.startswith("config/")}
-            config = with_overrides(self.plan.base, {n: v for n, v in values.items() if n in self.distributions})
+            values = self._searched_values(row)
+            config = self._config(values)
             if self._identity(config, self.seed) == row["trial_id"]:
-                self._asked[row["trial_id"]] = self._ask({n: values[n] for n in self.distributions if n in values})
+                self._asked[row["trial_id"]] = self._ask(values)
                 return Request(row["trial_id"], "search", "", self.seed, config)
         for _ in range(DUPLICATES):
             if self._exhausted or len(self._searched) >= self.trials:
@@ -128,7 +128,7 @@ class Agenda:
             if self.search == "grid" and not self._points:
                 break
             trial = self._ask(self._points.pop(0) if self._points else {})
-            config = with_overrides(self.plan.base, dict(trial.params))
+            config = self._config(trial.params)
             identity = self._identity(config, self.seed)
             if identity in self._searched:
                 self._repeat(trial, identity)
@@ -174,8 +174,10 @@ class Agenda:
             order = np.random.default_rng(0).permutation(len(points))
             if len(points) > self.trials:
                 self.notes.append(f"The grid has {len(points)} points; a part of {self.trials} was taken, in a fixed order.")
-            return [points[i] for i in order]
-        return [point for point in self.plan.space.first if point]
+            points = [points[i] for i in order]
+        else:
+            points = [point for point in self.plan.space.first if point]
+        return [point for point in points if self._identity(self._config(point), self.seed) not in self._searched]
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished search rows."""
@@ -184,7 +186,7 @@ class Agenda:
             if not self.record.finished(identity):
                 continue
             self._searched.add(identity)
-            params = {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
+            params = self._searched_values(row)
             if len(params) < len(self.distributions):
                 continue
             score = self.record.score(identity)
@@ -258,8 +260,7 @@ class Agenda:
         if best is None:
             return None
         row = self.record.rows[best]
-        values = {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
-        config = with_overrides(self.plan.base, values)
+        config = self._config(self._searched_values(row))
         earlier = {row["arm"]: row["trial_id"] for row in self._rows("confirm") if row["arm"].startswith(SEARCH_BEST)}
         own = {self._identity(config, seed) for seed in self._seeds()}
         same = [row["arm"] for row in self._rows("confirm") if row["trial_id"] in own and row["arm"] in earlier]
@@ -276,6 +277,13 @@ class Agenda:
 
     def _ended(self, identity: str) -> bool:
         return identity in self.record.rows and self.record.rows[identity]["status"] not in ("unfinished",)
+
+    def _config(self, values: dict[str, Any]) -> TrialConfig:
+        return with_overrides(self.plan.base, values)
+
+    def _searched_values(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the hyperparameters of the search space that a row holds."""
+        return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
         return trial_id(config, self.kind, seed, self._about)

@@ -358,6 +358,7 @@ def test_frozen_and_in_eval_whatever_is_called(folders, family):
     backbone = load(resolve(str(folders[family])))
     before = {name: tensor.clone() for name, tensor in backbone.state_dict().items()}
     first = backbone(*batch([6, 3]))
+    assert not any(parameter.requires_grad for parameter in backbone.parameters())
     assert backbone.train(True) is backbone
     assert not any(module.training for module in backbone.modules())
     torch.nn.Sequential(backbone).train()

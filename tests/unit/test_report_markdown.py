@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from adalayers import results
 from reports import write_cover, write_report
 from reports.__main__ import main
 from reports.evidence import gather
-from reports.load import load
+from reports.load import Loaded, load, make_plan
 from reports.markdown import report
 from tests.made_up import CONTROL, MadeUp
 
@@ -28,11 +29,18 @@ HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "optuna", "pyplot
 
 
 def page(made: MadeUp, folder: Path, **how: bool) -> str:
-    return Path(write_report(made.write(folder, **how))).read_text()
+    """Return the page of a made-up study without drawing its figures."""
+    return read(made.write(folder, **how))
+
+
+def read(place: results.Folder) -> str:
+    loaded = load(place)
+    return report(loaded, gather(loaded))
 
 
 def claims(folder: Path) -> dict[str, dict]:
-    return {claim["arm"]: claim for claim in json.loads((folder / "claims.json").read_text())}
+    """Return the claims of a results folder by arm, as they are written."""
+    return {claim.arm: claim.as_json() for claim in gather(load(folder)).claims}
 
 
 def part(text: str, title: str) -> str:
@@ -41,7 +49,8 @@ def part(text: str, title: str) -> str:
 
 
 def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
-    text = page(MadeUp(), tmp_path)
+    text = Path(write_report(MadeUp().write(tmp_path))).read_text()
+    assert text == read(results.Folder(tmp_path))
     assert re.findall(r"^## (.*)$", text, re.M) == [
         "Question",
         "Answer",
@@ -76,8 +85,9 @@ def test_the_page_says_what_the_search_cannot(tmp_path):
 
 def test_claims_file(tmp_path):
     made = MadeUp(seeds=5, effects={OTHER: 0.3})
-    text = page(made, tmp_path)
-    found = claims(tmp_path)
+    text = Path(write_report(made.write(tmp_path))).read_text()
+    found = {claim["arm"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    assert found == claims(tmp_path)
     assert len(found) == 14
     assert all(list(claim) == CLAIM for claim in found.values())
     assert all(claim["control"] == CONTROL and claim["comparisons"] == 14 for claim in found.values())
@@ -142,10 +152,10 @@ def test_failures_show_their_error_as_text(tmp_path):
 
 def test_missing_files_are_named_not_raised(tmp_path):
     place = MadeUp().write(tmp_path, best=False)
+    before = claims(tmp_path)
     (tmp_path / results.HISTORY).unlink()
     (tmp_path / results.PREDICTIONS).unlink()
-    before = claims(Path(write_report(MadeUp().write(tmp_path / "whole"))).parent)
-    text = Path(write_report(place)).read_text()
+    text = read(place)
     problems = part(text, "Problems in the files")
     for name in ("history.parquet", "predictions.parquet", "best/"):
         assert f"`{name}` is missing" in problems
@@ -158,7 +168,7 @@ def test_edited_rows_are_reported_and_the_disagreement_named(tmp_path):
     frame = results.read_trials(place)
     gone = (frame["arm"] == OTHER) & (frame["seed"] == 3)
     results.write_trials(place, frame[~gone].to_dict("records"))
-    text = Path(write_report(place)).read_text()
+    text = read(place)
     assert "the rows are what is reported" in part(text, "Problems in the files")
     assert claims(tmp_path)[OTHER]["n"] == 2
 
@@ -168,7 +178,7 @@ def test_extra_and_missing_columns(tmp_path):
     frame = pd.read_csv(tmp_path / results.TRIALS)
     frame = frame.drop(columns=["mix/entropy", "config/mix_lr", "parameters", "seconds", "best_epoch"])
     frame.assign(note="by hand").to_csv(tmp_path / results.TRIALS, index=False)
-    assert "# alpha" in Path(write_report(place)).read_text()
+    assert read(place).startswith("# alpha")
 
 
 @pytest.mark.parametrize("study", [{}, {"asked": None, "on": []}, {"asked": {"arms": [1, {}]}}])
@@ -185,20 +195,23 @@ def test_a_study_file_without_its_parts_is_named_not_raised(tmp_path, study):
     ):
         if name != "asked.arms" or "arms" not in (study.get("asked") or {}):
             assert f"`study.json` has no `{name}`" in problems
-    assert json.loads((tmp_path / "claims.json").read_text()) == []
+    assert claims(tmp_path) == {}
 
 
-@pytest.mark.parametrize("part_", ["asked", "on", "happened"])
-def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, part_):
-    keys = list(MadeUp().study[part_])
-    made = MadeUp(seeds=1, search=0, evaluations=2)
-    whole = made.study[part_]
-    for key in keys:
-        for odd in (None, "odd", 7, ["odd"], {"odd": "odd"}):
-            made.study[part_] = {**whole, key: odd}
-            place = made.write(tmp_path, counted=False)
-            loaded = load(place)
-            assert report(loaded, gather(loaded)).startswith("# ")
+@pytest.mark.parametrize("name", ["asked", "on", "happened"])
+def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name):
+    made = MadeUp(seeds=2, search=1, stopped=0, evaluations=2)
+    made.trials = made.trials[:5]
+    made.study["asked"]["arms"] = made.study["asked"]["arms"][:2]
+    loaded = load(made.write(tmp_path))
+    whole = made.study[name]
+    odd = [None, "odd", 7, ["odd"], {"odd": "odd"}]
+    cases = [{**whole, key: odd[place % 5]} for place, key in enumerate(whole)]
+    for part_ in [*cases, *(dict.fromkeys(whole, value) for value in odd), {}]:
+        study = {**made.study, name: part_}
+        plan, problems = make_plan(study, loaded.results.trials)
+        changed = Loaded(replace(loaded.results, study=study), plan, tuple(problems))
+        assert report(changed, gather(changed)).startswith("# ")
 
 
 def test_rebuilding_gives_the_same_bytes(tmp_path):

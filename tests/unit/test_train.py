@@ -29,13 +29,13 @@ def same(a, b):
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_it_learns_and_finds_the_informative_layer(kind):
     data = made_data(kind)
-    outcome = train(config(epochs=12, alpha=8.0), data, seed=0, test=True)
+    outcome = train(config(epochs=12, patience=12, alpha=8.0), data, seed=0, test=True)
     metric = {"sequence": "accuracy", "token": "f1"}[kind]
     assert outcome.row[f"val/{metric}"] > 0.7
     assert outcome.row[f"test/{metric}"] > 0.6
     weights = outcome.model.fusion.weights().tolist()
     assert int(np.argmax(weights)) == 1  # position of layer 2 among layers 1, 2, 3
-    uninformed = train(config(epochs=12, mix="last"), data, seed=0)
+    uninformed = train(config(epochs=12, patience=12, mix="last"), data, seed=0)
     assert uninformed.row[f"val/{metric}"] < 0.6
 
 
