@@ -112,6 +112,9 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
         value = getattr(flags, name)
         if value is not None and not value > 0:
             raise BadInput(f"wanted --{name.replace('_', '-')} above 0, got {value:g}; raise it")
+    cores = os.cpu_count() or 1
+    if flags.address is None and flags.cpus_per_trial > cores:
+        raise BadInput(f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {flags.cpus_per_trial:g}; lower it")
     if flags.gpus_per_trial is not None and not flags.gpus_per_trial >= 0:
         raise BadInput(f"wanted --gpus-per-trial of at least 0, got {flags.gpus_per_trial:g}; raise it")
     demo = "entities-demo" if study.token_task else "acceptability-demo"

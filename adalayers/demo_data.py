@@ -165,7 +165,7 @@ PAIRS = {
         {someone} {greeted} {him} {because} {they} {slept} ~ {someone} {greeted} {he} {because} {them} {slept}
         """),
     "word order": (5, """
-        {someone} {took} the {green} {vase} ~ {someone} {took} the {vase} {green}
+        {someone} {took} the {green} {vase} ~ {someone} {took} {green} the {vase}
         {someone} {gently} {took} {object} ~ {someone} {took} {gently} {object}
         {someone} did not {take} {object} ~ {someone} not did {take} {object}
         {someone} will {take} {object} ~ {someone} {take} will {object}
@@ -204,9 +204,8 @@ PAIRS = {
         which {vases} did {someone} {take}? ~ which {vases} {someone} did {take}?
         what did {someone} {take}? ~ what did {someone} {take} {object}?
         what did {someone} {think} that {other} {took}? ~ what did {someone} {sleep} {because} {other} {took}?
-        did {someone} {sleep} {because} {other} {slept}? ~ what did {someone} {sleep} {because} {other} {took}?
         who did {someone} {think} {greeted} {other}? ~ who did {someone} {think} that {greeted} {other}?
-        who {greeted} {someone} who {took} {object}? ~ what did {someone} {greet} {other} who {took}?
+        what surprised {someone} who {took} {object}? ~ what did {someone} {greet} {other} who {took}?
         {someone} knew which {vase} {other} {took} ~ {someone} knew which {vase} did {other} {take}
         {someone} knew what {other} {took} ~ {someone} knew what {other} {took} {object}
         """),
@@ -290,7 +289,7 @@ def _acceptability_example(draw: _Draw) -> tuple[str, int]:
 
 
 # ------------------------------------------------------------------------------------------------------------
-# Entities: templates with slots. One stock of composed names serves as surnames, towns, teams and firms alike.
+# Entities: templates with slots. One stock of composed names for surnames, towns, teams and firms.
 
 NAME_STARTS = _words(
     "Al Bar Bel Bren Cal Cor Dal Dar El Fal Fen Gar Gil Hal Har Hol Is Jor Kal Kes Lan Lor Mal Mar Mel "
@@ -309,11 +308,12 @@ WORD_NAMES = _words(
     "Rivers Stone Summer"
 )
 COMMON_WORDS = {
-    "<role>": "striker captain coach lawyer minister director analyst trader singer mayor banker manager",
-    "<thing>": "bank river united market summit field city hill company mayor cup open group stone bridge",
+    "<role>": "lawyer minister director analyst trader singer mayor banker manager coach",
+    "<player>": "striker captain keeper winger coach defender",
+    "<thing>": "bank river market field hill company bridge stone_mill city_hall steel_plant cup_final",
     "<day>": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday",
     "<game>": "football cricket rugby hockey basketball",
-    "<number>": "two three five seven 12 18 25 40 150",
+    "<number>": "two three five seven 12 18 25 40",
     "<goal>": "0 1 2 3 4 5",
     "<goals>": "1-0 2-0 2-1 3-1 3-2 4-0",
     "<sets>": "6-4_6-2 7-5_6-3 6-1_6-4 6-3_7-6 6-0_6-2",
@@ -322,8 +322,8 @@ COMMON_WORDS = {
 }
 
 
-# Slot: the entity's type and its patterns, likelier ones repeated. N is a name, F a first name or an initial, C an
-# adjective of country; `_` joins tokens. Some organisations have a place inside: that is one span, not two.
+# Slot: the entity's type and its patterns, likelier ones repeated. N is a name, F a first name or an initial,
+# C an adjective of country; `_` joins tokens. Some organisations have a place inside: one span, not two.
 ENTITY_SLOTS = {
     "{name}": ("PER", "N"),
     "{person}": ("PER", "F_N F_N F_N F_N F_N F_N F_N F_N F_N F_N F_van_N F_de_N"),
@@ -345,9 +345,9 @@ TEMPLATES = """
 {people} <role> {person} beat|defeated {name} <sets>
 {team} <goal> {team} <goal>
 {name} ( {town} ) beat {person} ( {people} ) <sets>
-{team} signed|sold|dropped the <role> {person} from|to {team}
+{team} signed|sold|dropped the <player> {person} after a match with {team}
 {team} , without {name} , lost <goals> to {team}
-{name} , without a <role> , lost <sets> to {name}
+{name} , without a coach|break|plan , lost <sets> to {name}
 the <game> match between {team} and {team} in {town} was abandoned|postponed
 the road|border|railway between {town} and {town} was closed|flooded
 the merger|lawsuit|deal between {firm} and {firm} was delayed|approved

@@ -103,7 +103,9 @@ def limits(loaded: Loaded, evidence: Evidence) -> list[str]:
         "all together, these hold a little less often than 95%.",
     ]
     most = max((claim.n for claim in claims), default=0)
-    if 0 < most < 5:
+    if most == 1:
+        found.append("One seed in a comparison: no difference can be claimed, however large.")
+    elif 1 < most < 5:
         found.append(f"Few seeds, at most {most} in a comparison: only large differences can show.")
     if claims:
         found += [seeds_for_one_sd(claims), seeds_for_smallest_effect(claims, plan)]

@@ -153,7 +153,7 @@ def score_by_alpha(core: pd.DataFrame, label: str) -> Figure:
     if core["mean"].notna().sum() == 0:
         say_empty(axes, NO_CORE)
         return figure
-    _lines(figure, axes, core, "mean", "low", "high", f"core arms,\nn = {_span(core['n'])} seeds")
+    _lines(figure, axes, core, f"core arms,\n{_seeds(core['n'])}")
     axes.set_ylabel(_unit_below(label))
     return figure
 
@@ -174,18 +174,10 @@ def convergence(by_arm: pd.DataFrame) -> Figure:
     finite = core[["median", "low", "high"]].to_numpy(dtype=float)
     finite = finite[np.isfinite(finite)]
     top = 1.12 * finite.max() if finite.size else 1.0
-    drawn = core.assign(**{name: core[name].clip(upper=top) for name in ("median", "low", "high")})
     never = core["median"].map(np.isinf)
-    _lines(
-        figure,
-        axes,
-        drawn[~never],
-        "median",
-        "low",
-        "high",
-        f"core arms,\nn = {_span(core['n'])} seeds",
-        core,
-    )
+    drawn = core.assign(**{name: core[name].clip(upper=top) for name in ("low", "high")})
+    drawn["mean"] = core["median"].mask(never)
+    _lines(figure, axes, drawn, f"core arms,\n{_seeds(core['n'])}")
     weights = levels(core["entropy_weight"])
     for row in records(core[never]):
         place = weights.index(row["entropy_weight"])
@@ -194,7 +186,14 @@ def convergence(by_arm: pd.DataFrame) -> Figure:
             [x], [top], marker=10, color=pick(COLOURS, place), markersize=10, linestyle="none", clip_on=False
         )
     if never.any():
-        axes.text(0.01, 0.93, "▲ not reached by most seeds", transform=axes.transAxes, va="top", fontsize=9)
+        axes.text(
+            0.01,
+            0.93,
+            "▲ not reached by half of the seeds or more",
+            transform=axes.transAxes,
+            va="top",
+            fontsize=9,
+        )
     axes.set_ylim(0, top * 1.04)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("median step of convergence\n(training steps)")
@@ -224,7 +223,7 @@ def mix_by_entropy_weight(mix: pd.DataFrame) -> Figure:
             places = [weights.index(weight) for weight in rows["entropy_weight"]]
             at = np.array(places, dtype=float) + 0.07 * (place - (len(alphas) - 1) / 2)
             axes.plot(at, rows[f"{prefix}mean"], color="0.35", linestyle=pick(LINES, place), linewidth=1.2)
-            for x, (_, row) in zip(at, rows.iterrows(), strict=True):
+            for x, row in zip(at, records(rows), strict=True):
                 colour, marker = looks[row["arm"]][0], pick(MARKERS, place)
                 _point(
                     axes,
@@ -251,7 +250,7 @@ def mix_by_entropy_weight(mix: pd.DataFrame) -> Figure:
         )
         for i, alpha in enumerate(alphas)
     ]
-    _legend_right(figure, handles, f"core arms,\nn = {_span(core['entropy_n'])} seeds")
+    _legend_right(figure, handles, f"core arms,\n{_seeds(core['entropy_n'])}")
     return figure
 
 
@@ -270,8 +269,10 @@ def mix_weights(weights: pd.DataFrame, title: str = "") -> Figure:
     many = len(weights) > 10
     for x, weight in enumerate(weights["weight"]):
         if not many or weight >= even:
-            above = {"xytext": (0, 2), "textcoords": "offset points"}
-            axes.annotate(f"{weight:.2f}", (x, weight), **above, ha="center", va="bottom", fontsize=8, bbox=BLANK)
+            above: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points"}
+            axes.annotate(
+                f"{weight:.2f}", (x, weight), **above, ha="center", va="bottom", fontsize=8, bbox=BLANK
+            )
     style.name_ticks(axes, [_brief(name) for name in weights["layer"]], axis="x")
     axes.margins(y=0.12)
     # Above the bars: inside, it would sit on one of them wherever it went.
@@ -319,42 +320,23 @@ def mix_history(mix: pd.DataFrame, title: str = "") -> Figure:
     return figure
 
 
-def _lines(
-    figure: Figure,
-    axes: Axes,
-    core: pd.DataFrame,
-    middle: str,
-    low: str,
-    high: str,
-    title: str,
-    every: pd.DataFrame | None = None,
-) -> None:
-    """Draw a line per entropy weight over alpha, points a little apart so that bars do not hide each other.
+def _lines(figure: Figure, axes: Axes, core: pd.DataFrame, title: str) -> None:
+    """Draw a line per entropy weight over alpha, through `mean` with bars from `low` to `high`.
 
-    `every` holds all arms of the figure where some are drawn otherwise: places and colours come from it.
+    Points are a little apart so that bars do not hide each other; a missing mean breaks the line.
     """
-    all_arms = core if every is None else every
-    weights = levels(all_arms["entropy_weight"])
+    weights = levels(core["entropy_weight"])
+    handles = []
     for place, weight in enumerate(weights):
-        rows = core[core["entropy_weight"] == weight].sort_values("alpha")  # NaN breaks the line
-        colour, marker = pick(COLOURS, place), pick(MARKERS, place)
+        rows = core[core["entropy_weight"] == weight].sort_values("alpha")
+        colour, marker, line = pick(COLOURS, place), pick(MARKERS, place), pick(LINES, place)
+        handles.append(Line2D([], [], color=colour, linestyle=line, marker=marker, label=f"λ = {weight:g}"))
         x = rows["alpha"] * _nudge(place, len(weights))
-        axes.plot(x, rows[middle], color=colour, linestyle=pick(LINES, place))
-        for at, (_, row) in zip(x, rows.iterrows(), strict=True):
-            _point(axes, at, row[middle], row[low], row[high], colour, marker, along="y")
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=pick(COLOURS, i),
-            linestyle=pick(LINES, i),
-            marker=pick(MARKERS, i),
-            label=f"λ = {weight:g}",
-        )
-        for i, weight in enumerate(weights)
-    ]
+        axes.plot(x, rows["mean"], color=colour, linestyle=line)
+        for at, row in zip(x, records(rows), strict=True):
+            _point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
     _legend_right(figure, handles, title)
-    _log_alpha(axes, levels(all_arms["alpha"]))
+    _log_alpha(axes, levels(core["alpha"]))
 
 
 def _point(
@@ -400,9 +382,10 @@ def _legend_right(figure: Figure, handles: Sequence[Artist], title: str) -> None
     figure.legend(handles=handles, loc="outside right upper", title=title, frameon=False, alignment="left")
 
 
-def _span(counts: pd.Series) -> str:
+def _seeds(counts: pd.Series) -> str:
+    """Return "n = 5 seeds", or "n = 3 to 5 seeds" where arms differ."""
     low, high = int(counts.min()), int(counts.max())
-    return f"{low}" if low == high else f"{low} to {high}"
+    return f"n = {high} seed{'s' * (high != 1)}" if low == high else f"n = {low} to {high} seeds"
 
 
 def _brief(layer: str) -> str:

@@ -51,9 +51,10 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
     """A row per arm of `tables.arms`: its group and factors, median, low, high, n, censored, unknown.
 
     each: as from `convergence`.
-    median: of the steps, a censored trial counting as later than any other (inf: most were censored).
-    low, high: the earliest and the latest (inf where any is censored). The range of n trials holds the
-    arm's true median with probability 1 - 2^(1 - n). n: trials with history, censored ones among them.
+    median: of the steps, a censored trial counting as later than any other (inf: half or more were).
+    low, high: the earliest and the latest (inf where any is censored; NaN for a single trial). The range
+    of n trials holds the arm's true median with probability 1 - 2^(1 - n).
+    n: trials with history, censored ones among them.
     """
     rows = []
     for name in arm_table["arm"]:
@@ -62,8 +63,8 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
         rows.append(
             {
                 "median": _median(steps.tolist()),
-                "low": steps.min(),
-                "high": steps.max(),
+                "low": steps.min() if len(steps) > 1 else np.nan,
+                "high": steps.max() if len(steps) > 1 else np.nan,
                 "n": len(steps),
                 "censored": int((of_arm["state"] == CENSORED).sum()),
                 "unknown": int((of_arm["state"] == UNKNOWN).sum()),

@@ -1,0 +1,145 @@
+"""Bad input ends with exit 2 before any trial, without a traceback, in a message whose first line suffices."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from datasets import ClassLabel, Dataset, Features, Value
+from studies.alpha_lambda import STUDY
+from tests.studying import ROOT, SCRIPT, flags, world
+
+from adalayers.cli import main
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return world(tmp_path_factory.mktemp("world"))
+
+
+def refuse(argv, capsys):
+    """Run in this process; return the first line of the message."""
+
+    def never(*args):
+        raise AssertionError("a report was written")
+
+    assert main(STUDY, never, never, argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        (["--backbon", "minilm"], "did you mean '--backbone'"),
+        (["--trials", "-1"], "--trials of at least 0, got -1"),
+        (["--trials", "many"], "--trials"),
+        (["--seeds", "0"], "--seeds of at least 1, got 0"),
+        (["--epochs", "0"], "epochs"),
+        (["--search", "optunna"], "optunna"),
+        (["--set", "k=0"], "k=0"),
+        (["--set", "k=64", "heads=7"], "heads=7"),
+        (["--set", "alhpa=3"], "'alpha'"),
+        (["--set", "alpha"], "KEY=VALUE"),
+        (["--set", "epochs=3", "--epochs", "4"], "--set epochs=3"),
+        (["--max-hours", "0"], "--max-hours"),
+        (["--cpus-per-trial", "0"], "--cpus-per-trial"),
+        (["--train-examples", "0"], "--train-examples"),
+        (["--label", "///"], "--label"),
+        (["minilm"], "minilm"),
+    ],
+)
+def test_flags(argv, wanted, made, tmp_path, capsys):
+    assert wanted in refuse([*flags(made, tmp_path / "results"), *argv][-len(argv) :], capsys)
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_unknown_backbone_gets_near_names(capsys):
+    assert "'roberta-large'" in refuse(["--backbone", "roberta-lrage", "--dataset", "acceptability-demo"], capsys)
+
+
+def test_an_unknown_dataset_gets_near_names(capsys):
+    assert "'cola'" in refuse(["--backbone", "minilm", "--dataset", "colla"], capsys)
+
+
+def test_a_cutoff_that_cuts_every_layer(made, tmp_path, capsys):
+    assert "below 1/4" in refuse([*flags(made, tmp_path / "r"), "--set", "cutoff=0.25"], capsys)
+
+
+def test_a_length_beyond_the_backbones_positions(made, tmp_path, capsys):
+    assert "--max-length of at most" in refuse([*flags(made, tmp_path / "r"), "--max-length", "100000"], capsys)
+
+
+def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
+    for name, rows in (("unlabelled", [{"text": f"word {i}", "label": -1} for i in range(30)]),):
+        (tmp_path / name).mkdir()
+        Dataset.from_list(rows, features=features).to_parquet(tmp_path / name / "train-00000-of-00001.parquet")
+        argv = flags(made, tmp_path / "r")
+        argv[argv.index("--dataset") + 1] = str(tmp_path / name)
+        assert "label" in refuse(argv, capsys)
+    (tmp_path / "empty").mkdir()
+    argv[argv.index("--dataset") + 1] = str(tmp_path / "empty")
+    assert "empty" in refuse(argv, capsys)
+
+
+def test_a_missing_data_dir(tmp_path, capsys):
+    assert "--data-dir" in refuse(["--dataset", "cola", "--data-dir", str(tmp_path / "nowhere")], capsys)
+
+
+def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
+    from adalayers.results import STUDY as STUDY_FILE
+    from adalayers.results import Folder
+
+    Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(STUDY_FILE, {"asked": {"flags": {"seed": 7}}})
+    line = refuse(flags(made, tmp_path / "results"), capsys)
+    assert "--label" in line
+    assert "--fresh" in line
+
+
+def test_no_cpu_is_enough(made, tmp_path, capsys):
+    line = refuse([*flags(made, tmp_path / "r"), "--cpus-per-trial", "4096"], capsys)
+    assert "--cpus-per-trial" in line
+
+
+def test_a_hub_out_of_reach_is_said_soon(tmp_path):
+    """From a fresh process: the time that counts is the user's."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--backbone", "someone/some-model", "--dataset", "acceptability-demo"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        env={"PATH": "", "HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9", "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "--data-dir" in done.stderr.splitlines()[0]
+    assert "local folder" in done.stderr.splitlines()[0]
+    assert time.monotonic() - began < 15
+
+
+def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
+    def never(*args):
+        raise AssertionError("a report was written")
+
+    assert main(STUDY, never, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    for word in ("trials", "cache", "memory", "time"):
+        assert word in plan
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_every_flag_of_the_contract(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(STUDY, None, None, ["--help"])
+    assert exit.value.code == 0
+    text = capsys.readouterr().out
+    for flag in """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
+        eval-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial max-concurrent
+        address tracking-uri set dry-run smoke fresh text-column label-column""".split():
+        assert f"--{flag}" in text
