@@ -48,37 +48,111 @@ def parser(study: Study) -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     what = p.add_argument_group("on what")
-    what.add_argument("--backbone", nargs="+", metavar="NAME", help="alias, hub id[@revision] or local folder, one or more (default: minilm)")
-    what.add_argument("--dataset", nargs="+", metavar="NAME", help="imdb, cola, conll2003, acceptability-demo, entities-demo, hub id[:config][@revision] or local folder, one or more (default: the embedded demo; cola where --backbone is given)")
-    what.add_argument("--text-column", metavar="NAME", help="column of texts or tokens, where the dataset's features do not tell")
+    what.add_argument(
+        "--backbone",
+        nargs="+",
+        metavar="NAME",
+        help="alias, hub id[@revision] or local folder, one or more (default: minilm)",
+    )
+    what.add_argument(
+        "--dataset",
+        nargs="+",
+        metavar="NAME",
+        help="imdb, cola, conll2003, acceptability-demo, entities-demo, hub id[:config][@revision] or local folder, "
+        "one or more (default: the embedded demo; cola where --backbone is given)",
+    )
+    what.add_argument(
+        "--text-column",
+        metavar="NAME",
+        help="column of texts or tokens, where the dataset's features do not tell",
+    )
     what.add_argument("--label-column", metavar="NAME", help="column of labels, likewise")
-    what.add_argument("--data-dir", metavar="DIR", help="folder of local copies of datasets and backbones, tried before the hub (default: ADALAYERS_DATA)")
+    what.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        help="folder of local copies of datasets and backbones, tried before the hub (default: ADALAYERS_DATA)",
+    )
     how = p.add_argument_group("how much")
-    how.add_argument("--search", choices=["grid", "random", "optuna"], default="optuna", help="how configurations are chosen")
-    how.add_argument("--scheduler", choices=["asha", "fifo"], default="asha", help="how the search's trials are stopped early")
+    how.add_argument(
+        "--search",
+        choices=["grid", "random", "optuna"],
+        default="optuna",
+        help="how configurations are chosen",
+    )
+    how.add_argument(
+        "--scheduler",
+        choices=["asha", "fifo"],
+        default="asha",
+        help="how the search's trials are stopped early",
+    )
     how.add_argument("--trials", type=int, metavar="N", help="configurations of the search (default: 16)")
-    how.add_argument("--seeds", type=int, metavar="N", help="every confirmed arm runs with seeds S+1..S+N (default: 5)")
-    how.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the search and of the data subset")
+    how.add_argument(
+        "--seeds", type=int, metavar="N", help="every confirmed arm runs with seeds S+1..S+N (default: 5)"
+    )
+    how.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="seed of the search and of the data subset"
+    )
     how.add_argument("--epochs", type=int, metavar="N", help="most epochs of a trial (default: 20)")
-    how.add_argument("--train-examples", type=int, metavar="N", help="train on a uniform subset (default: all)")
-    how.add_argument("--eval-examples", type=int, metavar="N", help="at most this many for validation and for test (default: all)")
+    how.add_argument(
+        "--train-examples", type=int, metavar="N", help="train on a uniform subset (default: all)"
+    )
+    how.add_argument(
+        "--eval-examples",
+        type=int,
+        metavar="N",
+        help="at most this many for validation and for test (default: all)",
+    )
     how.add_argument("--max-length", type=int, metavar="N", help="tokens a text is cut to (default: 256)")
-    how.add_argument("--max-hours", type=float, metavar="H", help="end in good order after this time (default: no limit)")
-    how.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="fix hyperparameters")
-    how.add_argument("--smoke", action="store_true", help="a few tiny trials, label smoke: a complete report within 2 minutes")
+    how.add_argument(
+        "--max-hours", type=float, metavar="H", help="end in good order after this time (default: no limit)"
+    )
+    how.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="fix hyperparameters"
+    )
+    how.add_argument(
+        "--smoke",
+        action="store_true",
+        help="a few tiny trials, label smoke: a complete report within 2 minutes",
+    )
     how.add_argument("--dry-run", action="store_true", help="print the plan; run, write and keep nothing")
     where = p.add_argument_group("where")
     where.add_argument("--output", default="results", metavar="DIR", help="results root, a folder or a URI")
     where.add_argument("--label", metavar="NAME", help="a second study of the same kind beside the first")
-    where.add_argument("--fresh", action="store_true", help="set an earlier study of this name aside and start anew")
-    where.add_argument("--show-text", action="store_true", help="misclassified texts into examples.md beside the report")
-    where.add_argument("--tracking-uri", metavar="URI", help="MLflow; none turns it off (default: MLFLOW_TRACKING_URI, else <output>/mlflow.db)")
-    where.add_argument("--cache-dir", metavar="DIR", help="the store of hidden states (default: ADALAYERS_CACHE, else the user's cache folder)")
-    where.add_argument("--features", choices=["auto", "memory", "disk", "live"], default="auto", help="how stored hidden states are used")
+    where.add_argument(
+        "--fresh", action="store_true", help="set an earlier study of this name aside and start anew"
+    )
+    where.add_argument(
+        "--show-text", action="store_true", help="misclassified texts into examples.md beside the report"
+    )
+    where.add_argument(
+        "--tracking-uri",
+        metavar="URI",
+        help="MLflow; none turns it off (default: MLFLOW_TRACKING_URI, else <output>/mlflow.db)",
+    )
+    where.add_argument(
+        "--cache-dir",
+        metavar="DIR",
+        help="the store of hidden states (default: ADALAYERS_CACHE, else the user's cache folder)",
+    )
+    where.add_argument(
+        "--features",
+        choices=["auto", "memory", "disk", "live"],
+        default="auto",
+        help="how stored hidden states are used",
+    )
     machine = p.add_argument_group("with what")
-    machine.add_argument("--cpus-per-trial", type=float, default=1.0, metavar="N", help="CPUs, and threads, of a trial")
-    machine.add_argument("--gpus-per-trial", type=float, metavar="N", help="GPUs of a trial, fractions allowed (default: 1 where there is one)")
-    machine.add_argument("--max-concurrent", type=int, metavar="N", help="trials at a time (default: as many as fit)")
+    machine.add_argument(
+        "--cpus-per-trial", type=float, default=1.0, metavar="N", help="CPUs, and threads, of a trial"
+    )
+    machine.add_argument(
+        "--gpus-per-trial",
+        type=float,
+        metavar="N",
+        help="GPUs of a trial, fractions allowed (default: 1 where there is one)",
+    )
+    machine.add_argument(
+        "--max-concurrent", type=int, metavar="N", help="trials at a time (default: as many as fit)"
+    )
     machine.add_argument("--address", metavar="ADDR", help="an existing Ray cluster (default: a local one)")
     return p
 
@@ -89,13 +163,18 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
     flags, rest = p.parse_known_args(argv)
     for word in rest:
         if word.startswith("--"):
-            known = [option for action in p._actions for option in action.option_strings if option.startswith("--")]
+            known = [
+                option for action in p._actions for option in action.option_strings if option.startswith("--")
+            ]
             raise unknown("flag", word.partition("=")[0], known, hint="--help explains each flag")
         raise BadInput(f"wanted flags alone, got {word!r}; see --help")
     flags.fixed = parse_overrides(flags.set)
     if "epochs" in flags.fixed:
         if flags.epochs not in (None, flags.fixed["epochs"]):
-            raise BadInput(f"wanted one number of epochs, got --epochs {flags.epochs} and --set epochs={flags.fixed['epochs']}; keep one of them")
+            raise BadInput(
+                f"wanted one number of epochs, got --epochs {flags.epochs} and --set epochs={flags.fixed['epochs']}; "
+                "keep one of them"
+            )
         flags.epochs = flags.fixed["epochs"]
     defaults: dict[str, Any] = {"trials": 16, "seeds": 5, "epochs": TrialConfig.epochs, "max_length": 256}
     for name, value in ({**defaults, **SMOKE} if flags.smoke else defaults).items():
@@ -114,7 +193,10 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
             raise BadInput(f"wanted --{name.replace('_', '-')} above 0, got {value:g}; raise it")
     cores = os.cpu_count() or 1
     if flags.address is None and flags.cpus_per_trial > cores:
-        raise BadInput(f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {flags.cpus_per_trial:g}; lower it")
+        raise BadInput(
+            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {flags.cpus_per_trial:g}; "
+            "lower it"
+        )
     if flags.gpus_per_trial is not None and not flags.gpus_per_trial >= 0:
         raise BadInput(f"wanted --gpus-per-trial of at least 0, got {flags.gpus_per_trial:g}; raise it")
     demo = "entities-demo" if study.token_task else "acceptability-demo"
@@ -127,7 +209,9 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
     return flags
 
 
-def main(study: Study, write_report: WriteReport, write_cover: WriteCover, argv: Sequence[str] | None = None) -> int:
+def main(
+    study: Study, write_report: WriteReport, write_cover: WriteCover, argv: Sequence[str] | None = None
+) -> int:
     """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted."""
     argv = list(sys.argv[1:] if argv is None else argv)
     command = " ".join([f"python studies/{study.name}.py", *(redacted(word) for word in argv)])
@@ -185,9 +269,14 @@ def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig, command: 
             )
         )
         if study.token_task and prepared.task.kind != "token":
-            raise BadInput(f"wanted a token classification dataset for {study.name}, {dataset} has one label per text; name another")
+            raise BadInput(
+                f"wanted a token classification dataset for {study.name}, {dataset} has one label per text; "
+                "name another"
+            )
         plan = study_plan(study, prepared, base, flags.fixed)
-        name = "-".join([prepared.source.name, prepared.task.name, *([_safe(flags.label)] if flags.label else [])])
+        name = "-".join(
+            [prepared.source.name, prepared.task.name, *([_safe(flags.label)] if flags.label else [])]
+        )
         folder = Folder(flags.output).child(study.name).child(name)
         if any(case.folder.uri == folder.uri for case in cases):
             raise BadInput(f"wanted each backbone and dataset once, got {folder.uri} twice; name it once")
@@ -204,8 +293,14 @@ def _identity(flags: argparse.Namespace, prepared: Prepared) -> dict[str, Any]:
         # Not the revision: a mirror does not know it, and the fingerprint says all that matters of it.
         **{f"backbone {key}": about["backbone"][key] for key in ("id", "fingerprint")},
         **{f"dataset {key}": about["dataset"][key] for key in ("source", "fingerprint")},
-        **{name: getattr(flags, name) for name in ("label", "search", "scheduler", "seed", "epochs", "max_length", "smoke")},
-        **{name: getattr(flags, name) for name in ("train_examples", "eval_examples", "text_column", "label_column")},
+        **{
+            name: getattr(flags, name)
+            for name in ("label", "search", "scheduler", "seed", "epochs", "max_length", "smoke")
+        },
+        **{
+            name: getattr(flags, name)
+            for name in ("train_examples", "eval_examples", "text_column", "label_column")
+        },
         "set": flags.fixed,
     }
 
@@ -247,7 +342,15 @@ def _run(
             flags.address,
         )
         ask = Ask(
-            flags.search, flags.scheduler, flags.trials, flags.seeds, flags.seed, flags.fixed, case.identity, command, flags.smoke
+            flags.search,
+            flags.scheduler,
+            flags.trials,
+            flags.seeds,
+            flags.seed,
+            flags.fixed,
+            case.identity,
+            command,
+            flags.smoke,
         )
         mirror = Mirror(
             tracking,
@@ -256,7 +359,9 @@ def _run(
             study_key=before["id"],
             artifact_root=None,  # a sqlite file keeps them in `mlartifacts` beside it, a server where it wants
         )
-        outcome = run_study(study, case.plan, data, case.folder, ask, limits, mirror, _on(case.prepared), before)
+        outcome = run_study(
+            study, case.plan, data, case.folder, ask, limits, mirror, _on(case.prepared), before
+        )
         report = write_report(case.folder)
         if flags.show_text:
             say(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")

@@ -75,16 +75,31 @@ class TrialConfig:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, _typed(field.name, getattr(self, field.name)))
-        for name in ("k", "heads", "encoder_layers", "feedforward", "batch_size", "epochs", "patience", "lr_patience"):
+        for name in (
+            "k",
+            "heads",
+            "encoder_layers",
+            "feedforward",
+            "batch_size",
+            "epochs",
+            "patience",
+            "lr_patience",
+        ):
             self._require(name, getattr(self, name) >= 1, "a whole number of at least 1")
         for name in ("alpha", "lr"):
             self._require(name, getattr(self, name) > 0, "a number above 0")
-        self._require("mix_lr", self.mix_lr is None or self.mix_lr > 0, "a number above 0, or none for that of lr")
+        self._require(
+            "mix_lr", self.mix_lr is None or self.mix_lr > 0, "a number above 0, or none for that of lr"
+        )
         self._require("weight_decay", self.weight_decay >= 0, "a number of at least 0")
         self._require("cutoff", 0 <= self.cutoff < 1, "a share of at least 0 and below 1")
         self._require("dropout", 0 <= self.dropout < 1, "a probability of at least 0 and below 1")
         self._require("heads", self.k % self.heads == 0, f"a divisor of k = {self.k}")
-        self._require("layer", (self.layer is not None) == (self.mix == "single"), f"a hidden state for mix=single alone, mix is {self.mix}")
+        self._require(
+            "layer",
+            (self.layer is not None) == (self.mix == "single"),
+            f"a hidden state for mix=single alone, mix is {self.mix}",
+        )
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:
@@ -94,8 +109,8 @@ class TrialConfig:
         """Raise `BadInput` where this configuration cannot mix `n_states` hidden states."""
         if self.mix == "learned" and self.cutoff * n_states >= 1:
             raise BadInput(
-                f"wanted a cutoff below 1/{n_states} = {1 / n_states:.4g} ({n_states} hidden states start at that weight and "
-                f"would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
+                f"wanted a cutoff below 1/{n_states} = {1 / n_states:.4g} ({n_states} hidden states start at that "
+                f"weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
             )
 
     def used(self, kind: Kind) -> dict[str, Any]:
@@ -171,7 +186,9 @@ def _typed(name: str, value: Any) -> Any:
 
 def _convert(value: Any, kind: type) -> Any:
     if kind is bool:
-        return {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[str(value).lower()]
+        return {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}[
+            str(value).lower()
+        ]
     number = float(value)
     if number != number or number in (float("inf"), float("-inf")):
         raise ValueError(value)

@@ -21,5 +21,7 @@ def unknown(what: str, came: str, known: Iterable[str], *, hint: str = "") -> Ba
     """
     names = sorted(known)
     near = difflib.get_close_matches(came, names, n=3, cutoff=0.6)
-    advice = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"known: {', '.join(names)}"
+    advice = (
+        f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"known: {', '.join(names)}"
+    )
     return BadInput(f"unknown {what} {came!r}; {advice}" + (f"\n{hint}" if hint else ""))

@@ -37,16 +37,21 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
     concurrency = flags.max_concurrent or max(1, int((os.cpu_count() or 1) / flags.cpus_per_trial))
     per_trial = plan.base.epochs * _epoch_seconds(prepared, per_example)
     wall = extraction + (flags.trials + confirmed) * per_trial / concurrency
-    examples = ", ".join(f"{name} {len(split)}" for name, split in prepared.task.splits.items())
+    source, splits = prepared.source, prepared.task.splits
+    examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
+    best = " and the best of the search" if flags.trials else ""
+    there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
+    memory = concurrency * WORKER_BYTES / 1e9
     lines = [
-        f"{prepared.source.name} ({prepared.source.layers} layers of width {prepared.source.width}) on {prepared.task.name}",
-        f"  examples    {examples}; {prepared.n_tokens} tokens of at most {flags.max_length} a text",
+        f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
+        f"  examples    {examples}; {prepared.n_tokens} tokens, at most {flags.max_length} a text",
         f"  search      {flags.trials} trials by {flags.search}, {flags.scheduler}",
-        f"  arms        {len(plan.arms)}{' and the best of the search' if flags.trials else ''}, {flags.seeds} seeds each: {confirmed} trials",
+        f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
-        f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already",
-        f"  memory      about {concurrency * WORKER_BYTES / 1e9:.1f} GB for {concurrency} trials at a time, hidden states shared through the page cache",
-        f"  time        hidden states {duration(extraction)}; a trial at most {duration(per_trial)}; in all at most {duration(wall)}, less by early stopping",
+        f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {there}",
+        f"  memory      about {memory:.1f} GB for {concurrency} trials at a time; hidden states are shared",
+        f"  time        hidden states {duration(extraction)}; a trial at most {duration(per_trial)}; "
+        f"in all at most {duration(wall)}, less by early stopping",
     ]
     return "\n".join(lines)
 
@@ -74,7 +79,13 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     offsets = np.concatenate([[0], np.cumsum(whole.features.lengths[sample])])
     held = _Held(offsets, {state: torch.cat([part[state] for part in parts]) for state in states})
     split = whole.subset(sample, held)
-    data = TrialData(prepared.shape, prepared.task.label_names, prepared.task.metric, {"train": split, "validation": split}, {})
+    data = TrialData(
+        prepared.shape,
+        prepared.task.label_names,
+        prepared.task.metric,
+        {"train": split, "validation": split},
+        {},
+    )
     ends: list[float] = []
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as many as a trial has by default

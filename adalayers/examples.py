@@ -23,14 +23,28 @@ def write_examples(folder: Folder, task: Task) -> str:
     else:
         rows = study.predictions.query("trial_id == @best and label != prediction")
         rows = rows.sort_values("score", ascending=False, kind="stable")
-        lines += [f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, the surest {MOST} below.", ""]
+        lines += [
+            f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, the surest {MOST} below.",
+            "",
+        ]
         for split, prefix in (("validation", "val"), ("test", "test")):
             if split not in task.splits:
                 continue
             inputs = dict(zip(task.splits[split].index.tolist(), task.splits[split].inputs, strict=True))
-            lines += [f"## {split}", "", "| index | label | prediction | score | text |", "|---|---|---|---|---|"]
+            lines += [
+                f"## {split}",
+                "",
+                "| index | label | prediction | score | text |",
+                "|---|---|---|---|---|",
+            ]
             for row in rows[rows["split"] == prefix].head(MOST).to_dict("records"):
-                cells = [row["index"], row["label"], row["prediction"], f"{row['score']:.3f}", _cell(inputs[row["index"]])]
+                cells = [
+                    row["index"],
+                    row["label"],
+                    row["prediction"],
+                    f"{row['score']:.3f}",
+                    _cell(inputs[row["index"]]),
+                ]
                 lines.append(f"| {' | '.join(map(str, cells))} |")
             lines.append("")
     folder.write_bytes(EXAMPLES, ("\n".join(lines) + "\n").encode())

@@ -92,7 +92,9 @@ class StoredFeatures:
 
     def _tensor(self, state: int, device: torch.device) -> Tensor:
         if (state, device) not in self._resident:
-            self._resident[state, device] = torch.from_numpy(np.load(self.folder / _state_file(state))).to(device)
+            self._resident[state, device] = torch.from_numpy(np.load(self.folder / _state_file(state))).to(
+                device
+            )
         return self._resident[state, device]
 
 
@@ -184,9 +186,13 @@ def stored(
                 "free some, choose another --cache-dir, or take fewer --train-examples or a lower --max-length"
             )
         try:
-            _extract(folder, source, encoded, backbone(), precision, device or torch.device("cpu"), on_progress)
+            _extract(
+                folder, source, encoded, backbone(), precision, device or torch.device("cpu"), on_progress
+            )
         except _OutOfRange:
-            _extract(folder, source, encoded, backbone(), "float32", device or torch.device("cpu"), on_progress)
+            _extract(
+                folder, source, encoded, backbone(), "float32", device or torch.device("cpu"), on_progress
+            )
     return StoredFeatures(folder)
 
 
@@ -237,14 +243,17 @@ def _extract(
         with contextlib.suppress(OSError):
             partial.rename(folder)
         if not (folder / META).exists():
-            raise OSError(f"the feature store {folder} could not be put in place; remove that folder and run again")
+            raise OSError(
+                f"the feature store {folder} could not be put in place; remove that folder and run again"
+            )
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
     """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
-    batches, batch = [], []
+    batches: list[np.ndarray] = []
+    batch: list[int] = []
     for i in np.argsort(-lengths, kind="stable"):
         if batch and (len(batch) + 1) * lengths[batch[0]] > EXTRACT_TOKENS:
             batches.append(np.array(batch))
@@ -255,7 +264,9 @@ def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
     return batches
 
 
-def _forward(backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device) -> list[Tensor]:
+def _forward(
+    backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
+) -> list[Tensor]:
     """Return the hidden states of the sequences, each [tokens, K], without padding."""
     lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
     real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time]

@@ -36,7 +36,9 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
         return None
     root = Path(data_dir).expanduser()
     if not root.is_dir():
-        raise BadInput(f"wanted a folder of local copies as --data-dir, {str(root)!r} is none; name an existing folder")
+        raise BadInput(
+            f"wanted a folder of local copies as --data-dir, {str(root)!r} is none; name an existing folder"
+        )
     return next((root / name for name in names if (root / name).is_dir()), None)
 
 

@@ -45,12 +45,15 @@ class LayerMix(nn.Module):
     ):
         super().__init__()
         if variant == "learned" and cutoff * n_states >= 1:
-            raise ValueError(f"wanted a cutoff below 1/{n_states}, got {cutoff}: every layer would be cut at the start")
+            raise ValueError(
+                f"wanted a cutoff below 1/{n_states}, got {cutoff}: every layer would be cut at the start"
+            )
         if variant == "single" and (single is None or not 0 <= single < n_states):
             raise ValueError(f"wanted single to be a position 0..{n_states - 1}, got {single}")
         self.n_states, self.width, self.k = n_states, width, k
         self.variant, self.alpha, self.cutoff = variant, alpha, cutoff
         self.cutoff_active = True
+        self.fixed_weights: Tensor
         self.projections = nn.ModuleList(nn.Linear(width, k, bias=False) for _ in range(n_states))
         self.projections.requires_grad_(train_projections)
         if variant == "learned":

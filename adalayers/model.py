@@ -51,7 +51,9 @@ class FusionModel(nn.Module):
         self.states = state_indices(config.hidden_states, shape.n_layers, shape.family)
         config.check_states(len(self.states))
         if config.mix == "single" and config.layer not in self.states:
-            raise BadInput(f"wanted layer to be one of the hidden states {self.states}, got layer={config.layer}; change layer")
+            raise BadInput(
+                f"wanted layer to be one of the hidden states {self.states}, got layer={config.layer}; change layer"
+            )
         self.fusion = LayerMix(
             len(self.states),
             shape.width,
@@ -91,7 +93,7 @@ class FusionModel(nn.Module):
 
     def forward(
         self, states: Mapping[int, Float[Tensor, "tokens width"]], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "..."]:
+    ) -> Float[Tensor, ...]:
         """Return logits, [batch, labels] or [batch, time, labels], time the longest of `lengths` (tokens)."""
         mixed = self.fusion({self.states.index(state): value for state, value in states.items()})
         time = int(lengths.max())
@@ -114,9 +116,17 @@ class FusionModel(nn.Module):
 
 def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:
     """Write the trained parts to `folder`; `about` says what they were trained on (backbone, dataset, labels)."""
-    folder.write_bytes(WEIGHTS, save_tensors({name: t.contiguous() for name, t in model.state_dict().items()}))
+    folder.write_bytes(
+        WEIGHTS, save_tensors({name: t.contiguous() for name, t in model.state_dict().items()})
+    )
     folder.write_json(
-        CONFIG, {"format": 1, "trial": dataclasses.asdict(model.config), "shape": dataclasses.asdict(model.shape), **about}
+        CONFIG,
+        {
+            "format": 1,
+            "trial": dataclasses.asdict(model.config),
+            "shape": dataclasses.asdict(model.shape),
+            **about,
+        },
     )
 
 
@@ -128,7 +138,9 @@ def load(folder: Folder | str | Path) -> FusionModel:
     place = folder if isinstance(folder, Folder) else Folder(folder)
     for name in (CONFIG, WEIGHTS):
         if not place.exists(name):
-            raise BadInput(f"wanted the trained parts of a study, found no {name} in {place.uri}; name its best/ folder")
+            raise BadInput(
+                f"wanted the trained parts of a study, found no {name} in {place.uri}; name its best/ folder"
+            )
     saved = place.read_json(CONFIG)
     model = FusionModel(TrialConfig(**saved["trial"]), Shape(**saved["shape"]))
     model.load_state_dict(load_tensors(place.read_bytes(WEIGHTS)))

@@ -62,7 +62,11 @@ class Prepared:
     @property
     def shape(self) -> Shape:
         return Shape(
-            self.task.kind, len(self.task.label_names), self.source.layers, self.source.width, self.source.family
+            self.task.kind,
+            len(self.task.label_names),
+            self.source.layers,
+            self.source.width,
+            self.source.family,
         )
 
     @functools.cached_property
@@ -103,8 +107,16 @@ class Prepared:
     def about(self) -> dict[str, Any]:
         """Return what determines the data of a trial, for hashes and provenance."""
         return {
-            "backbone": {"id": self.source.id, "revision": self.source.revision, "fingerprint": self.source.fingerprint},
-            "dataset": {"source": self.task.source, "revision": self.task.revision, "fingerprint": self.task.fingerprint},
+            "backbone": {
+                "id": self.source.id,
+                "revision": self.source.revision,
+                "fingerprint": self.source.fingerprint,
+            },
+            "dataset": {
+                "source": self.task.source,
+                "revision": self.task.revision,
+                "fingerprint": self.task.fingerprint,
+            },
             "labels": list(self.task.label_names),
             "splits": {name: _digest(self.encoded[name], split) for name, split in self.task.splits.items()},
         }
@@ -131,7 +143,8 @@ def prepare(request: DataRequest) -> Prepared:
     )
     tokenizer = backbones.load_tokenizer(source)
     encoded = {
-        name: backbones.encode(tokenizer, split.inputs, request.max_length) for name, split in task.splits.items()
+        name: backbones.encode(tokenizer, split.inputs, request.max_length)
+        for name, split in task.splits.items()
     }
     return Prepared(request, source, task, encoded)
 

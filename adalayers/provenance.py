@@ -52,5 +52,7 @@ def _machine() -> dict[str, Any]:
     gpu = torch.cuda.is_available()
     return {
         "platform": f"{platform.system()} {platform.machine()}",
-        "device": torch.cuda.get_device_name(0) if gpu else f"cpu ({platform.processor() or platform.machine()})",
+        "device": torch.cuda.get_device_name(0)
+        if gpu
+        else f"cpu ({platform.processor() or platform.machine()})",
     }

@@ -17,7 +17,7 @@ from adalayers.results import BEST, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIAL
 
 PROGRESS = "progress.json"
 WRITE_SHARE = 0.05
-"""Most of the time that may go into rewriting history and predictions as trials end; they are always whole at the end."""
+"""Most of the time that may go into rewriting history and predictions as trials end; at the end they are whole."""
 
 
 class StudyRecord:
@@ -39,7 +39,9 @@ class StudyRecord:
     def _read(self) -> None:
         if self.folder.exists(TRIALS):
             for row in results.read_trials(self.folder).to_dict("records"):
-                self.rows[row["trial_id"]] = {key: value for key, value in row.items() if not pd.isna(value)}
+                self.rows[row["trial_id"]] = {
+                    str(key): value for key, value in row.items() if not pd.isna(value)
+                }
         for name, held in ((HISTORY, self._history), (PREDICTIONS, self._predictions)):
             if self.folder.exists(name):
                 frame = self.folder.read_parquet(name)
@@ -81,8 +83,15 @@ class StudyRecord:
         work = self.work(trial_id)
         progress = work.read_json(PROGRESS) if work.exists(PROGRESS) else {}
         status = status or progress.get("status", "unfinished")
-        kept = {key: self.rows[trial_id][key] for key in self.rows[trial_id] if key not in ("status", "error")}
-        row = {**kept, **progress.get("row", {}), "status": status, "error": error or progress.get("error", "")}
+        kept = {
+            key: self.rows[trial_id][key] for key in self.rows[trial_id] if key not in ("status", "error")
+        }
+        row = {
+            **kept,
+            **progress.get("row", {}),
+            "status": status,
+            "error": error or progress.get("error", ""),
+        }
         self.rows[trial_id] = row
         if progress.get("history"):
             self._history[trial_id] = pd.DataFrame(progress["history"]).assign(trial_id=trial_id)

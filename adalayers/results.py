@@ -176,10 +176,15 @@ def load(folder: Folder | str | Path) -> Results:
     evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
     silent = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
     if silent and place.exists(HISTORY):
-        problems.append(f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}" + ("…" if len(silent) > 5 else "."))
+        problems.append(
+            f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}"
+            + ("…" if len(silent) > 5 else ".")
+        )
     counted = study.get("happened", {}).get("counts")
     if counted is not None and counted != counts(trials):
-        problems.append(f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported.")
+        problems.append(
+            f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
+        )
     return Results(place, study, trials, frames[HISTORY], frames[PREDICTIONS], problems)
 
 

@@ -37,7 +37,9 @@ class Space:
         def keep(values: dict[str, Any]) -> dict[str, Any]:
             return {name: value for name, value in values.items() if name not in names}
 
-        return Space(keep(self.scientific), keep(self.nuisance), [keep(point) for point in self.first], keep(self.grid))
+        return Space(
+            keep(self.scientific), keep(self.nuisance), [keep(point) for point in self.first], keep(self.grid)
+        )
 
     @property
     def domains(self) -> dict[str, Any]:
@@ -123,7 +125,11 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
     wanted, notes = study.arms(setting)
     notes = [
         *notes,
-        *(f"`{name}` is under study and was fixed to {setting.fixed[name]} with --set." for name in study.space.scientific if name in setting.fixed),
+        *(
+            f"`{name}` is under study and was fixed to {setting.fixed[name]} with --set."
+            for name in study.space.scientific
+            if name in setting.fixed
+        ),
     ]
     arms: list[ConfirmedArm] = []
     dropped: list[tuple[str, str]] = []
@@ -145,7 +151,9 @@ def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -
         if name in setting.fixed and setting.fixed[name] != value:
             raise BadInput(f"it needs {name}={value} and --set fixed {name}={setting.fixed[name]}")
     config = with_overrides(base, overrides)
-    config.check_states(len(state_indices(config.hidden_states, setting.shape.n_layers, setting.shape.family)))
+    config.check_states(
+        len(state_indices(config.hidden_states, setting.shape.n_layers, setting.shape.family))
+    )
     return config
 
 

@@ -118,7 +118,9 @@ def train(
         state.history.append(_point(model, optimiser, 0, 0.0))
     while state.epoch < config.epochs and state.stale < config.patience:
         state.epoch += 1
-        loss = _train_epoch(model, optimiser, data.splits["train"], config, class_weights, seed, state, device)
+        loss = _train_epoch(
+            model, optimiser, data.splits["train"], config, class_weights, seed, state, device
+        )
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {state.epoch}")
         scores, _ = evaluate(model, data, "validation", device)
@@ -132,7 +134,12 @@ def train(
         plateau.step(scores[selection])
         state.seconds = time.monotonic() - started
         last = state.epoch == config.epochs or state.stale >= config.patience
-        row = {"epochs": state.epoch, **state.row, "parameters": model.n_parameters(), "seconds": state.seconds}
+        row = {
+            "epochs": state.epoch,
+            **state.row,
+            "parameters": model.n_parameters(),
+            "seconds": state.seconds,
+        }
         if checkpoint and not last and written <= CHECKPOINT_SHARE * state.seconds:
             begun = time.monotonic()
             _save(checkpoint, model, optimiser, plateau, state)
@@ -230,11 +237,12 @@ def evaluate(
     scores = {f"{prefix}/{key}": value for key, value in data.scores(split, predicted).items()}
     if data.shape.kind == "sequence":
         names = np.array(data.label_names)
-        label, prediction, score = names[split.labels], names[predicted], probability
+        label, prediction = names[split.labels].tolist(), names[predicted].tolist()
+        score = probability.tolist()
     else:
         label = [" ".join(words) for words in data.named(split, split.labels)]
         prediction = [" ".join(words) for words in data.named(split, predicted)]
-        score = [words.mean() if len(words) else 1.0 for words in split.per_example(probability)]
+        score = [float(words.mean()) if len(words) else 1.0 for words in split.per_example(probability)]
     frame = pd.DataFrame(
         {"split": prefix, "index": split.index, "label": label, "prediction": prediction, "score": score}
     )

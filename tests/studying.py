@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from datasets import ClassLabel, Dataset, Features, Value
+
 from tests.tiny import WORDS, tiny_backbone
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +31,9 @@ def world(folder: Path) -> dict[str, Path]:
                 seen.add(text)
                 rows.append({"text": text, "label": label if rng.random() > 0.1 else 1 - label})
         (folder / "echo").mkdir(parents=True, exist_ok=True)
-        Dataset.from_list(rows, features=features).to_parquet(folder / "echo" / f"{split}-00000-of-00001.parquet")
+        Dataset.from_list(rows, features=features).to_parquet(
+            folder / "echo" / f"{split}-00000-of-00001.parquet"
+        )
     return {"backbone": tiny_backbone(folder / "tiny"), "dataset": folder / "echo"}
 
 

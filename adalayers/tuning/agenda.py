@@ -45,7 +45,15 @@ class Agenda:
     """
 
     def __init__(
-        self, plan: Plan, record: StudyRecord, data: TrialData, *, search: str, trials: int, seeds: int, seed: int
+        self,
+        plan: Plan,
+        record: StudyRecord,
+        data: TrialData,
+        *,
+        search: str,
+        trials: int,
+        seeds: int,
+        seed: int,
     ):
         self.plan, self.record = plan, record
         self.kind: Kind = data.shape.kind
@@ -88,9 +96,7 @@ class Agenda:
 
     def next(self) -> Request | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        request = self._next_search()
-        if request is None:
-            request = self._next_confirmation()
+        request = self._next_search() or self._next_confirmation()
         if isinstance(request, Request):
             self._running.add(request.trial_id)
             self._begun.add(request.trial_id)
@@ -152,7 +158,9 @@ class Agenda:
         if point:
             self._optuna.enqueue_trial(point)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a resumed or published point may lie outside the space
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # a resumed or published point may lie outside the space
             return self._optuna.ask(self.distributions)
 
     def _repeat(self, trial: optuna.trial.Trial, identity: str) -> None:
@@ -173,11 +181,15 @@ class Agenda:
             # A fixed order that is not the nested one: a part of the grid then covers every factor.
             order = np.random.default_rng(0).permutation(len(points))
             if len(points) > self.trials:
-                self.notes.append(f"The grid has {len(points)} points; a part of {self.trials} was taken, in a fixed order.")
+                self.notes.append(
+                    f"The grid has {len(points)} points; a part of {self.trials} was taken, in a fixed order."
+                )
             points = [points[i] for i in order]
         else:
             points = [point for point in self.plan.space.first if point]
-        return [point for point in points if self._identity(self._config(point), self.seed) not in self._searched]
+        return [
+            point for point in points if self._identity(self._config(point), self.seed) not in self._searched
+        ]
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished search rows."""
@@ -220,7 +232,8 @@ class Agenda:
         scored = history.dropna(subset=[column])
         best = scored[column].cummax()
         return [
-            {"epoch": float(epoch), "score": float(score)} for epoch, score in zip(scored["epoch"], best, strict=True)
+            {"epoch": float(epoch), "score": float(score)}
+            for epoch, score in zip(scored["epoch"], best, strict=True)
         ]
 
     # Confirmation
@@ -261,9 +274,13 @@ class Agenda:
             return None
         row = self.record.rows[best]
         config = self._config(self._searched_values(row))
-        earlier = {row["arm"]: row["trial_id"] for row in self._rows("confirm") if row["arm"].startswith(SEARCH_BEST)}
+        earlier = {
+            row["arm"]: row["trial_id"] for row in self._rows("confirm") if row["arm"].startswith(SEARCH_BEST)
+        }
         own = {self._identity(config, seed) for seed in self._seeds()}
-        same = [row["arm"] for row in self._rows("confirm") if row["trial_id"] in own and row["arm"] in earlier]
+        same = [
+            row["arm"] for row in self._rows("confirm") if row["trial_id"] in own and row["arm"] in earlier
+        ]
         name = same[0] if same else (f"{SEARCH_BEST}-{self.trials}" if earlier else SEARCH_BEST)
         return ConfirmedArm(name, "best", config)
 

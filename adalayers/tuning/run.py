@@ -99,7 +99,8 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
     for name in {**held, **wanted}:
         if held.get(name) != wanted.get(name):
             raise BadInput(
-                f"wanted a study with {name} = {wanted.get(name)}, {folder.uri} holds one with {name} = {held.get(name)}; "
+                f"wanted a study with {name} = {wanted.get(name)}, "
+                f"{folder.uri} holds one with {name} = {held.get(name)}; "
                 "keep both with --label NAME, or set the old one aside with --fresh"
             )
     return study
@@ -130,7 +131,14 @@ def run_study(
     def write_study(state: str) -> dict[str, Any]:
         asked = _asked(study, plan, agenda, ask, data)
         name = folder.uri.rsplit("/", 1)[-1]
-        document = {"format": 1, "id": before["id"], "study": study.name, "name": name, "asked": asked, "on": on}
+        document = {
+            "format": 1,
+            "id": before["id"],
+            "study": study.name,
+            "name": name,
+            "asked": asked,
+            "on": on,
+        }
         document["happened"] = account.happened(state, record, on["git"], smoke=ask.smoke)
         record.write_study(document)
         return document
@@ -216,14 +224,15 @@ def _resources(limits: Limits) -> tuple[dict[str, float], int]:
     fits = [int(have.get(name.upper(), 0) / amount) for name, amount in want.items()]
     if min(fits) < 1:
         raise BadInput(
-            f"wanted {want} for a trial, the machines have {have.get('CPU', 0):g} CPUs and {have.get('GPU', 0):g} GPUs; "
+            f"wanted {want} for a trial, the machines have {have.get('CPU', 0):g} CPUs "
+            f"and {have.get('GPU', 0):g} GPUs; "
             "lower --cpus-per-trial or --gpus-per-trial"
         )
     return want, min([*fits, *([limits.max_concurrent] if limits.max_concurrent else [])])
 
 
 def feature_mode(asked: str, prepared: Prepared, free_bytes: int) -> Mode:
-    """Return how hidden states are had: as asked; `auto`: stored on disk, or computed live where the disk is too small."""
+    """Return how hidden states are had: as asked; `auto`: on disk, or computed live where the disk is too small."""
     if asked == "auto":
         return "disk" if prepared.store_bytes < free_bytes else "live"
     if asked not in ("memory", "disk", "live"):
@@ -249,13 +258,20 @@ class _Account:
         if row["stage"] == "confirm" and row["status"] == "completed":
             self._confirmed += 1
 
-    def happened(self, state: str, record: StudyRecord, git: Mapping[str, Any], *, smoke: bool) -> dict[str, Any]:
+    def happened(
+        self, state: str, record: StudyRecord, git: Mapping[str, Any], *, smoke: bool
+    ) -> dict[str, Any]:
         """Return the `happened` part of `study.json`.
 
         looks:       runs after which new confirmed trials could be read
         test_opened: runs in which confirmed trials scored the test split
         """
-        run = {"started": self._started, "seconds": round(time.monotonic() - self._began, 1), "confirmed": self._confirmed, **git}
+        run = {
+            "started": self._started,
+            "seconds": round(time.monotonic() - self._began, 1),
+            "confirmed": self._confirmed,
+            **git,
+        }
         runs = [*self._before.get("runs", []), run]
         opened = sum(1 for run in runs if run["confirmed"])
         return {
@@ -302,12 +318,21 @@ def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) 
         "scientific": list(study.space.scientific),
         "nuisance": list(study.space.nuisance),
         "space": {name: _described(agenda.distributions[name]) for name in domains},
-        "fixed": {name: value for name, value in settings.items() if name not in study.space.domains and name != "mix"},
+        "fixed": {
+            name: value
+            for name, value in settings.items()
+            if name not in study.space.domains and name != "mix"
+        },
         "set": ask.fixed,
         "search": ask.search,
         "scheduler": ask.scheduler,
         "arms": [
-            {"arm": arm.name, "group": arm.group, "aliases": list(arm.aliases), "config": arm.config.used(kind)}
+            {
+                "arm": arm.name,
+                "group": arm.group,
+                "aliases": list(arm.aliases),
+                "config": arm.config.used(kind),
+            }
             for arm in agenda.arms
         ],
         "dropped_arms": [{"arm": name, "reason": reason} for name, reason in agenda.dropped],
@@ -324,7 +349,9 @@ def _described(domain: BaseDistribution) -> str:
 
 def _states(plan: Plan, data: TrialData) -> list[str]:
     """Return the hidden states mixed, as `mix/weight_<state>` names them; 00 is the embeddings."""
-    return [f"{i:02d}" for i in state_indices(plan.base.hidden_states, data.shape.n_layers, data.shape.family)]
+    return [
+        f"{i:02d}" for i in state_indices(plan.base.hidden_states, data.shape.n_layers, data.shape.family)
+    ]
 
 
 def _now() -> str:

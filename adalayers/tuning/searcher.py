@@ -34,7 +34,8 @@ class StudySearcher(Searcher):
         self.stopped: set[str] = set()
         self._trials: dict[str, str] = {}
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+    def suggest(self, trial_id: str) -> Any:
+        """Return the next trial's configuration, None while others must end first, or `FINISHED`."""
         request = self.agenda.next()
         if isinstance(request, str):
             return None if request == "wait" else Searcher.FINISHED
@@ -46,7 +47,9 @@ class StudySearcher(Searcher):
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Nothing: a trial's results reach the record through its own folder."""
 
-    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
         identity = self._trials.pop(trial_id)
         if identity in self.stopped:
             row = self.record.end(identity, "stopped")

@@ -101,10 +101,15 @@ def _device() -> str:
 
 @functools.lru_cache(maxsize=2)
 def _prepared(request: tuple[tuple[str, Any], ...]) -> TrialData:
-    from adalayers.prepare import DataRequest, prepare  # needs transformers and datasets; a study's workers do not
+    from adalayers.prepare import (
+        DataRequest,
+        prepare,
+    )  # needs transformers and datasets; a study's workers do not
 
     values = dict(request)
     for name in ("backbone", "dataset"):
         if name not in values:
-            raise BadInput(f"wanted {name!r} in the trial's configuration, got {sorted(values)}; name it in param_space")
+            raise BadInput(
+                f"wanted {name!r} in the trial's configuration, got {sorted(values)}; name it in param_space"
+            )
     return prepare(DataRequest(**values)).data("disk")

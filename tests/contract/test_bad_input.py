@@ -6,10 +6,10 @@ import time
 
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
-from studies.alpha_lambda import STUDY
-from tests.studying import ROOT, SCRIPT, flags, world
 
 from adalayers.cli import main
+from studies.alpha_lambda import STUDY
+from tests.studying import ROOT, SCRIPT, flags, world
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,9 @@ def test_flags(argv, wanted, made, tmp_path, capsys):
 
 
 def test_an_unknown_backbone_gets_near_names(capsys):
-    assert "'roberta-large'" in refuse(["--backbone", "roberta-lrage", "--dataset", "acceptability-demo"], capsys)
+    assert "'roberta-large'" in refuse(
+        ["--backbone", "roberta-lrage", "--dataset", "acceptability-demo"], capsys
+    )
 
 
 def test_an_unknown_dataset_gets_near_names(capsys):
@@ -69,14 +71,18 @@ def test_a_cutoff_that_cuts_every_layer(made, tmp_path, capsys):
 
 
 def test_a_length_beyond_the_backbones_positions(made, tmp_path, capsys):
-    assert "--max-length of at most" in refuse([*flags(made, tmp_path / "r"), "--max-length", "100000"], capsys)
+    assert "--max-length of at most" in refuse(
+        [*flags(made, tmp_path / "r"), "--max-length", "100000"], capsys
+    )
 
 
 def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):
     features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
     for name, rows in (("unlabelled", [{"text": f"word {i}", "label": -1} for i in range(30)]),):
         (tmp_path / name).mkdir()
-        Dataset.from_list(rows, features=features).to_parquet(tmp_path / name / "train-00000-of-00001.parquet")
+        Dataset.from_list(rows, features=features).to_parquet(
+            tmp_path / name / "train-00000-of-00001.parquet"
+        )
         argv = flags(made, tmp_path / "r")
         argv[argv.index("--dataset") + 1] = str(tmp_path / name)
         assert "label" in refuse(argv, capsys)
@@ -93,7 +99,9 @@ def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
     from adalayers.results import STUDY as STUDY_FILE
     from adalayers.results import Folder
 
-    Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(STUDY_FILE, {"asked": {"flags": {"seed": 7}}})
+    Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(
+        STUDY_FILE, {"asked": {"flags": {"seed": 7}}}
+    )
     line = refuse(flags(made, tmp_path / "results"), capsys)
     assert "--label" in line
     assert "--fresh" in line
@@ -139,7 +147,35 @@ def test_help_names_every_flag_of_the_contract(capsys):
         main(STUDY, None, None, ["--help"])
     assert exit.value.code == 0
     text = capsys.readouterr().out
-    for flag in """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
-        eval-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial max-concurrent
-        address tracking-uri set dry-run smoke fresh text-column label-column""".split():
+    for flag in [
+        "backbone",
+        "dataset",
+        "data-dir",
+        "output",
+        "label",
+        "search",
+        "scheduler",
+        "trials",
+        "seeds",
+        "seed",
+        "epochs",
+        "train-examples",
+        "eval-examples",
+        "max-length",
+        "max-hours",
+        "cache-dir",
+        "features",
+        "show-text",
+        "cpus-per-trial",
+        "gpus-per-trial",
+        "max-concurrent",
+        "address",
+        "tracking-uri",
+        "set",
+        "dry-run",
+        "smoke",
+        "fresh",
+        "text-column",
+        "label-column",
+    ]:
         assert f"--{flag}" in text

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
-from tests.studying import command, world
 
 from adalayers import results
 from adalayers.model import load
+from tests.studying import command, world
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 
@@ -59,7 +59,9 @@ def test_every_file_of_the_contract_is_there(study):
                  "report.md", "best/config.json", "best/model.safetensors"):  # fmt: skip
         assert (folder / name).is_file(), name
     assert list((folder / "figures").glob("*.png"))
-    assert {p.stem for p in (folder / "figures").glob("*.png")} == {p.stem for p in (folder / "figures").glob("*.svg")}
+    assert {p.stem for p in (folder / "figures").glob("*.png")} == {
+        p.stem for p in (folder / "figures").glob("*.svg")
+    }
     assert not (folder / "work").exists()
 
 
@@ -192,16 +194,23 @@ def test_a_killed_study_goes_on_to_the_same_numbers(study, made, tmp_path):
             time.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        now = {row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"}
+        now = {
+            row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
+        }
         for trial_id, row in ended.items():
             assert now[trial_id] == row or all(pd.isna(v) or now[trial_id][k] == v for k, v in row.items())
         ended = now
     done = run(argv)
     assert done.returncode == 0, done.stderr
-    whole = table(study[0]).query("stage == 'confirm' and not arm.str.startswith('search-best')", engine="python")
-    parts = table(folder).query("stage == 'confirm' and not arm.str.startswith('search-best')", engine="python")
+    whole = table(study[0]).query(
+        "stage == 'confirm' and not arm.str.startswith('search-best')", engine="python"
+    )
+    parts = table(folder).query(
+        "stage == 'confirm' and not arm.str.startswith('search-best')", engine="python"
+    )
     left, right = (
-        frame.drop(columns=VOLATILE).sort_values("trial_id").reset_index(drop=True) for frame in (whole, parts)
+        frame.drop(columns=VOLATILE).sort_values("trial_id").reset_index(drop=True)
+        for frame in (whole, parts)
     )
     pd.testing.assert_frame_equal(left, right, check_exact=True)
 
@@ -225,12 +234,23 @@ def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(made, tmp_path):
 
 
 def test_an_unreachable_mlflow_server_neither_stops_nor_slows(made, tmp_path):
-    argv = command(made, tmp_path / "results", "--tracking-uri", "http://user:hunter2@127.0.0.1:9", "--trials", "0", "--seeds", "1")
+    argv = command(
+        made,
+        tmp_path / "results",
+        "--tracking-uri",
+        "http://user:hunter2@127.0.0.1:9",
+        "--trials",
+        "0",
+        "--seeds",
+        "1",
+    )
     done = run(argv)
     assert done.returncode == 0, done.stderr
     assert "adalayers sync" in done.stderr
     held = "".join(
-        path.read_text(errors="replace") for path in (tmp_path / "results").rglob("*") if path.suffix in {".json", ".md", ".csv"}
+        path.read_text(errors="replace")
+        for path in (tmp_path / "results").rglob("*")
+        if path.suffix in {".json", ".md", ".csv"}
     )
     assert "hunter2" not in held + done.stderr + done.stdout
 
@@ -238,11 +258,15 @@ def test_an_unreachable_mlflow_server_neither_stops_nor_slows(made, tmp_path):
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):
     """A store that vanishes under the workers fails every trial; the study still ends with a report."""
     output = tmp_path / "results"
-    first = run(command(made, output, "--trials", "0", "--seeds", "1", "--tracking-uri", "none", "--label", "first"))
+    first = run(
+        command(made, output, "--trials", "0", "--seeds", "1", "--tracking-uri", "none", "--label", "first")
+    )
     assert first.returncode == 0, first.stderr
     for state in (tmp_path / "cache").glob("*/state_*.npy"):
         state.write_bytes(b"not an array")
-    done = run(command(made, output, "--trials", "0", "--seeds", "1", "--tracking-uri", "none", "--label", "second"))
+    done = run(
+        command(made, output, "--trials", "0", "--seeds", "1", "--tracking-uri", "none", "--label", "second")
+    )
     assert done.returncode == 1, done.stderr
     trials = table(output / "alpha_lambda" / "tiny-echo-second")
     assert set(trials["status"]) == {"failed"}

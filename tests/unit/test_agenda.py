@@ -3,14 +3,13 @@
 import optuna
 import pytest
 from ray import tune
-from tests.made_data import made_data
 
 from adalayers.config import TrialConfig
 from adalayers.record import PROGRESS, StudyRecord
 from adalayers.results import Folder
-from adalayers.study import Arm, Setting, Space, Study, merge, plan, trial_id
-from adalayers.study import ConfirmedArm
+from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id
 from adalayers.tuning.agenda import Agenda
+from tests.made_data import made_data
 
 SPACE = Space(
     {"alpha": tune.loguniform(1, 100), "entropy_weight": tune.choice([0.0, 0.01])},
@@ -76,7 +75,11 @@ def names(requests):
 
 def test_equal_arms_merge_and_impossible_ones_are_dropped_with_a_reason():
     made = made_plan()
-    assert [(arm.name, arm.aliases) for arm in made.arms] == [("alpha=1", ()), ("alpha=8", ("published",)), ("uniform", ())]
+    assert [(arm.name, arm.aliases) for arm in made.arms] == [
+        ("alpha=1", ()),
+        ("alpha=8", ("published",)),
+        ("uniform", ()),
+    ]
     assert [name for name, _ in made.dropped] == ["cut"]
     assert "below 1/3" in made.dropped[0][1]
     assert made.control == "alpha=1"
@@ -125,7 +128,9 @@ def test_a_search_that_goes_on_does_not_draw_its_first_points_again(folder, tmp_
     run(agenda(folder, trials=3))
     rest = run(agenda(folder, trials=6))
     configs = [r.config for r in whole if r.stage == "search"]
-    assert [r.config for r in rest if r.stage == "search"] == configs[3:], "a resumed search equals one that was not stopped"
+    assert [r.config for r in rest if r.stage == "search"] == configs[3:], (
+        "a resumed search equals one that was not stopped"
+    )
 
 
 def test_unfinished_trials_come_first_with_their_own_configuration(folder):
@@ -144,7 +149,12 @@ def test_failed_trials_are_tried_anew(folder):
 
 def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
     live = agenda(folder)
-    run(live, stop=lambda request: "stopped" if request.stage == "search" and request.config.alpha == 64.0 else None)
+    run(
+        live,
+        stop=lambda request: (
+            "stopped" if request.stage == "search" and request.config.alpha == 64.0 else None
+        ),
+    )
     states = [trial.state for trial in live._optuna.trials]
     assert states.count(optuna.trial.TrialState.PRUNED) == 1
     assert states.count(optuna.trial.TrialState.COMPLETE) == 2
@@ -190,13 +200,21 @@ def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_pat
     part = agenda(Folder(tmp_path / "part"), search="grid", trials=3)
     assert any("8 points; a part of 3" in note for note in part.notes)
     first = [r.config for r in run(part) if r.stage == "search"]
-    again = [r.config for r in run(agenda(Folder(tmp_path / "again"), search="grid", trials=3)) if r.stage == "search"]
+    again = [
+        r.config
+        for r in run(agenda(Folder(tmp_path / "again"), search="grid", trials=3))
+        if r.stage == "search"
+    ]
     assert first == again
 
 
 def test_random_search_is_seeded(folder, tmp_path):
     one = [r.config for r in run(agenda(folder, search="random", trials=4)) if r.stage == "search"]
-    two = [r.config for r in run(agenda(Folder(tmp_path / "b"), search="random", trials=4)) if r.stage == "search"]
+    two = [
+        r.config
+        for r in run(agenda(Folder(tmp_path / "b"), search="random", trials=4))
+        if r.stage == "search"
+    ]
     assert one == two
     assert len(set(one)) == 4
 

@@ -38,7 +38,9 @@ def test_unknown_hyperparameter_gets_near_names():
 
 
 def test_text_becomes_the_fields_type():
-    assert parse_overrides(["k=32", "lr=1e-3", "positions=true", "mix_lr=none", "mix=uniform", "layer=2"]) == {
+    assert parse_overrides(
+        ["k=32", "lr=1e-3", "positions=true", "mix_lr=none", "mix=uniform", "layer=2"]
+    ) == {
         "k": 32,
         "lr": 1e-3,
         "positions": True,
@@ -72,7 +74,9 @@ def test_what_a_variant_ignores_does_not_identify_it():
     assert "mix_lr" in base.used("sequence")
     assert base.used("sequence") == TrialConfig(mix_lr=base.lr).used("sequence")
     uniform = TrialConfig(mix="uniform")
-    assert uniform.used("token") == TrialConfig(mix="uniform", alpha=9.0, entropy_weight=0.1, mix_lr=0.5).used("token")
+    assert uniform.used("token") == TrialConfig(
+        mix="uniform", alpha=9.0, entropy_weight=0.1, mix_lr=0.5
+    ).used("token")
     assert "feedforward" in base.used("token")
     assert "feedforward" not in base.used("sequence")
     assert base.used("sequence") == TrialConfig(cutoff_when="after-training").used("sequence")

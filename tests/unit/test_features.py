@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 import torch
-from tests.tiny import tiny_backbone
 
 from adalayers import backbone as backbones
 from adalayers.errors import BadInput
@@ -20,6 +19,7 @@ from adalayers.features import (
     store_folder,
     stored,
 )
+from tests.tiny import tiny_backbone
 
 CPU = torch.device("cpu")
 TEXTS = ["abba abc", "cab", "a bad cab had a dab of jade", "dad", "fab bag"] * 4
@@ -43,7 +43,9 @@ def test_stored_states_are_the_backbones_own(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded, precision="float32")
     backbone = backbones.load(source)
     for i in range(len(TEXTS)):
-        ids = torch.from_numpy(encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64))[None]
+        ids = torch.from_numpy(
+            encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64)
+        )[None]
         alone = backbone(ids, torch.ones_like(ids))
         read = features.read(np.array([i]), range(source.layers + 1), CPU)
         for state, expected in enumerate(alone):
@@ -81,7 +83,9 @@ def test_a_second_call_computes_nothing(source, encoded, tmp_path):
 def test_every_ingredient_changes_the_store(source, encoded, tmp_path):
     folder = store_folder(tmp_path, source, encoded)
     other_ids = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
-    other_cuts = dataclasses.replace(encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)])
+    other_cuts = dataclasses.replace(
+        encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)]
+    )
     folders = {
         folder,
         store_folder(tmp_path, dataclasses.replace(source, fingerprint="f" * 16), encoded),

@@ -35,7 +35,9 @@ def states(model, lengths, seed=0):
         ("token", 9, 12, "layers", "bart", {"k": 128, "feedforward": 2048}, 2_167_061),
     ],
 )
-def test_parameter_counts_of_the_published_shapes(kind, n_labels, layers, hidden_states, family, overrides, count):
+def test_parameter_counts_of_the_published_shapes(
+    kind, n_labels, layers, hidden_states, family, overrides, count
+):
     """Spec section 2, each with its choice of hidden states."""
     model = FusionModel(
         TrialConfig(hidden_states=hidden_states, **overrides), Shape(kind, n_labels, layers, 1024, family)
@@ -76,7 +78,9 @@ def test_every_trainable_parameter_gets_a_gradient(kind, mix):
     loss = (logits * torch.randn_like(logits)).sum()
     loss.backward()
     missing = [
-        name for name, p in model.named_parameters() if p.requires_grad and (p.grad is None or not p.grad.abs().max() > 0)
+        name
+        for name, p in model.named_parameters()
+        if p.requires_grad and (p.grad is None or not p.grad.abs().max() > 0)
     ]
     assert missing == []
 

@@ -14,18 +14,31 @@ def folder(tmp_path):
 
 
 def begin(record, trial_id, stage="confirm", seed=1):
-    record.begin(trial_id, {"stage": stage, "arm": "x" if stage == "confirm" else "", "config/alpha": 1.0, "seed": seed})
+    record.begin(
+        trial_id,
+        {"stage": stage, "arm": "x" if stage == "confirm" else "", "config/alpha": 1.0, "seed": seed},
+    )
 
 
 def leave(record, trial_id, status="completed", score=0.5, error=""):
     """Leave what a worker leaves."""
     work = record.work(trial_id)
-    row = {"epochs": 2, "best_epoch": 1, "val/f1": score, "test/f1": score - 0.1, "parameters": 10, "seconds": 1.5}
+    row = {
+        "epochs": 2,
+        "best_epoch": 1,
+        "val/f1": score,
+        "test/f1": score - 0.1,
+        "parameters": 10,
+        "seconds": 1.5,
+    }
     history = [{"epoch": 1.0, "step": 5, "val/f1": score, "mix/weight_01": 1.0}]
     if status == "completed":
         work.write_bytes(f"{BEST}/model.safetensors", f"model of {trial_id}".encode())
         work.write_parquet(
-            PREDICTIONS, pd.DataFrame({"split": ["val"], "index": [0], "label": ["a"], "prediction": ["b"], "score": [0.9]})
+            PREDICTIONS,
+            pd.DataFrame(
+                {"split": ["val"], "index": [0], "label": ["a"], "prediction": ["b"], "score": [0.9]}
+            ),
         )
     work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
@@ -37,7 +50,12 @@ def test_an_ended_trial_is_in_every_file(folder):
     record.end("t1")
     record.write()
     trials = results.read_trials(folder)
-    assert trials.loc[0, ["trial_id", "status", "val/f1", "test/f1"]].tolist() == ["t1", "completed", 0.5, 0.4]
+    assert trials.loc[0, ["trial_id", "status", "val/f1", "test/f1"]].tolist() == [
+        "t1",
+        "completed",
+        0.5,
+        0.4,
+    ]
     assert folder.read_parquet(HISTORY)["trial_id"].tolist() == ["t1"]
     assert folder.read_parquet(PREDICTIONS)["trial_id"].tolist() == ["t1"]
     assert folder.read_bytes(f"{BEST}/model.safetensors") == b"model of t1"

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.made_data import made_data
 
 from adalayers.config import TrialConfig
 from adalayers.results import Folder
 from adalayers.train import CHECKPOINT, Diverged, train
+from tests.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "lr": 3e-3}
 
