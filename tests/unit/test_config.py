@@ -33,7 +33,7 @@ def test_impossible_values_are_bad_input_that_names_them(overrides):
 def test_unknown_hyperparameter_gets_near_names():
     with pytest.raises(BadInput, match="'entropy_weight'"):
         with_overrides(TrialConfig(), {"entropy_wieght": 0.1})
-    with pytest.raises(BadInput, match="unknown hyperparameter 'drop_out'.*'dropout'"):
+    with pytest.raises(BadInput, match=r"unknown hyperparameter 'drop_out'.*'dropout'"):
         parse_overrides(["drop_out=0.1"])
 
 

@@ -1,5 +1,6 @@
 """Training: it learns, it is deterministic, interrupted or not, and it follows the thesis's recipe."""
 
+import itertools
 import math
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_the_learning_rate_is_halved_on_a_plateau():
     outcome = train(config(epochs=30, patience=4, lr_patience=1, lr=3e-2), made_data(), seed=0)
     rates = sorted({row["lr"] for row in outcome.history}, reverse=True)
     assert len(rates) > 1
-    assert all(b == pytest.approx(a / 2) for a, b in zip(rates, rates[1:], strict=False))
+    assert all(b == pytest.approx(a / 2) for a, b in itertools.pairwise(rates))
 
 
 def test_no_weight_decay_on_p_and_its_own_learning_rate():
