@@ -30,7 +30,7 @@ test: setup
 	$(BIN)/python -m pytest
 
 smoke: setup
-	$(BIN)/python -m studies.smoke
+	$(BIN)/python -m tests.smoke
 
 clean:
 	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache

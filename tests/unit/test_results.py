@@ -21,7 +21,8 @@ def rows():
          "epochs": 3, "best_epoch": 2, "val/f1": 0.5, "mix/entropy": 1.0, "mix/live_layers": 6, "parameters": 9,
          "seconds": 2.0},
         {"trial_id": "t2", "stage": "confirm", "arm": "uniform", "status": "completed", "error": "",
-         "config/mix": "uniform", "seed": 1, "epochs": 4, "best_epoch": 4, "val/f1": 0.6, "test/f1": 0.55, "parameters": 8, "seconds": 3.0},
+         "config/mix": "uniform",
+         "seed": 1, "epochs": 4, "best_epoch": 4, "val/f1": 0.6, "test/f1": 0.55, "parameters": 8, "seconds": 3.0},
         {"trial_id": "t3", "stage": "confirm", "arm": "uniform", "status": "unfinished", "error": "", "seed": 2},
     ]  # fmt: skip
 

@@ -1,0 +1,55 @@
+"""Every study, tiny, from start to report: python -m tests.smoke [output]
+
+All share one Ray session, because Ray's start is most of what a tiny study takes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from adalayers.cli import DONE, main
+from adalayers.results import REPORT, load
+from adalayers.tuning.session import ray_session
+from reports import write_cover, write_report
+
+STUDIES = Path(__file__).resolve().parents[1] / "studies"
+SECONDS = 120
+"""The contract's promise for one study."""
+
+
+def smoke(name: str, output: str) -> str | None:
+    """Run one study with --smoke; return what is wrong with it, None where nothing is."""
+    study = importlib.import_module(f"studies.{name}").STUDY
+    began = time.monotonic()
+    code = main(study, write_report, write_cover, ["--smoke", "--output", output])
+    seconds = time.monotonic() - began
+    if code != DONE:
+        return f"exit code {code}"
+    (folder,) = (Path(output) / name).glob("*-smoke")
+    results = load(folder)
+    if not (results.trials["status"] != "failed").all() or results.problems:
+        return f"failed trials or problems: {results.problems}"
+    if not (folder / REPORT).exists():
+        return "no report"
+    return f"it took {seconds:.0f} s, more than {SECONDS}" if seconds > SECONDS else None
+
+
+def run_all(output: str) -> int:
+    names = sorted(path.stem for path in STUDIES.glob("*.py") if path.stem != "__init__")
+    with ray_session(None):
+        wrong = {name: smoke(name, output) for name in names}
+    for name, problem in wrong.items():
+        print(f"{name}: {problem or 'ok'}")
+    print(f"{sum(not p for p in wrong.values())} passed, {sum(bool(p) for p in wrong.values())} failed")
+    return int(any(wrong.values()))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(run_all(sys.argv[1]))
+    with tempfile.TemporaryDirectory(prefix="adalayers-smoke-") as folder:
+        sys.exit(run_all(folder))
