@@ -15,14 +15,15 @@ context tells "Harford beat Selby 3-1" (teams) from "Harford beat Selby 6-4 6-2"
 common words, some sentences are headlines in capitals, and some organisations have a place inside their
 name.
 
-How hard, as measured with linear probes (logistic regression, its strength chosen on validation for the first
-row) on the states of all-MiniLM-L6-v2, embeddings then layers 1 to 6, on test, one fit each:
+How hard: linear probes (logistic regression) on the states of all-MiniLM-L6-v2, embeddings first, then layers
+1 to 6; scores on test, one fit each, regularisation of the first row chosen on validation:
 
     acceptability, Matthews, mean-pooled states    0.14  0.22  0.34  0.41  0.34  0.22  0.16
     entities, entity F1, first sub-token           0.22  0.54  0.56  0.68  0.68  0.63  0.51
 
-Without a backbone (TF-IDF, logistic regression) words alone reach a Matthews of 0.11 on test (0.19 on validation),
-words and word pairs 0.29 (0.43), sentence length 0. With 400 test examples each figure is good to about 0.05.
+Without a backbone (TF-IDF, logistic regression) words alone reach a Matthews of 0.11 on test (0.19 on
+validation), words and word pairs 0.29 (0.43), sentence length 0. With 400 test examples the Matthews figures
+are good to about 0.05.
 """
 
 from collections.abc import Callable, Sequence

@@ -140,7 +140,7 @@ def search_trials(search: pd.DataFrame, label: str) -> Figure:
         )
     ]
     _legend_right(figure, handles, "search trials, one seed each")
-    _log_alpha(axes, levels(shown["alpha"]))
+    _log_alpha(axes, levels(shown["alpha"]), tick_levels=False)
     axes.set_ylabel(_unit_below(label))
     return figure
 
@@ -367,11 +367,11 @@ def _nudge(place: int, of: int) -> float:
     return float(1.07 ** (place - (of - 1) / 2))
 
 
-def _log_alpha(axes: Axes, alphas: list[float]) -> None:
-    """Make x the log axis of alpha, with a tick at each level, or at powers where levels are many."""
+def _log_alpha(axes: Axes, alphas: list[float], *, tick_levels: bool = True) -> None:
+    """Make x the log axis of alpha, with a tick at each level, or at powers where levels are many or drawn."""
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    if len(alphas) <= 8:
+    if tick_levels and len(alphas) <= 8:
         axes.set_xticks(alphas)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(alphas[0] / 1.6, alphas[-1] * 1.6)
