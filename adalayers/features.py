@@ -24,8 +24,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbone import Backbone, BackboneSource, Encoded
+from adalayers.backbone import Backbone, load
 from adalayers.errors import BadInput
+from adalayers.sources import BackboneSource
+from adalayers.tokens import Encoded
 
 FORMAT = 1
 META = "meta.json"
@@ -115,8 +117,6 @@ _LOADED: dict[tuple[str, torch.device], Backbone] = {}
 
 def _loaded(source: BackboneSource, device: torch.device) -> Backbone:
     """Return the backbone, loaded once per process: trials that share a process share it, it never changes."""
-    from adalayers.backbone import load
-
     if (source.fingerprint, device) not in _LOADED:
         _LOADED[source.fingerprint, device] = load(source).to(device)
     return _LOADED[source.fingerprint, device]
@@ -173,7 +173,8 @@ def stored(
     """Return the features of `encoded`, from the store if it holds them, else computed now and stored.
 
     `backbone` is called only where there is something to compute. Hidden states beyond float16's range are
-    stored as float32. Raises `BadInput` where the disk is too small.
+    stored as float32. `device` computes them; None is a GPU where there is one.
+    Raises `BadInput` where the disk is too small.
     """
     folder = store_folder(root, source, encoded, precision)
     if not (folder / META).exists():
@@ -185,14 +186,11 @@ def stored(
                 f"wanted {needed / 1e9:.1f} GB for hidden states in {root}, {free / 1e9:.1f} GB are free; "
                 "free some, choose another --cache-dir, or take fewer --train-examples or a lower --max-length"
             )
+        device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            _extract(
-                folder, source, encoded, backbone(), precision, device or torch.device("cpu"), on_progress
-            )
+            _extract(folder, source, encoded, backbone(), precision, device, on_progress)
         except _OutOfRange:
-            _extract(
-                folder, source, encoded, backbone(), "float32", device or torch.device("cpu"), on_progress
-            )
+            _extract(folder, source, encoded, backbone(), "float32", device, on_progress)
     return StoredFeatures(folder)
 
 

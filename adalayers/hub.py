@@ -1,13 +1,17 @@
 """Where backbones and datasets come from: a local folder, a mirror of local copies, then the Hugging Face hub.
 
 The libraries' own retries take 20 to 50 seconds to find that a hub cannot be reached. One short probe here
-finds out first.
+finds out first. Beside it what both kinds need: names safe in paths, the hub's libraries kept quiet.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import socket
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +29,11 @@ def split_revision(name: str) -> tuple[str, str | None]:
 def last_part(identifier: str) -> str:
     """Return the last part of a hub id or path, lower case: "FacebookAI/roberta-large" -> "roberta-large"."""
     return identifier.rstrip("/").rsplit("/", 1)[-1].lower()
+
+
+def safe_name(name: str, fallback: str) -> str:
+    """Return `name` lower case, with nothing in it that a path could stumble over; `fallback` for nothing."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-") or fallback
 
 
 def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
@@ -55,6 +64,35 @@ def require_hub(what: str) -> None:
         socket.create_connection((target.hostname or "", port), timeout=PROBE_SECONDS).close()
     except OSError as error:
         raise _out_of_reach(what, f"{parts.hostname}: {error}") from error
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' load reports, progress bars and warnings; everything is put back afterwards."""
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    verbosity, bars, hub_bars_off = (
+        logging.get_verbosity(),
+        logging.is_progress_bar_enabled(),
+        are_progress_bars_disabled(),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield
+        finally:
+            logging.set_verbosity(verbosity)
+            if bars:
+                logging.enable_progress_bar()
+            (disable_progress_bars if hub_bars_off else enable_progress_bars)()
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    return str(error).strip().partition("\n")[0]
 
 
 def _out_of_reach(what: str, why: str) -> BadInput:

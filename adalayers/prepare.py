@@ -13,12 +13,15 @@ import numpy as np
 import torch
 
 from adalayers import backbone as backbones
-from adalayers.backbone import Backbone, BackboneSource, Encoded
+from adalayers import sources, tokens
+from adalayers.backbone import Backbone
 from adalayers.data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features import Features, LiveFeatures, Mode, default_cache, stored, stored_bytes
 from adalayers.model import Shape
+from adalayers.sources import BackboneSource
 from adalayers.tasks import Split, Task, load_task
+from adalayers.tokens import Encoded
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def prepare(request: DataRequest) -> Prepared:
     """Resolve and tokenise. Raises `BadInput` for whatever of it cannot be had, before anything is computed."""
     if request.max_length < 3:
         raise BadInput(f"wanted --max-length of at least 3 tokens, got {request.max_length}; raise it")
-    source = backbones.resolve(request.backbone, data_dir=request.data_dir)
+    source = sources.resolve(request.backbone, data_dir=request.data_dir)
     if request.max_length > source.max_length:
         raise BadInput(
             f"wanted --max-length of at most {source.max_length}, the most tokens {source.name} reads, "
@@ -141,9 +144,9 @@ def prepare(request: DataRequest) -> Prepared:
         eval_examples=request.eval_examples,
         seed=request.seed,
     )
-    tokenizer = backbones.load_tokenizer(source)
+    tokenizer = tokens.load_tokenizer(source)
     encoded = {
-        name: backbones.encode(tokenizer, split.inputs, request.max_length)
+        name: tokens.encode(tokenizer, split.inputs, request.max_length)
         for name, split in task.splits.items()
     }
     return Prepared(request, source, task, encoded)

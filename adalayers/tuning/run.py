@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import ray
-import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from ray import tune
 
@@ -238,10 +237,6 @@ def feature_mode(asked: str, prepared: Prepared, free_bytes: int) -> Mode:
     if asked not in ("memory", "disk", "live"):
         raise BadInput(f"wanted --features auto, memory, disk or live, got {asked!r}")
     return asked  # type: ignore[return-value]
-
-
-def extraction_device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class _Account:

@@ -43,7 +43,18 @@ def session():
 
 
 def study(made, output, *more):
-    argv = [*flags(made, output), "--trials", "2", "--seeds", "1", "--epochs", "2", "--tracking-uri", "none", *more]
+    argv = [
+        *flags(made, output),
+        "--trials",
+        "2",
+        "--seeds",
+        "1",
+        "--epochs",
+        "2",
+        "--tracking-uri",
+        "none",
+        *more,
+    ]
     return main(STUDY, write_report, write_cover, argv)
 
 

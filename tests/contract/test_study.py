@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -215,6 +216,40 @@ def test_a_killed_study_goes_on_to_the_same_numbers(study, made, tmp_path):
     pd.testing.assert_frame_equal(left, right, check_exact=True)
 
 
+def workers_of(process):
+    """Return the ids of the Ray workers that run trials of a study."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
+    parents = {int(pid): int(parent) for pid, parent, _ in rows}
+
+    def below(pid):
+        while pid in parents and pid != process.pid:
+            pid = parents[pid]
+        return pid == process.pid
+
+    return [int(pid) for pid, _, args in rows if "ImplicitFunc.train" in args and below(int(pid))]
+
+
+def test_a_trial_whose_worker_is_killed_is_run_again(made, tmp_path):
+    output = tmp_path / "results"
+    folder = output / "alpha_lambda" / "tiny-echo"
+    argv = command(
+        made, output, "--trials", "0", "--epochs", "40", "--set", "patience=40", "--tracking-uri", "none"
+    )
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    killed = []
+    while process.poll() is None and not killed:
+        if (folder / "work").exists():  # a trial is under way
+            for pid in workers_of(process)[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+        time.sleep(0.1)
+    _, err = process.communicate(timeout=TIMEOUT)
+    assert killed
+    assert process.returncode == 0, err
+    assert set(table(folder)["status"]) == {"completed"}
+
+
 def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(made, tmp_path):
     output = tmp_path / "results"
     folder = output / "alpha_lambda" / "tiny-echo"
@@ -276,8 +311,6 @@ def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):
 
 
 def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
-    import sys
-
     folder, _, _ = study
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
@@ -288,3 +321,16 @@ def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
     assert done.returncode == 0, done.stderr
     for name in ("report.md", "claims.json"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_study_can_be_mirrored_later(study, tmp_path):
+    folder, _, _ = study
+    uri = f"sqlite:///{tmp_path / 'late.db'}"
+    first = run([sys.executable, "-m", "adalayers", "sync", str(folder), "--tracking-uri", uri])
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith(f"{len(table(folder))} trials")
+    again = run([sys.executable, "-m", "adalayers", "sync", str(folder), "--tracking-uri", uri])
+    assert again.stdout.startswith("0 trials")
+    wrong = run([sys.executable, "-m", "adalayers", "sync", str(tmp_path)])
+    assert wrong.returncode == 2
+    assert "study.json" in wrong.stderr.splitlines()[0]

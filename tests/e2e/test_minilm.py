@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from adalayers.backbone import MINILM_PACKAGE, MINILM_SHA256, encode, load, load_tokenizer, resolve
+from adalayers.backbone import load
+from adalayers.sources import MINILM_PACKAGE, MINILM_SHA256, resolve
+from adalayers.tokens import encode, load_tokenizer
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec(MINILM_PACKAGE) is None,

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers import backbone as bb
-from adalayers.backbone import ALIASES, canonical, encode, load, load_tokenizer, resolve
+from adalayers import hub, pretrained, sources
+from adalayers import tokens as tk
+from adalayers.backbone import count_parameters, load
 from adalayers.errors import BadInput
+from adalayers.sources import ALIASES, canonical, resolve
+from adalayers.tokens import Encoded, encode, load_tokenizer
 from tests.tiny import FAMILIES, tiny_backbone
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -113,7 +116,10 @@ def test_near_names_are_offered():
 
 
 def test_importing_is_free():
-    code = "import sys, adalayers.backbone; assert not {'transformers', 'huggingface_hub'} & set(sys.modules)"
+    code = (
+        "import sys, adalayers.backbone, adalayers.tokens\n"
+        "assert not {'transformers', 'huggingface_hub'} & set(sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -180,7 +186,7 @@ def test_what_the_hub_refuses_is_bad_input(no_hub, monkeypatch, error, says):
         raise kind.__new__(kind)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
-    monkeypatch.setattr(bb.hub, "require_hub", lambda what: None)
+    monkeypatch.setattr(hub, "require_hub", lambda what: None)
     with pytest.raises(BadInput, match=says):
         resolve("org/model@v9")
 
@@ -198,7 +204,7 @@ def test_only_what_is_read_is_fetched(folders, no_hub, monkeypatch):
         return str(folders["bert"])
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
-    monkeypatch.setattr(bb.hub, "require_hub", lambda what: None)
+    monkeypatch.setattr(hub, "require_hub", lambda what: None)
     resolve("org/model@v9")
     assert (asked["id"], asked["revision"]) == ("org/model", "v9")
     offered = [
@@ -218,14 +224,14 @@ def test_only_what_is_read_is_fetched(folders, no_hub, monkeypatch):
 def test_minilm_comes_from_its_package_if_the_weights_are_the_known_ones(
     folders, tmp_path, no_hub, monkeypatch
 ):
-    model = tmp_path / bb.MINILM_PACKAGE / "model"
+    model = tmp_path / sources.MINILM_PACKAGE / "model"
     shutil.copytree(folders["bert"], model)
     (model.parent / "__init__.py").write_text("raise AssertionError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(BadInput, match="wanted MiniLM weights of sha256 53aa51172d14"):
         resolve("minilm")
     monkeypatch.setattr(
-        bb, "MINILM_SHA256", hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
+        sources, "MINILM_SHA256", hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
     )
     source = resolve("minilm")
     assert (source.name, source.folder, source.revision) == ("minilm", model, None)
@@ -305,7 +311,7 @@ def test_max_length_by_family(folders, tmp_path):
     (folders["t5"] / "tokenizer_config.json").rename(tmp_path / "kept")
     unlimited = resolve(str(folders["t5"])).max_length
     shutil.move(tmp_path / "kept", folders["t5"] / "tokenizer_config.json")
-    assert unlimited == bb.UNLIMITED_TOKENS
+    assert unlimited == pretrained.UNLIMITED_TOKENS
 
 
 # States
@@ -325,7 +331,7 @@ def test_states_of_every_family(folders, family):
     assert all(not torch.allclose(a, b) for a, b in itertools.pairwise(states))
     model = transformers.AutoModel.from_pretrained(folders[family]).eval()
     assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert backbone.n_parameters == bb.count_parameters(resolve(str(folders[family])))
+    assert backbone.n_parameters == count_parameters(resolve(str(folders[family])))
     encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     with torch.no_grad():
         last = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -457,7 +463,7 @@ def test_broken_weights_are_bad_input(bert):
 # Token ids
 
 
-def tokens(folder: Path, inputs, max_length: int = 12) -> tuple[list[list[str]], bb.Encoded]:
+def tokens(folder: Path, inputs, max_length: int = 12) -> tuple[list[list[str]], Encoded]:
     tokenizer = load_tokenizer(resolve(str(folder)))
     encoded = encode(tokenizer, inputs, max_length)
     rows = np.split(encoded.input_ids, encoded.offsets[1:-1])
@@ -522,7 +528,7 @@ def test_reading_words_leaves_the_tokenizer_as_it_was(folders):
 def test_chunks_are_invisible(folders, monkeypatch):
     inputs = [["the", "cat"], ["zoo"], [], ["Anna", "sleeps", "in", "London"], ["dog"]]
     _, whole = tokens(folders["roberta"], inputs)
-    monkeypatch.setattr(bb, "_ENCODE_CHUNK", 2)
+    monkeypatch.setattr(tk, "_ENCODE_CHUNK", 2)
     _, chunked = tokens(folders["roberta"], inputs)
     for field in ("input_ids", "offsets", "word_starts", "word_offsets"):
         np.testing.assert_array_equal(getattr(whole, field), getattr(chunked, field))

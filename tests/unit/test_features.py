@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from adalayers import backbone as backbones
+from adalayers import sources, tokens
 from adalayers.errors import BadInput
 from adalayers.features import (
     META,
@@ -27,12 +28,12 @@ TEXTS = ["abba abc", "cab", "a bad cab had a dab of jade", "dad", "fab bag"] * 4
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return backbones.resolve(str(tiny_backbone(tmp_path_factory.mktemp("tiny") / "model")))
+    return sources.resolve(str(tiny_backbone(tmp_path_factory.mktemp("tiny") / "model")))
 
 
 @pytest.fixture(scope="module")
 def encoded(source):
-    return backbones.encode(backbones.load_tokenizer(source), TEXTS, 16)
+    return tokens.encode(tokens.load_tokenizer(source), TEXTS, 16)
 
 
 def make(root, source, encoded, **options):

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adalayers import tracking
+from adalayers import mlflow_session, mlflow_values, tracking
 from adalayers.errors import BadInput
+from adalayers.redaction import redacted
 from adalayers.results import Folder, write_trials
-from adalayers.tracking import Mirror, default_uri, identity, redacted, sync
+from adalayers.tracking import Mirror, default_uri, identity, sync
 
 # MLflow 3's own models under SQLAlchemy 2.1; nothing of ours uses that loader.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -118,7 +119,7 @@ def uri(fresh_uri: str, tmp_path: Path, empty_database: Path) -> str:
 def _no_server_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     # Set by the mirror for the process; undone after each test.
-    for name in tracking._ENVIRONMENT:
+    for name in mlflow_session._ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -278,7 +279,7 @@ def test_a_study_that_died_is_continued_and_a_half_written_trial_written_anew(
     from mlflow import MlflowClient
 
     write_folder(folder, [row("t1")])
-    session = tracking._Session(uri, **identity(folder, STUDY), artifact_root=None)
+    session = mlflow_session.Session(uri, **identity(folder, STUDY), artifact_root=None)
     session.describe(STUDY)
     parent, _ = runs(uri)
     assert parent.info.status == "RUNNING"
@@ -347,12 +348,13 @@ def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: 
         long[f"mix/weight_{layer:02}"] = steps / 5000
     wide = {f"config/h{n:03}": "x" * 1000 for n in range(230)}
     write_folder(folder, [row("t1")])
-    session = tracking._Session(uri, **identity(folder, STUDY), artifact_root=None)
-    trial = tracking._Trial.of(row("t1") | wide, pd.concat([long, long.tail(1)]))  # one step evaluated twice
+    session = mlflow_session.Session(uri, **identity(folder, STUDY), artifact_root=None)
+    twice = pd.concat([long, long.tail(1)])  # one step evaluated twice
+    trial = mlflow_values.Trial.of(row("t1") | wide, twice)
     assert session.write(trial)
     _, nested = runs(uri)
     weights = points(uri, nested["t1"], "mix/weight_11")
-    assert len(weights) <= tracking.SERIES_POINTS
+    assert len(weights) <= mlflow_values.SERIES_POINTS
     assert (weights[0][0], weights[-1][0]) == (0, 4999)
     assert set(points(uri, nested["t1"], "val/f1")) == {(1000, 0.25), (4999, 0.5)}
     assert nested["t1"].data.params["h229"] == "x" * 500
@@ -405,16 +407,16 @@ def test_what_failed_is_kept_and_written_when_the_server_is_back(
     folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_folder(folder, [row("t1")])
-    open_session, attempts, failed = tracking._Session, [], threading.Event()
+    open_session, attempts, failed = mlflow_session.Session, [], threading.Event()
 
-    def session(*args: Any, **kwargs: Any) -> tracking._Session:
+    def session(*args: Any, **kwargs: Any) -> mlflow_session.Session:
         attempts.append(time.monotonic())
         if len(attempts) == 1:
             failed.set()
             raise ConnectionRefusedError("down")
         return open_session(*args, **kwargs)
 
-    monkeypatch.setattr(tracking, "_Session", session)
+    monkeypatch.setattr(tracking, "Session", session)
     mirror = mirror_of(uri, folder)
     mirror.start(STUDY)
     assert failed.wait(10)
@@ -429,14 +431,14 @@ def test_what_failed_is_kept_and_written_when_the_server_is_back(
 def test_a_trial_that_is_refused_does_not_hold_up_the_others(
     folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = tracking._Session.write
+    write = mlflow_session.Session.write
 
-    def picky(session: tracking._Session, trial: tracking._Trial) -> bool:
+    def picky(session: mlflow_session.Session, trial: mlflow_values.Trial) -> bool:
         if trial.trial_id == "t1":
             raise ValueError("no such thing")
         return write(session, trial)
 
-    monkeypatch.setattr(tracking._Session, "write", picky)
+    monkeypatch.setattr(mlflow_session.Session, "write", picky)
     write_folder(folder, [row("t2")])
     mirror = mirror_of(uri, folder)
     mirror.start(STUDY)
@@ -482,7 +484,7 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
 )
 def test_the_parent_ends_as_the_study_did(state: str, statuses: list[str], ended: str) -> None:
     trials = pd.DataFrame({"status": pd.Series(statuses, dtype=str)})
-    assert tracking._study_status({"happened": {"state": state}}, trials) == ended
+    assert mlflow_session._study_status({"happened": {"state": state}}, trials) == ended
 
 
 def test_a_study_is_found_again_by_its_document_wherever_it_lies(tmp_path: Path) -> None:
@@ -503,7 +505,7 @@ def test_what_users_log_passes_while_the_mirror_is_quiet() -> None:
 
     handler = logging.getLogger("mlflow").handlers[0]  # pytest may add its own
     record = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
-    with tracking._quiet():
+    with mlflow_session._quiet():
         assert not handler.filter(record)
         other = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
         other.thread = -1
@@ -550,5 +552,5 @@ def test_the_default_is_beside_the_results_unless_the_environment_says(
 def test_names_are_ones_that_mlflow_accepts(name: str, accepted: str) -> None:
     from mlflow.utils.validation import _validate_metric_name
 
-    assert tracking._name(name) == accepted
-    _validate_metric_name(tracking._name(name))
+    assert mlflow_values._name(name) == accepted
+    _validate_metric_name(mlflow_values._name(name))

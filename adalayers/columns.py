@@ -1,0 +1,192 @@
+"""From a dataset's columns to inputs and labels: which column is the text, which the labels, what the classes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from adalayers.errors import BadInput, unknown
+
+Labels = np.ndarray | list[np.ndarray]
+"""int64 [n] for one label each, or n arrays int64 [words]."""
+
+MAX_CLASSES = 200
+"""A label column with more distinct values than this is taken for something else than classes."""
+
+_TEXT_OF = {"class": "text", "tags": "words"}
+"""The shape of inputs that goes with each shape of labels."""
+
+
+def labelled(
+    dataset: str,
+    raw: Mapping[str, Any],
+    roles: Mapping[str, str],
+    text: str | None,
+    label: str | None,
+    fallback_names: tuple[str, ...],
+) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...]]:
+    """Return inputs and labels by role, and the label names; a test split without labels is left out.
+
+    dataset:        what messages call it
+    raw, roles:     source splits as `datasets.Dataset`, and which of them each role is
+    text, label:    columns, None to infer them
+    fallback_names: of classes that are numbers without names, in order
+    """
+    features = raw[roles["train"]].features
+    text, label = _columns(dataset, features, text, label, bool(fallback_names))
+    is_token = _shape(features[text]) == "words"
+    inputs: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
+    for role, source in roles.items():
+        table, where = raw[source], f"split {source!r} of {dataset}"
+        missing = [column for column in (text, label) if column not in table.column_names]
+        rows = table[label][:] if not missing else []
+        if role == "test" and _unlabelled(rows):
+            continue
+        if missing:
+            raise BadInput(f"wanted column {missing[0]!r} in {where}, which has none; add it")
+        if not len(table):
+            raise BadInput(f"wanted examples in {where}, which is empty; fill it or leave it out")
+        if _unlabelled(rows):
+            raise BadInput(
+                f"wanted labels in column {label!r} of {where}, got none; label it or leave it out"
+            )
+        if table.features[label] != features[label] and _shape(features[label]) in _TEXT_OF:
+            raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
+        inputs[role], values[role] = table[text][:], rows
+        _check_inputs(where, text, inputs[role], rows if is_token else None)
+    flat = {
+        role: list(itertools.chain.from_iterable(rows)) if is_token else rows for role, rows in values.items()
+    }
+    label_names, ids = _classes(dataset, label, features[label], flat, fallback_names)
+    splits = {}
+    for role, texts in inputs.items():
+        labels: Labels = ids[role]
+        if is_token:
+            lengths = [len(words) for words in texts]
+            labels = np.split(ids[role], np.cumsum(lengths)[:-1])
+        splits[role] = (texts, labels)
+    return splits, label_names
+
+
+def _shape(feature: Any) -> str:
+    """Return what a column can be: "text", "words", "class", "tags", "int", "word ints", or its type."""
+    import datasets
+
+    if isinstance(feature, (datasets.List, datasets.LargeList)):
+        inner = _shape(feature.feature)
+        return {"text": "words", "class": "tags", "int": "word ints"}.get(inner, f"list of {inner}")
+    if isinstance(feature, datasets.ClassLabel):
+        return "class"
+    dtype = str(getattr(feature, "dtype", type(feature).__name__))
+    if dtype in ("string", "large_string"):
+        return "text"
+    return "int" if dtype.startswith(("int", "uint", "bool")) else dtype
+
+
+def _columns(
+    dataset: str, features: Mapping[str, Any], text: str | None, label: str | None, named: bool
+) -> tuple[str, str]:
+    """Return the text column and the label column; `named` says that names for integer tags are at hand."""
+    shapes = {column: _shape(feature) for column, feature in features.items()}
+    listed = ", ".join(f"{column} ({shape})" for column, shape in shapes.items())
+    for column in (text, label):
+        if column is not None and column not in shapes:
+            raise unknown(f"column of {dataset}", column, shapes, hint=f"Its columns: {listed}.")
+    # Values without class names become classes only where the user says that the column holds labels.
+    label_shapes = dict(shapes)
+    if label is not None:
+        infer = {"text": "class", "int": "class", "words": "tags"} | ({"word ints": "tags"} if named else {})
+        label_shapes[label] = infer.get(shapes[label], shapes[label])
+        if label_shapes[label] not in _TEXT_OF:
+            advice = (
+                "cast it to a list of ClassLabel or to tag names"
+                if shapes[label] == "word ints"
+                else "name another"
+            )
+            raise BadInput(f"wanted classes in column {label!r} of {dataset}, got {shapes[label]}; {advice}")
+    labels = [label] if label else [column for column, shape in shapes.items() if shape in _TEXT_OF]
+    texts = [text] if text else [column for column, shape in shapes.items() if shape in _TEXT_OF.values()]
+    pairs = [
+        (t, lab) for lab in labels for t in texts if t != lab and shapes[t] == _TEXT_OF[label_shapes[lab]]
+    ]
+    if len(pairs) > 1:
+        # A column of identifiers is text to its type alone.
+        pairs = [
+            pair for pair in pairs if not re.fullmatch(r"(.*_)?(id|idx|guid|uid)", pair[0].lower())
+        ] or pairs
+    if len(pairs) == 1:
+        return pairs[0]
+    came = "several such pairs" if pairs else "none such"
+    choices = "; ".join(f"--text-column {t} --label-column {lab}" for t, lab in pairs)
+    raise BadInput(
+        f"wanted a class column beside a text column, or a tags column beside a words column, "
+        f"got {came} in {dataset}; name them with --text-column and --label-column\n"
+        f"Its columns: {listed}." + (f"\nPossible: {choices}." if pairs else "")
+    )
+
+
+def _unlabelled(rows: Iterable[Any]) -> bool:
+    """Whether no row has a label: the hub writes -1 where labels are withheld."""
+    return all(
+        value in (None, -1) for row in rows for value in (row if isinstance(row, (list, tuple)) else (row,))
+    )
+
+
+def _check_inputs(where: str, text: str, inputs: list[Any], tags: list[Any] | None) -> None:
+    """Raise `BadInput` for a missing text, and for words and tags that differ in number."""
+    for row, value in enumerate(inputs):
+        if value is None or (tags is not None and None in value):
+            raise BadInput(
+                f"wanted text in column {text!r} of {where}, got nothing in row {row}; fill or drop it"
+            )
+        if tags is not None and (tags[row] is None or len(tags[row]) != len(value)):
+            came = 0 if tags[row] is None else len(tags[row])
+            raise BadInput(
+                f"wanted a tag per word in {where}, got {came} for {len(value)} words in row {row}; mend it"
+            )
+
+
+def _classes(
+    dataset: str,
+    label: str,
+    feature: Any,
+    flat: Mapping[str, list[Any]],
+    fallback_names: tuple[str, ...],
+) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
+    """Return the label names, and by role the labels as int64 [n] (or [all words])."""
+    where = f"column {label!r} of {dataset}"
+    missing = sum(value is None for values in flat.values() for value in values)
+    if missing:
+        raise BadInput(f"wanted a label in every row of {where}, got {missing} without; label or drop them")
+    inner = getattr(feature, "feature", feature)
+    own_names = tuple(getattr(inner, "names", None) or ())
+    label_names = own_names or (fallback_names if _shape(inner) == "int" else ())
+    if label_names:
+        ids = {role: np.array(values, dtype=np.int64) for role, values in flat.items()}
+        bad = sum(int(((array < 0) | (array >= len(label_names))).sum()) for array in ids.values())
+        if bad:
+            raise BadInput(
+                f"wanted labels in 0..{len(label_names) - 1} in {where}, got {bad} others; label or drop them"
+            )
+    else:
+        # The hub's order where it is known, so that a copy with names for numbers stays the same task.
+        found = set(itertools.chain.from_iterable(flat.values()))
+        ordered = list(fallback_names) if found <= set(fallback_names) else sorted(found)
+        if len(ordered) > MAX_CLASSES:
+            raise BadInput(
+                f"wanted at most {MAX_CLASSES} classes in {where}, got {len(ordered)}; name another column"
+            )
+        place = {value: i for i, value in enumerate(ordered)}
+        ids = {
+            role: np.array([place[value] for value in values], dtype=np.int64)
+            for role, values in flat.items()
+        }
+        label_names = tuple(str(value) for value in ordered)
+    if len(label_names) < 2:
+        raise BadInput(f"wanted at least two classes in {where}, got {len(label_names)}; name another column")
+    return label_names, ids

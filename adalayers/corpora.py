@@ -1,0 +1,176 @@
+"""Labelled datasets as they come: source splits of a folder, a local copy, the hub or its cache."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adalayers import hub
+from adalayers.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Known:
+    """A dataset that has a name of its own here.
+
+    source:       hub id, with its config after a colon; "embedded" for those of `demo_data`
+    metric:       what selects a model on validation
+    text, label:  columns
+    label_names:  for copies that lost them (csv, pandas), in the hub's order
+    validation:   source split, None for a tenth of train
+    test:         source split
+    hub_revision: what to load from the hub where no revision is asked for
+    also:         further ids of the same data
+    """
+
+    source: str
+    metric: str
+    text: str = "text"
+    label: str = "label"
+    label_names: tuple[str, ...] = ()
+    validation: str | None = "validation"
+    test: str = "test"
+    hub_revision: str | None = None
+    also: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetName:
+    """A dataset's name, resolved: all spellings of one dataset give the same.
+
+    name:     short, lower case, safe in paths
+    source:   hub id and config, "embedded", or "local:<name>"
+    config:   the hub config, None for the dataset's own default
+    revision: the hub revision asked for
+    folder:   the folder where one was named, resolved
+    known:    what is known of it, None for datasets without a name of their own here
+    """
+
+    name: str
+    source: str
+    config: str | None = None
+    revision: str | None = None
+    folder: Path | None = None
+    known: Known | None = None
+
+    @property
+    def id(self) -> str:
+        """The hub id without its config."""
+        return self.source.partition(":")[0]
+
+    @property
+    def where(self) -> str:
+        """What messages call the dataset."""
+        return str(self.folder) if self.folder is not None else self.source
+
+
+def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
+    """Return the source splits as `datasets.Dataset`: of the folder, a copy in `data_dir`, or the hub.
+
+    Raises `BadInput` where they cannot be had or read.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    if name.folder is not None:
+        return _read_folder(name.folder)
+    # A folder named after the id alone may hold several configs, as a clone of the hub's repository does.
+    repository = name.id.rsplit("/", 1)[-1]
+    repositories = [repository, repository.lower()]
+    copies = [name.name, *repositories]
+    if name.config is not None:
+        copies[1:1] = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
+    folder = hub.local_copy(copies, data_dir)
+    if folder is None:
+        return _read_hub(name)
+    config = (
+        name.config if folder.name in repositories and folder.name not in (name.name, name.config) else None
+    )
+    return _read_folder(folder, config)
+
+
+def roles(name: DatasetName, present: list[str]) -> dict[str, str]:
+    """Return role -> source split, of those `present`. Raises `BadInput` where one of them is missing."""
+    known = name.known
+    if known is None:
+        found = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
+        wanted = {"train": "train", "validation": found, "test": "test" if "test" in present else None}
+    else:
+        wanted = {"train": "train", "validation": known.validation, "test": known.test}
+    sources = {role: split for role, split in wanted.items() if split is not None}
+    missing = [split for split in sources.values() if split not in present]
+    if missing:
+        raise BadInput(
+            f"wanted split {missing[0]!r} of {name.where}, which has {', '.join(present) or 'none'}; "
+            "add it (file names begin with the split's name), or name another dataset"
+        )
+    return sources
+
+
+def _read_folder(folder: Path, config: str | None = None) -> dict[str, Any]:
+    import datasets
+
+    # `load_dataset` would read a folder whose name is that of a file format ("csv") as that format.
+    folder = folder.resolve()
+    try:
+        if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
+            saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
+            return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+        # The user's cache is no place for copies of what is on disk already.
+        with tempfile.TemporaryDirectory(prefix="adalayers-") as cache:
+            return dict(datasets.load_dataset(str(folder), config, cache_dir=cache, keep_in_memory=True))
+    except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise
+        raise BadInput(
+            f"wanted a dataset in {str(folder)!r}, which cannot be read ({_cause(error)}); give a folder of "
+            "parquet, csv or json files named by split (train..., validation..., test...), or save_to_disk's"
+        ) from error
+
+
+def _read_hub(name: DatasetName) -> dict[str, Any]:
+    import datasets
+
+    known = name.known
+    revision = name.revision or (known.hub_revision if known else None)
+    try:
+        hub.require_hub(f"dataset {name.source!r}")
+    except BadInput:
+        # The cache cannot tell revisions apart, so one that was asked for needs the hub.
+        cached = _read_cache(name) if name.revision is None else None
+        if cached is None:
+            raise
+        return cached
+    try:
+        return dict(datasets.load_dataset(name.id, name.config, revision=revision))
+    except Exception as error:  # the hub's own errors, its transport's, and those of the files it holds
+        advice = "check the id, its config (id:config) and revision (id@revision), or give a local folder"
+        if "scripts are no longer supported" in str(error):
+            advice = (
+                f"try the hub's parquet edition, {name.source}@refs/convert/parquet, or give a local folder"
+            )
+        raise BadInput(
+            f"wanted dataset {name.source!r} from the hub, got {_cause(error)}; {advice}"
+        ) from error
+
+
+def _read_cache(name: DatasetName) -> dict[str, Any] | None:
+    """Return what an earlier run downloaded, None where there is nothing."""
+    import datasets
+
+    offline = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = True
+    try:
+        return dict(datasets.load_dataset(name.id, name.config))
+    except (OSError, ValueError):
+        return None
+    finally:
+        datasets.config.HF_HUB_OFFLINE = offline
+
+
+def _cause(error: BaseException) -> str:
+    """Return the first line of the innermost cause, which is what the reader can act on."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

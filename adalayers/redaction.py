@@ -1,0 +1,49 @@
+"""What may be shown: URIs without their credentials, errors and texts without such URIs."""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "***"
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+# The last "@" ends the user's part; a password may hold "@", and "/" after a colon that starts no port.
+_CREDENTIALS = re.compile(r"://(?:[^/?#]*|[^/@]*:(?!\d+(?:/|$)).*)@")
+_QUERY_VALUE = re.compile(r"([?&;][^=&;#]*)=[^&;#]*")
+_SECRET_QUERY = re.compile(
+    r"[?&;][^=&;#]*(?:pass|pwd|secret|token|key|sig|cred|auth)[^=&;#]*=", re.IGNORECASE
+)
+SECRET_NAME = re.compile(
+    r"(^|[_\-/.])(password|passwd|secret|token|api_?key|access_?key|credentials?)$", re.IGNORECASE
+)
+
+
+def redacted(uri: str) -> str:
+    """Return `uri` fit to be shown: without user and password, and without the values of its query."""
+    return _QUERY_VALUE.sub(rf"\1={HIDDEN}", _CREDENTIALS.sub(f"://{HIDDEN}@", uri))
+
+
+def clean(text: str) -> str:
+    """Return `text` with every URI in it redacted that carries credentials."""
+    return _URI.sub(lambda uri: redacted(uri[0]) if _holds_secret(uri[0]) else uri[0], text)
+
+
+def reason(error: BaseException, uri: str) -> str:
+    """Return one line that says what went wrong, without the credentials of `uri`."""
+    root = error
+    while (deeper := root.__cause__ or root.__context__) is not None:
+        root = deeper
+    # "Connection refused" is the news, not the layers of libraries that pass it on.
+    error = root if isinstance(root, OSError) else error
+    text = str(error).replace(uri, redacted(uri))
+    for secret in re.findall(r"://[^/]*?:([^@]+)@", uri):
+        text = text.replace(secret, HIDDEN)
+    lines = [
+        line.strip() for line in _URI.sub(lambda found: redacted(found[0]), text).splitlines() if line.strip()
+    ]
+    line = lines[0] if lines else ""
+    return f"{type(error).__name__}: {line[:200]}{'…' if len(line) > 200 else ''}"
+
+
+def _holds_secret(uri: str) -> bool:
+    return bool(_CREDENTIALS.search(uri) or _SECRET_QUERY.search(uri))
