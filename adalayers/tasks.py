@@ -24,7 +24,6 @@ from adalayers.config import Kind
 from adalayers.corpora import DatasetName, Known
 from adalayers.errors import BadInput, unknown
 
-
 EMBEDDED = "embedded"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
