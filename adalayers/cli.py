@@ -70,7 +70,9 @@ class _Case:
 def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig, command: str) -> list[_Case]:
     """Return all that is to run; every input is looked at before anything runs."""
     from adalayers.tuning.run import opened, study_plan
+    from adalayers.tuning.session import check_address
 
+    check_address(flags.address)
     for name in flags.backbone:
         sources.canonical(name)
     for name in flags.dataset:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from urllib.parse import urlsplit
 
 from ray.tune import Stopper
+
+from adalayers.errors import BadInput
+from adalayers.hub import PROBE_SECONDS
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -23,6 +28,28 @@ QUIET = {
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
     "TOKENIZERS_PARALLELISM": "false",
 }
+
+
+def check_address(address: str | None) -> None:
+    """Raise `BadInput` where nothing answers at a cluster's address; Ray itself would try for minutes."""
+    if address is None or address in {"auto", "local"}:
+        return
+    parts = urlsplit(address if "://" in address else f"ray-cluster://{address}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if not parts.hostname or not port:
+        raise BadInput(
+            f"wanted --address as host:port or ray://host:port, got {address!r}; `ray start --head` prints it"
+        )
+    try:
+        socket.create_connection((parts.hostname, port), timeout=PROBE_SECONDS).close()
+    except OSError as error:
+        raise BadInput(
+            f"wanted a Ray cluster at {address}, nothing answers there ({error}); "
+            "check that it runs, or leave --address out for a local one"
+        ) from error
 
 
 @contextmanager

@@ -107,6 +107,13 @@ def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
     assert "--fresh" in line
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere", "host:port"])
+def test_a_cluster_that_does_not_answer(address, made, tmp_path, capsys):
+    began = time.monotonic()
+    assert "--address" in refuse([*flags(made, tmp_path / "r"), "--address", address], capsys)
+    assert time.monotonic() - began < 15
+
+
 def test_no_cpu_is_enough(made, tmp_path, capsys):
     line = refuse([*flags(made, tmp_path / "r"), "--cpus-per-trial", "4096"], capsys)
     assert "--cpus-per-trial" in line
