@@ -25,7 +25,9 @@ def smoke(name: str, output: str) -> str | None:
     """Run one study with --smoke; return what is wrong with it, None where nothing is."""
     study = importlib.import_module(f"studies.{name}").STUDY
     began = time.monotonic()
-    code = main(study, write_report, write_cover, ["--smoke", "--output", output, "--cache-dir", f"{output}/cache"])
+    code = main(
+        study, write_report, write_cover, ["--smoke", "--output", output, "--cache-dir", f"{output}/cache"]
+    )
     seconds = time.monotonic() - began
     if code != DONE:
         return f"exit code {code}"

