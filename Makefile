@@ -27,7 +27,7 @@ check: setup
 	$(BIN)/lint-imports
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 smoke: setup
 	$(BIN)/python -m tests.smoke

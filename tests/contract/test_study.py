@@ -234,7 +234,7 @@ def test_a_trial_whose_worker_is_killed_is_run_again(made, tmp_path):
     output = tmp_path / "results"
     folder = output / "alpha_lambda" / "tiny-echo"
     argv = command(
-        made, output, "--trials", "0", "--epochs", "40", "--set", "patience=40", "--tracking-uri", "none"
+        made, output, "--trials", "0", "--epochs", "15", "--set", "patience=15", "--tracking-uri", "none"
     )
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     killed = []

@@ -319,10 +319,13 @@ def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: F
         sync(folder, "none")
 
 
-def test_a_user_s_own_active_run_is_left_alone(folder: Folder, uri: str, tmp_path: Path) -> None:
+def test_a_user_s_own_active_run_is_left_alone(
+    folder: Folder, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import mlflow
 
     before = mlflow.get_tracking_uri()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", before)  # set_tracking_uri changes it, for other tests too
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/theirs.db")
     try:
         with mlflow.start_run() as theirs:
