@@ -4,7 +4,7 @@ BIN := .venv/bin
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
-.PHONY: setup demo check test smoke clean
+.PHONY: setup demo figure check test smoke clean
 
 setup: .venv/ready
 
@@ -19,6 +19,9 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
 	  --trials 6 --seeds 3 --epochs 5 --train-examples 800 --eval-examples 300
+
+figure: demo  # the README's figure
+	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/score_by_alpha.png docs/figures/
 
 check: setup
 	$(BIN)/ruff format --check .
