@@ -36,4 +36,4 @@ smoke: setup
 	$(BIN)/python -m tests.smoke
 
 clean:
-	rm -rf .venv results .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv results mlartifacts mlflow.db .pytest_cache .mypy_cache .ruff_cache

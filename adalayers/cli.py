@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import shutil
 import sys
@@ -40,7 +41,7 @@ def main(
     try:
         flags = parse(study, argv)
         base = with_overrides(TrialConfig(), {**flags.fixed, "epochs": flags.epochs})
-        cases = _cases(study, flags, base, command)
+        cases = _cases(study, flags, base)
         if flags.dry_run:
             from adalayers.estimate import describe
 
@@ -67,7 +68,7 @@ class _Case:
     before: dict[str, Any]
 
 
-def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig, command: str) -> list[_Case]:
+def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig) -> list[_Case]:
     """Return all that is to run; every input is looked at before anything runs."""
     from adalayers.tuning.run import opened, study_plan
     from adalayers.tuning.session import check_address
@@ -78,20 +79,9 @@ def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig, command: 
     for name in flags.dataset:
         tasks.canonical(name)
     cases: list[_Case] = []
+    asked = {field.name: getattr(flags, field.name) for field in dataclasses.fields(DataRequest)}
     for backbone, dataset in itertools.product(flags.backbone, flags.dataset):
-        prepared = prepare(
-            DataRequest(
-                backbone,
-                dataset,
-                data_dir=flags.data_dir,
-                text_column=flags.text_column,
-                label_column=flags.label_column,
-                train_examples=flags.train_examples,
-                eval_examples=flags.eval_examples,
-                max_length=flags.max_length,
-                seed=flags.seed,
-            )
-        )
+        prepared = prepare(DataRequest(**{**asked, "backbone": backbone, "dataset": dataset}))
         if study.token_task and prepared.task.kind != "token":
             raise BadInput(
                 f"wanted a token classification dataset for {study.name}, {dataset} has one label per text; "
@@ -191,7 +181,7 @@ def _run(
             say(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
         for sentence in mirror.finish(case.folder):
             say(sentence)
-        say(f"{outcome.state}: {outcome.counts}")
+        say(f"{outcome.state}: {_counted(outcome.counts)}")
         outcomes.append(outcome)
         print(report, flush=True)
         if outcome.state == "interrupted":
@@ -200,6 +190,15 @@ def _run(
     if len(cases) > 1:
         print(write_cover(output.child(study.name), [case.folder for case in cases]), flush=True)
     return ALL_FAILED if all(outcome.all_failed for outcome in outcomes) else DONE
+
+
+def _counted(counts: dict[str, dict[str, int]]) -> str:
+    """Return counts as people say them: "search 2 completed, 4 stopped; confirm 45 completed"."""
+    stages = (
+        f"{stage} {', '.join(f'{n} {status}' for status, n in statuses.items())}"
+        for stage, statuses in sorted(counts.items(), reverse=True)
+    )
+    return "; ".join(stages) or "no trials"
 
 
 def _set_aside(case: _Case) -> dict[str, Any]:

@@ -40,23 +40,23 @@ class Rate:
 class TrialProgress:
     """Progress of a study's trials: one line per ended trial, with the rate and the time left.
 
-    The clock starts with the first trial: what Ray takes to start says nothing about the rest.
+    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest.
+    `best` is the best validation score of earlier runs.
     """
 
-    def __init__(self, metric: str):
+    def __init__(self, metric: str, best: float | None = None):
         self.metric = metric
         self._began: float | None = None
         self._ended = 0
-        self._best: float | None = None
-
-    def began(self) -> None:
-        """Note that a trial begins."""
-        self._began = self._began or time.monotonic()
+        self._best = best
 
     def ended(self, row: dict[str, Any], remaining: int, total: int) -> None:
         """Print how a trial ended and what is left."""
         self._ended += 1
-        elapsed = max(time.monotonic() - (self._began or 0.0), 1e-9)
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now - float(row.get("seconds") or 1.0)
+        elapsed = now - self._began
         score = row.get(f"val/{self.metric}")
         if score is not None and row["status"] == "completed":
             self._best = score if self._best is None else max(self._best, score)

@@ -126,7 +126,7 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
     notes = [
         *notes,
         *(
-            f"`{name}` is under study and was fixed to {setting.fixed[name]} with --set."
+            f"{name} is under study and was fixed to {setting.fixed[name]} with --set."
             for name in study.space.scientific
             if name in setting.fixed
         ),

@@ -37,7 +37,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     notes = []
     if source != setting.dataset:
         notes.append(
-            f"The thesis has no values for `{setting.dataset}`: the arm `published` takes those for {source} "
+            f"The thesis has no values for {setting.dataset}: the arm published takes those for {source} "
             "(RoBERTa-large column)."
         )
     return [

@@ -7,13 +7,15 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import ray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from ray import tune
+from ray.tune.schedulers import FIFOScheduler
 
 from adalayers import results
 from adalayers.config import Kind, TrialConfig, state_indices
@@ -144,55 +146,55 @@ def run_study(
 
     record.write()
     mirror.start(write_study("running"))
-    progress = TrialProgress(data.metric)
+    best = record.best()
+    progress = TrialProgress(data.metric, best=None if best is None else record.score(best))
 
     def on_begin(identity: str) -> None:
         record.write(everything=False)
-        progress.began()
 
     def on_end(row: dict[str, Any]) -> None:
         account.ended(row)
+        write_study("running")  # so that a run that is killed is counted by the next
         mirror.trial(row, record.history(row["trial_id"]))
         progress.ended(row, agenda.remaining(), agenda.total())
 
     if agenda.remaining():
+        searcher = StudySearcher(
+            agenda, record, threads=max(1, int(limits.cpus_per_trial)), on_begin=on_begin, on_end=on_end
+        )
+        stopping = scheduler(ask.scheduler, agenda, searcher, epochs=plan.base.epochs)
         with interrupt.listening(), ray_session(limits.address):
-            _fit(agenda, record, data, plan, ask, limits, interrupt, account, on_begin, on_end)
+            resources, account.concurrency = _resources(limits)
+            left = agenda.remaining()
+            say(f"{agenda.total() - left} trials done, {left} to run, {account.concurrency} at a time")
+            _fit(searcher, stopping, data, resources, account.concurrency, interrupt)
+        for identity, row in record.rows.items():
+            if row["status"] == "unfinished":
+                record.end(identity)
+    else:
+        say("all trials are done, nothing to run")
     record.write()
-    finished = interrupt.reason is None
-    write_study("finished" if finished else str(interrupt.reason))
-    return Outcome("finished" if finished else str(interrupt.reason), _counts(record))
+    state = interrupt.reason or "finished"
+    write_study(state)
+    return Outcome(state, _counts(record))
 
 
 def _fit(
-    agenda: Agenda,
-    record: StudyRecord,
+    searcher: StudySearcher,
+    stopping: FIFOScheduler,
     data: TrialData,
-    plan: Plan,
-    ask: Ask,
-    limits: Limits,
+    resources: dict[str, float],
+    concurrency: int,
     interrupt: Interrupt,
-    account: _Account,
-    on_begin: Callable[[str], None],
-    on_end: Callable[[dict[str, Any]], None],
 ) -> None:
-    resources, concurrency = _resources(limits)
-    account.concurrency = concurrency
-    say(f"{agenda.remaining()} trials to run, {concurrency} at a time")
-    searcher = StudySearcher(
-        agenda,
-        record,
-        threads=max(1, int(limits.cpus_per_trial)),
-        on_begin=on_begin,
-        on_end=on_end,
-    )
+    """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     scratch = tempfile.mkdtemp(prefix="adalayers-ray-")
     try:
         tune.Tuner(
             tune.with_resources(tune.with_parameters(trainable, data=data), resources),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
-                scheduler=scheduler(ask.scheduler, agenda, searcher, epochs=plan.base.epochs),
+                scheduler=stopping,
                 num_samples=-1,
                 reuse_actors=True,
                 max_concurrent_trials=concurrency,
@@ -208,9 +210,6 @@ def _fit(
         ).fit()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    for identity, row in record.rows.items():
-        if row["status"] == "unfinished":
-            record.end(identity)
 
 
 def _resources(limits: Limits) -> tuple[dict[str, float], int]:
@@ -285,13 +284,7 @@ class _Account:
 
 
 def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
-    counted: dict[str, dict[str, int]] = {}
-    for status in results.STATUSES:
-        for row in record.rows.values():
-            if row["status"] == status:
-                stage = counted.setdefault(row["stage"], {})
-                stage[status] = stage.get(status, 0) + 1
-    return {stage: counted[stage] for stage in sorted(counted)}
+    return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
 
 
 def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) -> dict[str, Any]:
