@@ -223,11 +223,11 @@ def _rates() -> Callable[[str, int, int], None]:
 
 
 def _on(prepared: Prepared) -> dict[str, Any]:
-    source, task = prepared.source, prepared.task
+    source, task, about = prepared.source, prepared.task, prepared.about()
     return {
         "backbone": {
             "name": source.name,
-            **prepared.about()["backbone"],
+            **about["backbone"],
             "family": source.family,
             "layers": source.layers,
             "width": source.width,
@@ -235,7 +235,7 @@ def _on(prepared: Prepared) -> dict[str, Any]:
         },
         "dataset": {
             "name": task.name,
-            **prepared.about()["dataset"],
+            **about["dataset"],
             "kind": task.kind,
             "labels": list(task.label_names),
             "metric": task.metric,

@@ -72,8 +72,9 @@ class StudyRecord:
         return None if value is None else float(value)
 
     def begin(self, trial_id: str, row: dict[str, Any]) -> None:
-        """Note a trial that is about to run: what determines it, as columns of `trials.csv`."""
+        """Note in `trials.csv` a trial that is about to run: what determines it, as its columns."""
         self.rows[trial_id] = {"trial_id": trial_id, **row, "status": "unfinished", "error": ""}
+        results.write_trials(self.folder, self.rows.values())
 
     def end(self, trial_id: str, status: str | None = None, error: str = "") -> dict[str, Any]:
         """Merge a trial that ended and return its row.

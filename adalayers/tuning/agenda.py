@@ -67,7 +67,6 @@ class Agenda:
         self._optuna = optuna.create_study(direction="maximize")
         self._asked: dict[str, optuna.trial.Trial] = {}
         self._searched: set[str] = set()
-        self._running: set[str] = set()
         self._begun: set[str] = set()
         self._exhausted = self._best_known = False
         self._replay()
@@ -98,13 +97,11 @@ class Agenda:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
         request = self._next_search() or self._next_confirmation()
         if isinstance(request, Request):
-            self._running.add(request.trial_id)
             self._begun.add(request.trial_id)
         return request
 
     def ended(self, identity: str, status: str) -> None:
         """Note how a trial ended, and tell Optuna: a stopped trial is pruned, not complete."""
-        self._running.discard(identity)
         if identity in self._asked:
             trial = self._asked.pop(identity)
             score = self.record.score(identity)
@@ -241,7 +238,7 @@ class Agenda:
     def _next_confirmation(self) -> Request | str:
         request = next(self._confirmations, None)
         if request is None and not self._best_known:
-            if any(identity in self._asked for identity in self._running):
+            if self._asked:  # search trials under way
                 return "wait"
             self._settle_best()
             self._confirmations = self._confirm()

@@ -149,9 +149,6 @@ def run_study(
     best = record.best()
     progress = TrialProgress(data.metric, best=None if best is None else record.score(best))
 
-    def on_begin(identity: str) -> None:
-        record.write(everything=False)
-
     def on_end(row: dict[str, Any]) -> None:
         account.ended(row)
         write_study("running")  # so that a run that is killed is counted by the next
@@ -159,9 +156,7 @@ def run_study(
         progress.ended(row, agenda.remaining(), agenda.total())
 
     if agenda.remaining():
-        searcher = StudySearcher(
-            agenda, record, threads=max(1, int(limits.cpus_per_trial)), on_begin=on_begin, on_end=on_end
-        )
+        searcher = StudySearcher(agenda, record, threads=max(1, int(limits.cpus_per_trial)), on_end=on_end)
         stopping = scheduler(ask.scheduler, agenda, searcher, epochs=plan.base.epochs)
         with interrupt.listening(), ray_session(limits.address):
             resources, account.concurrency = _resources(limits)

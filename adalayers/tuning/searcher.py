@@ -25,12 +25,11 @@ class StudySearcher(Searcher):
         record: StudyRecord,
         *,
         threads: int,
-        on_begin: Callable[[str], None],
         on_end: Callable[[dict[str, Any]], None],
     ):
         super().__init__(metric="best", mode="max")
         self.agenda, self.record, self.threads = agenda, record, threads
-        self.on_begin, self.on_end = on_begin, on_end
+        self.on_end = on_end
         self.stopped: set[str] = set()
         self._trials: dict[str, str] = {}
 
@@ -41,7 +40,6 @@ class StudySearcher(Searcher):
             return None if request == "wait" else Searcher.FINISHED
         self._trials[trial_id] = request.trial_id
         self.record.begin(request.trial_id, self.agenda.row(request))
-        self.on_begin(request.trial_id)
         return self.agenda.ray_config(request, self.threads)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
