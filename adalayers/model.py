@@ -18,7 +18,7 @@ from adalayers.config import Kind, TrialConfig, state_indices
 from adalayers.errors import BadInput
 from adalayers.heads import SequenceHead, TokenHead, sinusoidal_positions
 from adalayers.mix import LayerMix
-from adalayers.results import Folder
+from adalayers.results import Folder, holding
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -135,12 +135,9 @@ def load(folder: Folder | str | Path) -> FusionModel:
 
     Raises `BadInput` where the folder holds no trained parts.
     """
-    place = folder if isinstance(folder, Folder) else Folder(folder)
-    for name in (CONFIG, WEIGHTS):
-        if not place.exists(name):
-            raise BadInput(
-                f"wanted the trained parts of a study, found no {name} in {place.uri}; name its best/ folder"
-            )
+    place = holding(
+        folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
+    )
     saved = place.read_json(CONFIG)
     model = FusionModel(TrialConfig(**saved["trial"]), Shape(**saved["shape"]))
     model.load_state_dict(load_tensors(place.read_bytes(WEIGHTS)))

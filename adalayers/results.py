@@ -149,18 +149,27 @@ class Results:
     problems: list[str] = field(default_factory=list)
 
 
+def holding(folder: Folder | str | Path, names: Iterable[str], *, wanted: str, advice: str) -> Folder:
+    """Return the folder, which holds the files `names`. Raises `BadInput` that names the first it lacks."""
+    place = folder if isinstance(folder, Folder) else Folder(folder)
+    for name in names:
+        if not place.exists(name):
+            raise BadInput(f"wanted {wanted}, found no {name} in {place.uri}; name {advice}")
+    return place
+
+
+def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:
+    """Return the folder of a study. Raises `BadInput` where it lacks what all else rests on."""
+    advice = "a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
+    return holding(folder, (STUDY, TRIALS), wanted=wanted, advice=advice)
+
+
 def load(folder: Folder | str | Path) -> Results:
     """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
 
     Raises `BadInput` where there is no `study.json` or no `trials.csv`: all else rests on these two.
     """
-    place = folder if isinstance(folder, Folder) else Folder(folder)
-    for name in (STUDY, TRIALS):
-        if not place.exists(name):
-            raise BadInput(
-                f"wanted a study's results folder, found no {name} in {place.uri}; "
-                "name a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
-            )
+    place = study_folder(folder)
     study = place.read_json(STUDY)
     trials = read_trials(place)
     problems = []

@@ -20,7 +20,7 @@ from adalayers.errors import BadInput
 from adalayers.mlflow_session import RUN_STATUS, Session, is_outage, set_environment
 from adalayers.mlflow_values import Trial
 from adalayers.redaction import reason, redacted
-from adalayers.results import STUDY, TRIALS, Folder, plain
+from adalayers.results import STUDY, Folder, plain, study_folder
 
 RETRY_SECONDS = 30.0
 """A server that failed is left alone for so long."""
@@ -52,13 +52,7 @@ def sync(folder: Folder | str, uri: str) -> int:
 
     Raises `BadInput` where the folder holds no study, or MLflow cannot be reached or written.
     """
-    place = folder if isinstance(folder, Folder) else Folder(folder)
-    for name in (STUDY, TRIALS):
-        if not place.exists(name):
-            raise BadInput(
-                f"wanted a study's results folder to mirror, found no {name} in {place.uri}; "
-                "name a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
-            )
+    place = study_folder(folder, wanted="a study's results folder to mirror")
     if uri == "none":
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
     set_environment()
