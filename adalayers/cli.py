@@ -17,11 +17,11 @@ from adalayers import sources, tasks
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.errors import BadInput
 from adalayers.examples import write_examples
-from adalayers.features import default_cache
 from adalayers.flags import parse
-from adalayers.prepare import DataRequest, Prepared, prepare
+from adalayers.prepare import Prepared, prepare
 from adalayers.progress import Rate, say
 from adalayers.redaction import redacted
+from adalayers.request import DataRequest
 from adalayers.results import Folder
 from adalayers.study import Plan, Study
 from adalayers.tracking import Mirror, default_uri
@@ -109,7 +109,7 @@ def _identity(flags: argparse.Namespace, prepared: Prepared) -> dict[str, Any]:
         **{f"dataset {key}": about["dataset"][key] for key in ("source", "fingerprint")},
         **{
             name: getattr(flags, name)
-            for name in ("label", "search", "scheduler", "seed", "epochs", "max_length", "smoke")
+            for name in ("label", "search", "scheduler", "seed", "epochs", "max_length", "precision", "smoke")
         },
         **{
             name: getattr(flags, name)
@@ -138,7 +138,7 @@ def _run(
 
     output = Folder(flags.output)
     tracking = flags.tracking_uri or default_uri(output)
-    cache = Path(flags.cache_dir) if flags.cache_dir else default_cache()
+    cache = Path(flags.cache_dir)
     began = time.monotonic()
     outcomes = []
     for case in cases:

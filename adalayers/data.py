@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from adalayers import metrics
-from adalayers.features import Features, ragged_index
+from adalayers.features import Features
 from adalayers.model import Shape
+from adalayers.ragged import ragged_index
 
 BUCKET_BATCHES = 50
 """Batches whose sequences are sorted by length together: padding stays small, order stays near random."""

@@ -1,42 +1,38 @@
 """Hidden states of a frozen backbone, computed once per split and read by every trial.
 
-A store is a folder <cache>/<key>/ with one array per hidden state, `state_00.npy` (embeddings) to
-`state_<l>.npy`, each [tokens, K], all sequences end to end without padding, and `meta.json`, written last. The
-key hashes what determines the numbers: the backbone's files, the token ids themselves (and with them the
-tokenizer, the texts, their order and the maximum length), the stream, the precision and the format. Arrays are
-memory-mapped read-only, so trials of one machine share them through the page cache, and a state that no trial
-mixes is never read.
+A store's name hashes what determines the numbers: the backbone's files, the token ids themselves (and with them
+the tokenizer, the texts, their order and the maximum length), the stream, the precision, the release of
+transformers and the format. Its arrays are memory-mapped read-only, so trials of one machine share them through
+the page cache, and a state that no trial mixes is never read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import importlib.metadata
 import json
-import os
 import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from adalayers import store
 from adalayers.backbone import Backbone, load
 from adalayers.errors import BadInput
+from adalayers.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
+from adalayers.progress import say
+from adalayers.ragged import ragged_rows
 from adalayers.sources import BackboneSource
+from adalayers.store import OutOfRange, Precision, from_stored, item_bytes, state_file
 from adalayers.tokens import Encoded
 
-FORMAT = 1
-META = "meta.json"
-EXTRACT_TOKENS = 4096
-"""Tokens, padding included, of one forward pass of the backbone."""
+FORMAT = 2
 
 Mode = Literal["memory", "disk", "live"]
-Progress = Callable[[int, int], None]
-"""Called with (sequences done, sequences in all)."""
 
 
 class Features(Protocol):
@@ -55,49 +51,60 @@ class Features(Protocol):
 class StoredFeatures:
     """Features read from a store; only its path travels to another process.
 
-    in_memory: hold each state, once it is read, in the memory of the device instead of on disk
+    resident: on a GPU, hold each state in its memory once it was read; on a CPU the page cache does that for
+              all processes together
+
+    Raises `BadInput` where the store is not there or a file has another size than it should.
     """
 
-    def __init__(self, folder: Path, *, in_memory: bool = False):
-        self.folder, self.in_memory = folder, in_memory
+    def __init__(self, folder: Path, *, resident: bool = False):
+        self.folder, self.resident = folder, resident
         self._open()
 
     def _open(self) -> None:
-        self.meta = json.loads((self.folder / META).read_text())
-        self._offsets = np.load(self.folder / "offsets.npy")
-        self.lengths = np.diff(self._offsets)
+        self.meta = store.read_meta(self.folder)
+        self.precision: str = self.meta["stored_as"]
+        self._starts = np.load(self.folder / "starts.npy")
+        self.lengths = np.load(self.folder / "lengths.npy")
         self._mapped: dict[int, np.ndarray] = {}
-        self._resident: dict[tuple[int, torch.device], Tensor] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "in_memory": self.in_memory}
+        return {"folder": self.folder, "resident": self.resident}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._open()
 
     def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
-        tokens = ragged_index(self._offsets, examples)
-        if self.in_memory:
-            index = torch.from_numpy(tokens).to(device)
-            return {state: self._tensor(state, device).index_select(0, index).float() for state in states}
+        rows = ragged_rows(self._starts[examples], self.lengths[examples])
+        if self.resident and device.type != "cpu":
+            index = _moved(torch.from_numpy(rows), device)
+            return {state: self._held(state, device).index_select(0, index).float() for state in states}
+        # `take` copies the rows: no view of the store ever reaches a trial. Copies travel as they are stored.
         return {
-            # A copy of the rows: no view of the store ever reaches a trial.
-            state: torch.from_numpy(self._array(state).take(tokens, axis=0)).to(device).float()
+            state: _moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device).float()
             for state in states
         }
 
     def _array(self, state: int) -> np.ndarray:
         if state not in self._mapped:
-            self._mapped[state] = np.load(self.folder / _state_file(state), mmap_mode="r").view(np.ndarray)
+            self._mapped[state] = np.load(self.folder / state_file(state), mmap_mode="r").view(np.ndarray)
         return self._mapped[state]
 
-    def _tensor(self, state: int, device: torch.device) -> Tensor:
-        if (state, device) not in self._resident:
-            self._resident[state, device] = torch.from_numpy(np.load(self.folder / _state_file(state))).to(
-                device
-            )
-        return self._resident[state, device]
+    def _held(self, state: int, device: torch.device) -> Tensor:
+        key = (self.folder, state, device)
+        if key not in _HELD:
+            _HELD[key] = from_stored(np.load(self.folder / state_file(state)), self.precision).to(device)
+        return _HELD[key]
+
+
+_HELD: dict[tuple[Path, int, torch.device], Tensor] = {}
+"""Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return `tensor` on `device`; a copy to a GPU runs beside what the GPU is doing."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class LiveFeatures:
@@ -108,7 +115,7 @@ class LiveFeatures:
         self.lengths = np.diff(encoded.offsets)
 
     def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
-        every = _forward(_loaded(self.source, device), self.encoded, examples, device)
+        every = hidden_states(_loaded(self.source, device), self.encoded, examples, device)
         return {state: every[state].float() for state in states}
 
 
@@ -122,26 +129,12 @@ def _loaded(source: BackboneSource, device: torch.device) -> Backbone:
     return _LOADED[source.fingerprint, device]
 
 
-def ragged_index(offsets: np.ndarray, examples: np.ndarray) -> np.ndarray:
-    """Return the rows of `examples`, end to end, where example i owns the rows offsets[i]..offsets[i + 1]."""
-    starts, lengths = offsets[examples], offsets[examples + 1] - offsets[examples]
-    shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return np.arange(lengths.sum(), dtype=np.int64) + shift
-
-
-def default_cache() -> Path:
-    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
-    if path := os.environ.get("ADALAYERS_CACHE"):
-        return Path(path).expanduser().resolve()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adalayers"
-
-
 def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:
     """Return the size of a store of `n_tokens`, in bytes."""
-    return n_tokens * (source.layers + 1) * source.width * np.dtype(precision).itemsize
+    return n_tokens * (source.layers + 1) * source.width * item_bytes(precision)
 
 
-def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, object]:
+def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
     """Return all that determines the numbers of a store."""
     ids = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
     ids.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
@@ -149,8 +142,9 @@ def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[
         "format": FORMAT,
         "backbone": source.fingerprint,
         "stream": "encoder",
-        "tokens": ids.hexdigest(),
+        "token_ids": ids.hexdigest(),
         "precision": precision,
+        "transformers": importlib.metadata.version("transformers"),
     }
 
 
@@ -166,113 +160,76 @@ def stored(
     encoded: Encoded,
     backbone: Callable[[], Backbone],
     *,
-    precision: str = "float16",
+    precision: Precision = "float16",
+    about: Mapping[str, Any] | None = None,
     device: torch.device | None = None,
     on_progress: Progress | None = None,
 ) -> StoredFeatures:
-    """Return the features of `encoded`, from the store if it holds them, else computed now and stored.
+    """Return the features of `encoded`, from the store if it holds them whole, else computed now and stored.
 
-    `backbone` is called only where there is something to compute. Hidden states beyond float16's range are
-    stored as float32. `device` computes them; None is a GPU where there is one.
-    Raises `BadInput` where the disk is too small.
+    A store that an earlier process began is continued, one whose checksums are wrong is computed anew, one
+    that another process is computing is waited for. `backbone` is called only where there is something to
+    compute. Hidden states beyond float16's range are stored as float32. `about` is written into `meta.json` for
+    people. `device` computes; None is a GPU where there is one.
+
+    Raises `BadInput` where the disk is too small or the cache folder cannot be had.
     """
     folder = store_folder(root, source, encoded, precision)
-    if not (folder / META).exists():
-        needed = stored_bytes(source, len(encoded.input_ids), precision)
+    try:
         root.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(root).free
-        if needed > free:
-            raise BadInput(
-                f"wanted {needed / 1e9:.1f} GB for hidden states in {root}, {free / 1e9:.1f} GB are free; "
-                "free some, choose another --cache-dir, or take fewer --train-examples or a lower --max-length"
-            )
-        device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            _extract(folder, source, encoded, backbone(), precision, device, on_progress)
-        except _OutOfRange:
-            _extract(folder, source, encoded, backbone(), "float32", device, on_progress)
+    except OSError as error:
+        raise BadInput(
+            f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
+        ) from error
+    with store.exclusive(folder):
+        if store.is_whole(folder) and (wrong := store.damage(folder, store_key(source, encoded, precision))):
+            say(f"{folder.name} is damaged ({wrong}); its hidden states are computed anew")
+            shutil.rmtree(folder)
+        if not store.is_whole(folder):
+            model = backbone()
+            device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            began_as = store.started_as(folder) or precision
+            try:
+                _fill(folder, source, encoded, model, began_as, precision, about or {}, device, on_progress)
+            except OutOfRange:
+                _fill(folder, source, encoded, model, "float32", precision, about or {}, device, on_progress)
+        store.touch(folder)
     return StoredFeatures(folder)
 
 
-class _OutOfRange(Exception):
-    """A hidden state does not fit the precision asked for."""
-
-
-def _extract(
+def _fill(
     folder: Path,
     source: BackboneSource,
     encoded: Encoded,
     backbone: Backbone,
+    stored_as: str,
     precision: str,
+    about: Mapping[str, Any],
     device: torch.device,
     on_progress: Progress | None,
 ) -> None:
+    n_tokens = len(encoded.input_ids)
+    there = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
+    needed, free = stored_bytes(source, n_tokens, stored_as) - there, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise BadInput(
+            f"wanted {needed / 1e9:.1f} GB for hidden states in {folder.parent}, {free / 1e9:.1f} GB are free; "
+            "free some (python -m adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
+            "lower --max-length"
+        )
     lengths = np.diff(encoded.offsets)
-    # Built beside its place and renamed: a kill leaves no store that looks finished.
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
+    spec = {
+        "key": store_key(source, encoded, precision),
+        "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
+    }
+    writer = store.Writer(
+        folder, spec, n_states=source.layers + 1, width=source.width, n_tokens=n_tokens, precision=stored_as
+    )
     try:
-        arrays = [
-            np.lib.format.open_memmap(
-                partial / _state_file(state),
-                mode="w+",
-                dtype=precision,
-                shape=(int(lengths.sum()), source.width),
-            )
-            for state in range(source.layers + 1)
-        ]
-        backbone = backbone.to(device)
-        done = 0
-        for examples in extraction_batches(lengths):
-            rows = ragged_index(encoded.offsets, examples)
-            for array, state in zip(arrays, _forward(backbone, encoded, examples, device), strict=True):
-                values = state.cpu().numpy()
-                if precision == "float16" and np.abs(values).max() > np.finfo(np.float16).max:
-                    raise _OutOfRange
-                array[rows] = values
-            done += len(examples)
-            if on_progress:
-                on_progress(done, len(lengths))
-        for array in arrays:
-            array.flush()
-        np.save(partial / "offsets.npy", encoded.offsets)
-        meta = {"key": store_key(source, encoded, precision), "stored_as": precision, "backbone": source.id}
-        (partial / META).write_text(json.dumps(meta, indent=1))
-        # Another process may have finished the same store meanwhile; its numbers are the same.
-        with contextlib.suppress(OSError):
-            partial.rename(folder)
-        if not (folder / META).exists():
-            raise OSError(
-                f"the feature store {folder} could not be put in place; remove that folder and run again"
-            )
+        extract(writer, encoded, backbone, device, on_progress)
+        starts = np.empty(len(lengths), np.int64)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        writer.finish(starts, lengths, {"backbone": source.id, **about})
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
-    """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
-    batches: list[np.ndarray] = []
-    batch: list[int] = []
-    for i in np.argsort(-lengths, kind="stable"):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > EXTRACT_TOKENS:
-            batches.append(np.array(batch))
-            batch = []
-        batch.append(i)
-    if batch:
-        batches.append(np.array(batch))
-    return batches
-
-
-def _forward(
-    backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
-) -> list[Tensor]:
-    """Return the hidden states of the sequences, each [tokens, K], without padding."""
-    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
-    real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time]
-    ids = torch.zeros(real.shape, dtype=torch.long)
-    ids[real] = torch.from_numpy(encoded.input_ids[ragged_index(encoded.offsets, examples)].astype(np.int64))
-    ids, real = ids.to(device), real.to(device)
-    return [state[real] for state in backbone(ids, real.long())]
-
-
-def _state_file(state: int) -> str:
-    return f"state_{state:02d}.npy"
+        writer.close()

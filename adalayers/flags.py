@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from adalayers.config import TrialConfig, parse_overrides
 from adalayers.errors import BadInput, unknown
+from adalayers.store import PRECISIONS, default_cache
 from adalayers.study import Study
 
 SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "train_examples": 96, "eval_examples": 64, "max_length": 64}
@@ -135,6 +136,12 @@ def parser(study: Study) -> argparse.ArgumentParser:
         default="auto",
         help="hidden states read from the store, held in memory, or computed anew (default: auto, the store)",
     )
+    where.add_argument(
+        "--precision",
+        choices=list(PRECISIONS),
+        default="float16",
+        help="how the store keeps hidden states; another one is another study (default: float16)",
+    )
     machine = p.add_argument_group("with what")
     machine.add_argument(
         "--cpus-per-trial",
@@ -202,6 +209,7 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
     flags.dataset = flags.dataset or ["cola" if flags.backbone else demo]
     flags.backbone = flags.backbone or ["minilm"]
     flags.data_dir = flags.data_dir or os.environ.get("ADALAYERS_DATA") or None
+    flags.cache_dir = flags.cache_dir or str(default_cache())
     for name in ("data_dir", "cache_dir"):
         value = getattr(flags, name)
         setattr(flags, name, None if value is None else str(Path(value).expanduser().resolve()))

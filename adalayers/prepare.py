@@ -17,26 +17,13 @@ from adalayers import sources, tokens
 from adalayers.backbone import Backbone
 from adalayers.data import SplitData, TrialData
 from adalayers.errors import BadInput
-from adalayers.features import Features, LiveFeatures, Mode, default_cache, stored, stored_bytes
+from adalayers.features import Features, LiveFeatures, Mode, stored, stored_bytes
 from adalayers.model import Shape
+from adalayers.request import DataRequest
 from adalayers.sources import BackboneSource
+from adalayers.store import default_cache
 from adalayers.tasks import Split, Task, load_task
 from adalayers.tokens import Encoded
-
-
-@dataclass(frozen=True)
-class DataRequest:
-    """Which data, seen through which backbone; the flags of `contract.md` of the same names."""
-
-    backbone: str
-    dataset: str
-    data_dir: str | None = None
-    text_column: str | None = None
-    label_column: str | None = None
-    train_examples: int | None = None
-    eval_examples: int | None = None
-    max_length: int = 256
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +42,7 @@ class Prepared:
     @property
     def store_bytes(self) -> int:
         """Size of the stored hidden states of all splits, in bytes."""
-        return stored_bytes(self.source, self.n_tokens)
+        return stored_bytes(self.source, self.n_tokens, self.request.precision)
 
     @functools.cached_property
     def backbone_parameters(self) -> int:
@@ -86,26 +73,38 @@ class Prepared:
     ) -> TrialData:
         """Return what trials read; in the modes `disk` and `memory` hidden states are computed where missing."""
 
-        def features(name: str, encoded: Encoded) -> Features:
+        def split_features(name: str, encoded: Encoded) -> Features:
             if mode == "live":
                 return LiveFeatures(self.source, encoded)
-            store = stored(
+            features = stored(
                 cache or default_cache(),
                 self.source,
                 encoded,
                 lambda: self._backbone,
+                precision=self.request.precision,
+                about=self._stored_about(name),
                 device=device,
                 on_progress=functools.partial(on_progress, name),
             )
-            store.in_memory = mode == "memory"
-            return store
+            features.resident = mode == "memory"
+            return features
 
         splits = {
-            name: _split_data(split, self.encoded[name], features(name, self.encoded[name]))
+            name: _split_data(split, self.encoded[name], split_features(name, self.encoded[name]))
             for name, split in self.task.splits.items()
         }
         self.__dict__.pop("_backbone", None)  # hidden states are stored: the backbone's memory is free again
         return TrialData(self.shape, self.task.label_names, self.task.metric, splits, self.about())
+
+    def _stored_about(self, split: str) -> dict[str, Any]:
+        """Return what a store says of its split, for people; its name follows from the token ids themselves."""
+        return {
+            "dataset": self.task.source,
+            "dataset_revision": self.task.revision,
+            "dataset_fingerprint": self.task.fingerprint,
+            "split": split,
+            "max_length": self.request.max_length,
+        }
 
     def about(self) -> dict[str, Any]:
         """Return what determines the data of a trial, for hashes and provenance."""
@@ -121,6 +120,7 @@ class Prepared:
                 "fingerprint": self.task.fingerprint,
             },
             "labels": list(self.task.label_names),
+            "precision": self.request.precision,
             "splits": {name: _digest(self.encoded[name], split) for name, split in self.task.splits.items()},
         }
 

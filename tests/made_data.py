@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from adalayers.data import SplitData, TrialData
-from adalayers.features import ragged_index
 from adalayers.model import Shape
+from adalayers.ragged import ragged_index
 
 
 class MadeFeatures:

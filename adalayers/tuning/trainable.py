@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -13,12 +14,11 @@ from adalayers.data import TrialData
 from adalayers.errors import BadInput, unknown
 from adalayers.model import save
 from adalayers.record import PROGRESS
+from adalayers.request import DataRequest
 from adalayers.results import BEST, PREDICTIONS, Folder
 from adalayers.train import Diverged, Evaluation, Outcome, train
 
-DATA_KEYS = (
-    "backbone", "dataset", "data_dir", "text_column", "label_column", "train_examples", "eval_examples", "max_length",
-)  # fmt: skip
+DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 STUDY_KEYS = ("trial_id", "stage", "arm", "work", "threads")
 
 
@@ -101,10 +101,7 @@ def _device() -> str:
 
 @functools.lru_cache(maxsize=2)
 def _prepared(request: tuple[tuple[str, Any], ...]) -> TrialData:
-    from adalayers.prepare import (
-        DataRequest,
-        prepare,
-    )  # needs transformers and datasets; a study's workers do not
+    from adalayers.prepare import prepare  # needs transformers and datasets; a study's workers do not
 
     values = dict(request)
     for name in ("backbone", "dataset"):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -11,15 +12,10 @@ import torch
 from adalayers import backbone as backbones
 from adalayers import sources, tokens
 from adalayers.errors import BadInput
-from adalayers.features import (
-    META,
-    LiveFeatures,
-    StoredFeatures,
-    extraction_batches,
-    ragged_index,
-    store_folder,
-    stored,
-)
+from adalayers.extract import extraction_batches
+from adalayers.features import LiveFeatures, StoredFeatures, store_folder, stored
+from adalayers.ragged import ragged_index
+from adalayers.store import META
 from tests.tiny import tiny_backbone
 
 CPU = torch.device("cpu")
@@ -61,9 +57,19 @@ def test_half_precision_is_near(source, encoded, tmp_path):
         torch.testing.assert_close(half.read(every, [0, 2], CPU)[state], value, atol=5e-3, rtol=2e-3)
 
 
+def test_bfloat16_keeps_eight_bits(source, encoded, tmp_path):
+    full = make(tmp_path, source, encoded, precision="float32")
+    brief = make(tmp_path, source, encoded, precision="bfloat16")
+    every = np.arange(len(TEXTS))
+    for state, value in full.read(every, [0, 3], CPU).items():
+        torch.testing.assert_close(
+            brief.read(every, [3, 0], CPU)[state], value.bfloat16().float(), rtol=0, atol=0
+        )
+
+
 def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
     disk = make(tmp_path, source, encoded, precision="float32")
-    memory = StoredFeatures(disk.folder, in_memory=True)
+    memory = StoredFeatures(disk.folder, resident=True)
     live = LiveFeatures(source, encoded)
     examples = np.array([3, 0, 7])
     for state in (0, 1, source.layers):
@@ -81,31 +87,198 @@ def test_a_second_call_computes_nothing(source, encoded, tmp_path):
     stored(tmp_path, source, encoded, no_backbone)
 
 
-def test_every_ingredient_changes_the_store(source, encoded, tmp_path):
-    folder = store_folder(tmp_path, source, encoded)
-    other_ids = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
-    other_cuts = dataclasses.replace(
-        encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)]
-    )
-    folders = {
-        folder,
-        store_folder(tmp_path, dataclasses.replace(source, fingerprint="f" * 16), encoded),
-        store_folder(tmp_path, source, other_ids),
-        store_folder(tmp_path, source, other_cuts),
-        store_folder(tmp_path, source, encoded, "float32"),
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fingerprint": "f" * 16},
+        {"input_ids": slice(None, None, -1)},
+        {"offsets": 1},
+        {"precision": "float32"},
+        {"precision": "bfloat16"},
+        {"transformers": "0.0.1"},
+        {"format": 99},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch, change):
+    before = store_folder(tmp_path, source, encoded)
+    precision = change.get("precision", "float16")
+    if "fingerprint" in change:
+        source = dataclasses.replace(source, **change)
+    if "input_ids" in change:
+        encoded = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+    if "offsets" in change:
+        cuts = encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)]
+        encoded = dataclasses.replace(encoded, offsets=cuts)
+    if "transformers" in change:
+        monkeypatch.setattr("importlib.metadata.version", lambda name: change["transformers"])
+    if "format" in change:
+        monkeypatch.setattr("adalayers.features.FORMAT", change["format"])
+    assert store_folder(tmp_path, source, encoded, precision) != before
+
+
+def test_what_reaches_the_key_is_what_the_tokens_come_from(made_source, tmp_path):
+    """Another tokenizer, text, order, split or maximum length gives other token ids, and so another store."""
+    source, other = made_source
+    tokenizer = tokens.load_tokenizer(source)
+    texts = ["abba abc", "the cat slept in a small house", "dad"]
+    variants = {
+        "as is": tokens.encode(tokenizer, texts, 16),
+        "tokenizer": tokens.encode(tokens.load_tokenizer(other), texts, 16),
+        "text": tokens.encode(tokenizer, [texts[0], "the dog slept in a small house", texts[2]], 16),
+        "order": tokens.encode(tokenizer, texts[::-1], 16),
+        "fewer": tokens.encode(tokenizer, texts[:2], 16),
+        "length": tokens.encode(tokenizer, texts, 6),
     }
-    assert len(folders) == 5
+    folders = {store_folder(tmp_path, source, encoded) for encoded in variants.values()}
+    assert len(folders) == len(variants)
 
 
-def test_a_kill_leaves_no_store(source, encoded, tmp_path):
+@pytest.fixture(scope="module")
+def made_source(source, tmp_path_factory):
+    folder = tiny_backbone(tmp_path_factory.mktemp("other") / "model", family="roberta")
+    return source, sources.resolve(str(folder))
+
+
+class Kill(BaseException):
+    """Stands for SIGKILL: nothing that handles errors handles it."""
+
+
+def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, monkeypatch):
+    monkeypatch.setattr("adalayers.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.store.KEEP_SECONDS", 0.0)
+    whole = make(tmp_path / "whole", source, encoded)
+    computed = []
+
     def kill(done, total):
-        raise KeyboardInterrupt
+        computed.append(done)
+        if len(computed) == 3:
+            raise Kill
 
-    with pytest.raises(KeyboardInterrupt):
+    root = tmp_path / "killed"
+    with pytest.raises(Kill):
+        make(root, source, encoded, on_progress=kill)
+    folder = store_folder(root, source, encoded)
+    assert not (folder / META).exists()
+    with pytest.raises(BadInput, match="cannot be opened"):
+        StoredFeatures(folder)
+    with (folder / "state_01.npy").open("ab") as file:
+        file.write(b"what a kill left half-written")
+    resumed = []
+    features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
+    assert resumed[0] > computed[2], "it began anew"
+    assert {f.name: f.read_bytes() for f in sorted(folder.glob("*.npy"))} == {
+        f.name: f.read_bytes() for f in sorted(whole.folder.glob("*.npy"))
+    }
+    assert features.meta["files"] == whole.meta["files"]
+    assert not (folder / "progress.json").exists()
+
+
+@pytest.mark.parametrize("what", ["rows", "spec"])
+def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, tmp_path, monkeypatch, what):
+    monkeypatch.setattr("adalayers.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.store.KEEP_SECONDS", 0.0)
+
+    def kill(done, total):
+        raise Kill
+
+    with pytest.raises(Kill):
         make(tmp_path, source, encoded, on_progress=kill)
-    assert not store_folder(tmp_path, source, encoded).exists()
-    assert list(tmp_path.iterdir()) == []
-    make(tmp_path, source, encoded)
+    folder = store_folder(tmp_path, source, encoded)
+    if what == "rows":
+        with (folder / "state_02.npy").open("r+b") as file:
+            file.seek(-1, 2)
+            file.write(b"\x77")
+    else:
+        monkeypatch.setattr("torch.__version__", "0.0.1")
+    done = []
+    make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
+    assert len(done) == len(extraction_batches_of(encoded)), "rows that could not be trusted were kept"
+
+
+def extraction_batches_of(encoded):
+    from adalayers import extract
+
+    return extract.extraction_batches(np.diff(encoded.offsets))
+
+
+@pytest.mark.parametrize("file", ["state_01.npy", "starts.npy", "meta.json"])
+def test_a_damaged_store_is_computed_anew(source, encoded, tmp_path, capsys, file):
+    features = make(tmp_path, source, encoded)
+    before = features.read(np.arange(5), [0, 1, 2], CPU)
+    damaged = bytearray((features.folder / file).read_bytes())
+    damaged[-20] ^= 1
+    (features.folder / file).write_bytes(damaged)
+    again = make(tmp_path, source, encoded)
+    assert "computed anew" in capsys.readouterr().err
+    for state, values in again.read(np.arange(5), [0, 1, 2], CPU).items():
+        assert torch.equal(values, before[state])
+
+
+def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):
+    other = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+    wrong = make(tmp_path, source, other)
+    wrong.folder.rename(store_folder(tmp_path, source, encoded))
+    right = make(tmp_path, source, encoded)
+    assert "something else" in capsys.readouterr().err
+    assert torch.equal(
+        right.read(np.arange(3), [1], CPU)[1],
+        make(tmp_path / "clean", source, encoded).read(np.arange(3), [1], CPU)[1],
+    )
+
+
+def test_a_file_cut_short_is_noticed_when_a_trial_opens_the_store(source, encoded, tmp_path):
+    features = make(tmp_path, source, encoded)
+    path = features.folder / "state_02.npy"
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(BadInput, match=r"state_02\.npy"):
+        StoredFeatures(features.folder)
+
+
+def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
+    """Two processes ask for one store: one computes, the other waits, says so, and computes nothing."""
+    context = multiprocessing.get_context("spawn")
+    first_computes, go_on = context.Event(), context.Event()
+    arguments = (tmp_path, source, encoded)
+    first = context.Process(target=_computes, args=(*arguments, first_computes, go_on))
+    second = context.Process(target=_must_not_compute, args=arguments)
+    first.start()
+    assert first_computes.wait(60)
+    second.start()
+    second.join(1.0 + 4.0)
+    assert second.is_alive(), "the second did not wait"
+    go_on.set()
+    first.join(60)
+    second.join(60)
+    assert (first.exitcode, second.exitcode) == (0, 0)
+    assert "another process" in capfd.readouterr().err
+
+
+def _computes(root, source, encoded, computing, go_on):
+    def backbone():
+        computing.set()
+        go_on.wait(60)
+        return backbones.load(source)
+
+    stored(root, source, encoded, backbone)
+
+
+def _must_not_compute(root, source, encoded):
+    def backbone():
+        raise AssertionError("computed a second time")
+
+    stored(root, source, encoded, backbone)
+
+
+def test_a_killed_process_gives_its_lock_back(source, encoded, tmp_path):
+    context = multiprocessing.get_context("spawn")
+    computing, never = context.Event(), context.Event()
+    process = context.Process(target=_computes, args=(tmp_path, source, encoded, computing, never))
+    process.start()
+    assert computing.wait(60)
+    process.kill()
+    process.join()
+    assert len(make(tmp_path, source, encoded).lengths) == len(TEXTS)
 
 
 def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):

@@ -1,0 +1,16 @@
+"""Sequences of unequal length laid end to end: which rows are theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def ragged_rows(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the rows starts[i]..starts[i] + lengths[i] of every i, end to end, int64 [sum of lengths]."""
+    shift = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return np.arange(lengths.sum(), dtype=np.int64) + shift
+
+
+def ragged_index(offsets: np.ndarray, examples: np.ndarray) -> np.ndarray:
+    """Return the rows of `examples`, end to end, where example i owns the rows offsets[i]..offsets[i + 1]."""
+    return ragged_rows(offsets[examples], offsets[examples + 1] - offsets[examples])
