@@ -13,7 +13,7 @@ from torch import Tensor
 from adalayers import metrics
 from adalayers.features import Features
 from adalayers.model import Shape
-from adalayers.ragged import ragged_index
+from adalayers.ragged import moved, ragged_index
 
 BUCKET_BATCHES = 50
 """Batches whose sequences are sorted by length together: padding stays small, order stays near random."""
@@ -24,7 +24,7 @@ class Batch:
     """One batch of a split.
 
     states:  {hidden state: float32 [tokens, K]}, real tokens end to end
-    lengths: int64 [batch], tokens of each sequence
+    lengths: int64 [batch], tokens of each sequence, on the CPU
     labels:  int64 [batch], or [words] for tokens
     words:   for tokens: int64 [words], places of the words' first sub-tokens in [batch * time], time the longest
     rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
@@ -65,11 +65,11 @@ class SplitData:
             per_example = self.word_offsets[examples + 1] - self.word_offsets[examples]
             places = self.word_starts[rows] + np.repeat(np.arange(len(examples)) * lengths.max(), per_example)
             kept = self.word_starts[rows] >= 0
-            rows, words = rows[kept], torch.from_numpy(places[kept]).to(device)
+            rows, words = rows[kept], moved(torch.from_numpy(places[kept]), device)
         return Batch(
             states=self.features.read(examples, states, device),
-            lengths=torch.from_numpy(lengths).to(device),
-            labels=torch.from_numpy(self.labels[rows]).to(device),
+            lengths=torch.from_numpy(lengths),
+            labels=moved(torch.from_numpy(self.labels[rows]), device),
             words=words,
             rows=rows,
         )

@@ -25,7 +25,7 @@ from adalayers.backbone import Backbone, load
 from adalayers.errors import BadInput
 from adalayers.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.progress import say
-from adalayers.ragged import ragged_rows
+from adalayers.ragged import moved, ragged_rows
 from adalayers.sources import BackboneSource
 from adalayers.store import OutOfRange, Precision, from_stored, item_bytes, state_file
 from adalayers.tokens import Encoded
@@ -78,11 +78,11 @@ class StoredFeatures:
     def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
         rows = ragged_rows(self._starts[examples], self.lengths[examples])
         if self.resident and device.type != "cpu":
-            index = _moved(torch.from_numpy(rows), device)
+            index = moved(torch.from_numpy(rows), device)
             return {state: self._held(state, device).index_select(0, index).float() for state in states}
         # `take` copies the rows: no view of the store ever reaches a trial. Copies travel as they are stored.
         return {
-            state: _moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device).float()
+            state: moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device).float()
             for state in states
         }
 
@@ -100,11 +100,6 @@ class StoredFeatures:
 
 _HELD: dict[tuple[Path, int, torch.device], Tensor] = {}
 """Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
-
-
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return `tensor` on `device`; a copy to a GPU runs beside what the GPU is doing."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 class LiveFeatures:

@@ -9,14 +9,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.attention import SelfAttention
+from adalayers.dropout import Dropout
+
 
 class SequenceHead(nn.Module):
     """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
 
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float):
         super().__init__()
-        self.attention = nn.MultiheadAttention(k, heads, batch_first=True)
-        self.dropout = nn.Dropout(dropout)
+        self.attention = SelfAttention(k, heads)
+        self.dropout = Dropout(dropout)
         self.classify = nn.Linear(k, n_labels)
 
     def forward(
@@ -30,17 +33,33 @@ class SequenceHead(nn.Module):
         return self.classify(mean)
 
 
+class EncoderLayer(nn.Module):
+    """A pre-norm transformer encoder layer with gelu: `nn.TransformerEncoderLayer`, its parameters' names included."""
+
+    def __init__(self, k: int, heads: int, feedforward: int, dropout: float):
+        super().__init__()
+        self.self_attn = SelfAttention(k, heads, dropout)
+        self.linear1 = nn.Linear(k, feedforward)
+        self.linear2 = nn.Linear(feedforward, k)
+        self.norm1, self.norm2 = nn.LayerNorm(k), nn.LayerNorm(k)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch time k"]:
+        """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
+        normal = self.norm1(x)
+        x = x + self.dropout(self.self_attn(normal, normal, normal, key_padding_mask=padding)[0])
+        inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
+        return x + self.dropout(self.linear2(inner))
+
+
 class TokenHead(nn.Module):
     """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
 
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
         super().__init__()
-        self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(
-                k, heads, feedforward, dropout, activation="gelu", batch_first=True, norm_first=True
-            )
-            for _ in range(layers)
-        )
+        self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
         self.classify = nn.Linear(k, n_labels)
 
     def forward(
@@ -48,7 +67,7 @@ class TokenHead(nn.Module):
     ) -> Float[Tensor, "batch time labels"]:
         """Return logits per token; those at padding mean nothing."""
         for layer in self.layers:
-            mixed = layer(mixed, src_key_padding_mask=~real)
+            mixed = layer(mixed, ~real)
         return self.classify(mixed)
 
 

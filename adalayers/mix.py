@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+
+from adalayers.fused import ProjectNormaliseMix
 
 NORM_EPS = 1e-5
 
@@ -107,20 +109,32 @@ class LayerMix(nn.Module):
                 f"wanted the hidden states {live} of 0..{self.n_states - 1}, got {sorted(states)}: "
                 f"missing {sorted(missing)}, out of range {sorted(beyond)}"
             )
+        activations = [functional.gelu(states[i]) for i in live]
+        matrices: list[Tensor] = [self.projections[i].weight for i in live]  # type: ignore[misc]
         weights = self.weights()
-        mixed = None
-        for i in live:
-            term = weights[i] * self.project(i, states[i])
-            mixed = term if mixed is None else mixed + term
-        assert mixed is not None
-        return mixed
-
-    def project(self, i: int, state: Float[Tensor, "*tokens width"]) -> Float[Tensor, "*tokens k"]:
-        """Return f_i = N(gelu(Z_i) W_i^T)."""
-        return functional.layer_norm(self.projections[i](functional.gelu(state)), (self.k,), eps=NORM_EPS)
+        if len(live) < self.n_states:
+            weights = weights[live]
+        if activations[0].device.type == "cpu":
+            flat = [activation.flatten(0, -2) for activation in activations]
+            mixed = ProjectNormaliseMix.apply(weights, NORM_EPS, *flat, *matrices)
+            return mixed.view(*activations[0].shape[:-1], self.k)
+        return mix_batched(weights, activations, matrices)
 
     def unused_parameters(self) -> int:
         """Return how many parameters can never affect the output: projections of states fixed at weight 0."""
         if self.variant == "learned":
             return 0
         return (self.n_states - len(self.live())) * self.width * self.k
+
+
+def mix_batched(
+    weights: Float[Tensor, " live"],
+    activations: Sequence[Float[Tensor, "*tokens width"]],
+    matrices: Sequence[Float[Tensor, "k width"]],
+) -> Float[Tensor, "*tokens k"]:
+    """Return sum_i w_i N(G_i W_i^T), all layers in each operation: on a GPU their number is what costs."""
+    stacked = torch.stack(list(activations)).flatten(1, -2)
+    projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
+    normal = functional.layer_norm(projected, projected.shape[-1:], eps=NORM_EPS)
+    mixed = torch.einsum("l,ltk->tk", weights, normal)
+    return mixed.view(*activations[0].shape[:-1], -1)

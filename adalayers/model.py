@@ -18,6 +18,7 @@ from adalayers.config import Kind, TrialConfig, state_indices
 from adalayers.errors import BadInput
 from adalayers.heads import SequenceHead, TokenHead, sinusoidal_positions
 from adalayers.mix import LayerMix
+from adalayers.ragged import moved
 from adalayers.results import Folder, holding
 
 CONFIG = "config.json"
@@ -94,12 +95,18 @@ class FusionModel(nn.Module):
     def forward(
         self, states: Mapping[int, Float[Tensor, "tokens width"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, ...]:
-        """Return logits, [batch, labels] or [batch, time, labels], time the longest of `lengths` (tokens)."""
+        """Return logits, [batch, labels] or [batch, time, labels], time the longest of `lengths` (tokens).
+
+        `lengths` are best on the CPU: on a GPU the shape of what follows has to be waited for.
+        """
         mixed = self.fusion({self.states.index(state): value for state, value in states.items()})
+        lengths = lengths.cpu()
         time = int(lengths.max())
-        real = torch.arange(time, device=mixed.device) < lengths.unsqueeze(1)  # [batch, time]
-        padded = mixed.new_zeros(len(lengths), time, mixed.shape[-1])
-        padded = padded.masked_scatter(real.unsqueeze(-1), mixed)
+        real = torch.arange(time) < lengths.unsqueeze(1)  # [batch, time]
+        places = moved(real.flatten().nonzero().squeeze(1), mixed.device)
+        real = moved(real, mixed.device)
+        padded = mixed.new_zeros(real.numel(), mixed.shape[-1]).index_copy(0, places, mixed)
+        padded = padded.view(*real.shape, -1)
         if self.config.positions:
             padded = padded + sinusoidal_positions(time, padded.shape[-1]).to(padded)
         return self.head(padded, real)

@@ -255,7 +255,7 @@ def _optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Optimizer
     groups: list[dict[str, Any]] = [{"params": rest, "lr": config.lr, "weight_decay": config.weight_decay}]
     if mix:
         groups.append({"params": mix, "lr": config.mix_lr or config.lr, "weight_decay": 0.0})
-    return torch.optim.Adam(groups)
+    return torch.optim.Adam(groups, fused=True)
 
 
 def _class_weights(config: TrialConfig, data: TrialData, device: torch.device) -> Tensor | None:

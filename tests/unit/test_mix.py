@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.mix import LayerMix
+from adalayers.fused import ProjectNormaliseMix
+from adalayers.mix import NORM_EPS, LayerMix, mix_batched
 
 STATES, WIDTH, K, TOKENS = 5, 12, 8, 7
 
@@ -157,3 +158,32 @@ def test_alpha_is_a_learning_rate_of_p_under_adam():
 
     np.testing.assert_allclose(weights_after(64.0, 1e-4), weights_after(1.0, 6.4e-3), atol=1e-4)
     assert np.abs(weights_after(64.0, 1e-4) - weights_after(1.0, 1e-4)).max() > 0.01
+
+
+def fused_inputs(requires_grad):
+    generator = torch.Generator().manual_seed(3)
+
+    def draw(*shape, grad):
+        made = torch.randn(*shape, generator=generator, dtype=torch.float64)
+        return made.requires_grad_(grad)
+
+    weights = torch.softmax(draw(3, grad=False), dim=0).requires_grad_()
+    activations = [draw(5, 6, grad=requires_grad) for _ in range(3)]
+    return weights, activations, [draw(4, 6, grad=True) for _ in range(3)]
+
+
+@pytest.mark.parametrize("states_have_gradients", [True, False])
+def test_the_fused_mix_and_its_gradients_are_those_of_autograd(states_have_gradients):
+    weights, activations, matrices = fused_inputs(states_have_gradients)
+    assert torch.autograd.gradcheck(ProjectNormaliseMix.apply, (weights, NORM_EPS, *activations, *matrices))
+    wanted = [weights, *matrices, *(activations if states_have_gradients else [])]
+    towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    fused = ProjectNormaliseMix.apply(weights, NORM_EPS, *activations, *matrices)
+    batched = mix_batched(weights, activations, matrices)
+    torch.testing.assert_close(fused, batched)
+    for a, b in zip(
+        torch.autograd.grad(fused, wanted, towards),
+        torch.autograd.grad(batched, wanted, towards),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)

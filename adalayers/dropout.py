@@ -1,0 +1,36 @@
+"""Dropout that is quick on CPUs, where drawing one random number per element is most of PyTorch's own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+LEVELS = 1 << 16
+"""Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
+
+
+def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
+    """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p."""
+    dropped = round(p * LEVELS)
+    if not training or dropped == 0:
+        return x
+    if x.device.type != "cpu" or dropped == LEVELS:
+        return functional.dropout(x, p)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
+    kept = words.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - LEVELS // 2
+    return x * (kept * (LEVELS / (LEVELS - dropped))).to(x.dtype)
+
+
+class Dropout(nn.Module):
+    """`dropout` as a module."""
+
+    def __init__(self, p: float):
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p:g}"
