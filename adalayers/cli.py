@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from adalayers import sources, tasks
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.errors import BadInput
 from adalayers.examples import write_examples
+from adalayers.feature_plan import FeaturePlan, feature_plan
 from adalayers.flags import parse
 from adalayers.prepare import Prepared, prepare
 from adalayers.progress import Rate, say
@@ -134,7 +134,7 @@ def _run(
     write_cover: WriteCover,
     command: str,
 ) -> int:
-    from adalayers.tuning.run import Ask, Limits, feature_mode, run_study
+    from adalayers.tuning.run import Ask, Limits, run_study
 
     output = Folder(flags.output)
     tracking = flags.tracking_uri or default_uri(output)
@@ -145,8 +145,9 @@ def _run(
         before = _set_aside(case) if flags.fresh else case.before
         say(f"{study.name} on {case.prepared.source.name} and {case.prepared.task.name}: {case.folder.uri}")
         cache.mkdir(parents=True, exist_ok=True)
-        mode = feature_mode(flags.features, case.prepared, shutil.disk_usage(cache).free)
-        data = case.prepared.data(mode, cache=cache, on_progress=_rates())
+        features = feature_plan(flags, case.prepared, dry_run=False)
+        say(f"hidden states: {features.mode} ({features.why})")
+        data = case.prepared.data(features.mode, cache=cache, on_progress=_rates())
         spent = (time.monotonic() - began) / 3600
         limits = Limits(
             flags.cpus_per_trial,
@@ -174,7 +175,7 @@ def _run(
             artifact_root=None,  # a sqlite file keeps them in `mlartifacts` beside it, a server where it wants
         )
         outcome = run_study(
-            study, case.plan, data, case.folder, ask, limits, mirror, _on(case.prepared), before
+            study, case.plan, data, case.folder, ask, limits, mirror, _on(case.prepared, features), before
         )
         report = write_report(case.folder)
         if flags.show_text:
@@ -222,9 +223,10 @@ def _rates() -> Callable[[str, int, int], None]:
     return on_progress
 
 
-def _on(prepared: Prepared) -> dict[str, Any]:
+def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
     source, task, about = prepared.source, prepared.task, prepared.about()
     return {
+        "features": {"mode": features.mode, "precision": prepared.request.precision},
         "backbone": {
             "name": source.name,
             **about["backbone"],

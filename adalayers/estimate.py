@@ -15,6 +15,7 @@ from torch import Tensor
 
 from adalayers.config import TrialConfig
 from adalayers.data import TrialData
+from adalayers.feature_plan import SAMPLE, feature_plan
 from adalayers.features import store_folder
 from adalayers.prepare import Prepared
 from adalayers.progress import duration
@@ -23,8 +24,6 @@ from adalayers.store import is_whole
 from adalayers.study import Plan
 from adalayers.train import train
 
-SAMPLE = 96
-"""Training sequences that the timing looks at."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 
@@ -41,7 +40,12 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
     confirmed = flags.seeds * (len(plan.arms) + (1 if flags.trials else 0))
     concurrency = flags.max_concurrent or max(1, int((os.cpu_count() or 1) / flags.cpus_per_trial))
-    per_trial = plan.base.epochs * _epoch_seconds(prepared, per_example)
+    features = feature_plan(flags, prepared, dry_run=True)
+    per_epoch = _epoch_seconds(prepared, per_example)
+    if features.mode == "live":
+        extraction = 0.0
+        per_epoch += forward * sum(len(prepared.encoded[name].input_ids) for name in ("train", "validation"))
+    per_trial = plan.base.epochs * per_epoch
     wall = extraction + (flags.trials + confirmed) * per_trial / concurrency
     source, splits = prepared.source, prepared.task.splits
     examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
@@ -55,6 +59,7 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
         f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {there}",
+        f"  features    {features.mode}: {features.why}",
         f"  memory      about {memory:.1f} GB for {concurrency} trials at a time; hidden states are shared",
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(per_trial)}; "
         f"in all at most {duration(wall)}, less by early stopping",

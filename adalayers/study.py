@@ -179,6 +179,7 @@ def trial_id(config: TrialConfig, kind: Kind, seed: int, about: dict[str, Any]) 
         "backbone": about["backbone"]["fingerprint"],
         "labels": about["labels"],
         "splits": about["splits"],
+        "precision": about["precision"],
     }
     text = json.dumps(plain(identity), sort_keys=True)
     return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -54,6 +54,7 @@ def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 
         "backbone": {"id": "made", "revision": None, "fingerprint": "0" * 16},
         "dataset": {"source": "made", "revision": None, "fingerprint": "1" * 16},
         "labels": list(names),
+        "precision": "float32",
         "splits": {name: f"{kind}-{name}" for name in splits},
     }
     metric = "accuracy" if kind == "sequence" else "f1"

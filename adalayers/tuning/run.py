@@ -21,7 +21,6 @@ from adalayers import results
 from adalayers.config import Kind, TrialConfig, state_indices
 from adalayers.data import TrialData
 from adalayers.errors import BadInput
-from adalayers.features import Mode
 from adalayers.prepare import Prepared
 from adalayers.progress import TrialProgress, say
 from adalayers.provenance import provenance
@@ -222,15 +221,6 @@ def _resources(limits: Limits) -> tuple[dict[str, float], int]:
             "lower --cpus-per-trial or --gpus-per-trial"
         )
     return want, min([*fits, *([limits.max_concurrent] if limits.max_concurrent else [])])
-
-
-def feature_mode(asked: str, prepared: Prepared, free_bytes: int) -> Mode:
-    """Return how hidden states are had: as asked; `auto`: on disk, or computed live where the disk is too small."""
-    if asked == "auto":
-        return "disk" if prepared.store_bytes < free_bytes else "live"
-    if asked not in ("memory", "disk", "live"):
-        raise BadInput(f"wanted --features auto, memory, disk or live, got {asked!r}")
-    return asked  # type: ignore[return-value]
 
 
 class _Account:

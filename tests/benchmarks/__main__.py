@@ -1,0 +1,134 @@
+"""python -m tests.benchmarks [NAME ...] [--scaling]: what the feature store, the head and a study cost.
+
+Prints a table and, as the last line, one JSON object. Ratios are of medians of repeats that took turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from adalayers.progress import say
+from tests.benchmarks import made, training
+from tests.benchmarks.lengths import cola_lengths
+from tests.benchmarks.resident import MODES
+from tests.benchmarks.scaling import scaling
+from tests.benchmarks.study import study_over_training
+
+SEQUENCES = 512
+"""Of CoLA, for RoBERTa-large's shape."""
+BATCH = training.CONFIG.batch_size
+
+Measured = dict[str, float]
+
+
+class Bench:
+    """The benchmarks by name; each returns its keys of the JSON object and says what it saw."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self._large: made.BackboneSource | None = None
+
+    @property
+    def large(self) -> made.BackboneSource:
+        if self._large is None:
+            self._large = made.roberta_large(self.root)
+        return self._large
+
+    def epoch_minilm(self) -> Measured:
+        seconds = training.epochs(self.root, made.minilm(), cola_lengths(), repeats=3)
+        return {"epoch_live_over_stored_minilm": _ratio("epoch, MiniLM, CoLA", seconds, "live", "stored")}
+
+    def epoch_roberta_large(self) -> Measured:
+        seconds = training.epochs(self.root, self.large, cola_lengths(SEQUENCES), repeats=3)
+        name = f"epoch, RoBERTa-large shape, {SEQUENCES} sequences"
+        return {"epoch_live_over_stored_roberta_large": _ratio(name, seconds, "live", "stored")}
+
+    def extract(self) -> Measured:
+        seconds = training.extraction(self.root, made.minilm(), cola_lengths(), repeats=3)
+        return {"extract_over_forward": _ratio("extraction, MiniLM, CoLA", seconds, "extract", "forward")}
+
+    def step(self) -> Measured:
+        measured = {}
+        for key, layers, width in (("step_over_matmul", 24, 1024), ("step_over_matmul_minilm", 6, 384)):
+            # A batch as training sees it: of like lengths, here those around the median.
+            lengths = np.sort(cola_lengths())[len(cola_lengths()) // 2 :][:BATCH]
+            seconds = training.head_step(layers, width, lengths, repeats=40)
+            measured[key] = _ratio(
+                f"head step, {layers} layers of width {width}", seconds, "step", "products"
+            )
+        return measured
+
+    def study(self) -> Measured:
+        seconds = study_over_training(self.root)
+        say(f"study of 32 trials: {seconds['wall']:.1f} s, {seconds['trial']:.2f} s of training a trial")
+        return {"study_over_training": seconds["wall"] / seconds["training"]}
+
+    def resident(self) -> Measured:
+        training.store(self.root, self.large, made.encoded(cola_lengths(SEQUENCES)))
+        return {f"resident_mb_{mode}": self._resident(mode) for mode in MODES}
+
+    def _resident(self, mode: str) -> float:
+        n = str(
+            SEQUENCES if mode == "stored" else 2 * BATCH
+        )  # a live epoch is long, its memory is soon known
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.resident",
+            mode,
+            str(self.large.folder),
+            str(self.root),
+            n,
+        ]
+        return float(
+            subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-1]
+        )
+
+
+def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
+    ratio = seconds[above] / seconds[below]
+    say(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
+    return ratio
+
+
+def main() -> None:
+    benchmarks = ("epoch_minilm", "epoch_roberta_large", "extract", "step", "resident", "study")
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", choices=[*benchmarks, []], metavar="NAME", help=", ".join(benchmarks)
+    )
+    parser.add_argument(
+        "--scaling", action="store_true", help="how they grow with tokens, layers, k and trials instead"
+    )
+    arguments = parser.parse_args()
+    torch.set_num_threads(2)
+    with tempfile.TemporaryDirectory(prefix="adalayers-bench-") as root:
+        if arguments.scaling:
+            measured = scaling(Path(root))
+        else:
+            bench = Bench(Path(root))
+            measured = {}
+            for name in arguments.names or benchmarks:
+                benchmark: Callable[[], Measured] = getattr(bench, name)
+                measured |= benchmark()
+    measured = {key: float(f"{value:.4g}") for key, value in measured.items()}
+    width = max(len(key) for key in measured)
+    print(f"{os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads\n")
+    for key, value in measured.items():
+        print(f"{key:{width}}  {value:10.4g}")
+    print()
+    print(json.dumps(measured))
+
+
+if __name__ == "__main__":
+    main()

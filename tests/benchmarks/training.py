@@ -1,0 +1,116 @@
+"""Epochs, extraction and the head step, measured."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adalayers import backbone as backbones
+from adalayers.config import TrialConfig
+from adalayers.data import TrialData
+from adalayers.extract import extraction_batches
+from adalayers.features import LiveFeatures, StoredFeatures, stored
+from adalayers.model import FusionModel, Shape
+from adalayers.sources import BackboneSource
+from adalayers.tokens import Encoded
+from adalayers.train import _optimiser, _State, _train_epoch
+from tests.benchmarks import made
+from tests.benchmarks.measure import interleaved
+
+CPU = torch.device("cpu")
+CONFIG = TrialConfig(k=64, batch_size=64)
+
+
+def store(root: Path, source: BackboneSource, encoded: Encoded) -> StoredFeatures:
+    """Compute the hidden states of `encoded`, or find them below `root`."""
+    return stored(root, source, encoded, lambda: backbones.load(source), device=CPU)
+
+
+def epoch_of(data: TrialData, config: TrialConfig = CONFIG) -> Callable[[], float]:
+    """Return a function that trains one more epoch each time it is called."""
+    torch.manual_seed(0)
+    model = FusionModel(config, data.shape)
+    optimiser, state = _optimiser(config, model), _State()
+
+    def epoch() -> float:
+        state.epoch += 1
+        return _train_epoch(model, optimiser, data.splits["train"], config, None, 0, state, CPU)
+
+    return epoch
+
+
+def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
+    """Return the seconds of an epoch over stored and over live features."""
+    encoded = made.encoded(lengths)
+    disk, live = store(root, source, encoded), LiveFeatures(source, encoded)
+    return interleaved(
+        {
+            "stored": epoch_of(made.trial_data(source, disk)),
+            "live": epoch_of(made.trial_data(source, live)),
+        },
+        repeats,
+    )
+
+
+def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
+    """Return the seconds of filling a store, and of the backbone's forward passes over the same batches alone."""
+    encoded, backbone = made.encoded(lengths), backbones.load(source)
+    places = [
+        (torch.from_numpy(ids), torch.from_numpy(mask))
+        for ids, mask in (_padded(encoded, b) for b in _batches(encoded))
+    ]
+
+    def forward() -> None:
+        for ids, mask in places:
+            backbone(ids, mask)
+
+    def extract() -> None:
+        shutil.rmtree(root / "extraction", ignore_errors=True)
+        stored(root / "extraction", source, encoded, lambda: backbone, device=CPU)
+
+    return interleaved({"forward": forward, "extract": extract}, repeats)
+
+
+def _batches(encoded: Encoded) -> list[np.ndarray]:
+    return extraction_batches(np.diff(encoded.offsets))
+
+
+def _padded(encoded: Encoded, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    lengths = np.diff(encoded.offsets)[examples]
+    ids, mask = np.zeros((2, len(examples), lengths.max()), np.int64)
+    for row, (example, length) in enumerate(zip(examples, lengths, strict=True)):
+        start = encoded.offsets[example]
+        ids[row, :length], mask[row, :length] = encoded.input_ids[start : start + length], 1
+    return ids, mask
+
+
+def head_step(
+    layers: int, width: int, lengths: np.ndarray, repeats: int, config: TrialConfig = CONFIG
+) -> dict[str, float]:
+    """Return the seconds of a whole training step of the head, and of its projections' products alone."""
+    torch.manual_seed(0)
+    model = FusionModel(config, Shape("sequence", 2, layers, width, "bert"))
+    optimiser = _optimiser(config, model)
+    tokens, batch = int(lengths.sum()), torch.from_numpy(lengths)
+    states = {i: torch.randn(tokens, width) for i in model.live_states()}
+    labels = torch.randint(0, 2, (len(lengths),))
+    matrices: list[Tensor] = [projection.weight for projection in model.fusion.projections]  # type: ignore[misc]
+    towards = [torch.randn(tokens, config.k)] * layers
+
+    def products() -> None:
+        out = [state @ matrix.t() for state, matrix in zip(states.values(), matrices, strict=True)]
+        torch.autograd.grad(out, matrices, towards)
+
+    def step() -> None:
+        loss = torch.nn.functional.cross_entropy(model(states, batch), labels)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+
+    model.train()
+    return interleaved({"products": products, "step": step}, repeats)
