@@ -264,16 +264,32 @@ def exclusive(folder: Path) -> Iterator[None]:
     if not os.access(folder.parent, os.W_OK):
         yield
         return
-    lock = FileLock(folder.parent / f".{folder.name}.lock")
+    with try_exclusive(folder) as held:
+        if held:
+            yield
+            return
+    say(f"another process computes the hidden states {folder.name}; waiting for it")
+    with _lock(folder):
+        yield
+
+
+@contextlib.contextmanager
+def try_exclusive(folder: Path) -> Iterator[bool]:
+    """Hold the store for this process alone, without waiting; yields whether it is held."""
+    lock = _lock(folder)
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"another process computes the hidden states {folder.name}; waiting for it")
-        lock.acquire()
+        yield False
+        return
     try:
-        yield
+        yield True
     finally:
         lock.release()
+
+
+def _lock(folder: Path) -> FileLock:
+    return FileLock(folder.parent / f".{folder.name}.lock")
 
 
 def _digest(path: Path) -> str:
