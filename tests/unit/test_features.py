@@ -4,6 +4,7 @@ import dataclasses
 import json
 import multiprocessing
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -270,15 +271,36 @@ def _must_not_compute(root, source, encoded):
     stored(root, source, encoded, backbone)
 
 
-def test_a_killed_process_gives_its_lock_back(source, encoded, tmp_path):
+def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, encoded, tmp_path, monkeypatch):
     context = multiprocessing.get_context("spawn")
-    computing, never = context.Event(), context.Event()
-    process = context.Process(target=_computes, args=(tmp_path, source, encoded, computing, never))
+    some_are_kept = context.Event()
+    process = context.Process(target=_is_killed, args=(tmp_path, source, encoded, some_are_kept))
     process.start()
-    assert computing.wait(60)
+    assert some_are_kept.wait(60)
     process.kill()
     process.join()
-    assert len(make(tmp_path, source, encoded).lengths) == len(TEXTS)
+    assert not (store_folder(tmp_path, source, encoded) / META).exists()
+    monkeypatch.setattr("adalayers.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.EXTRACT_TOKENS", 24)
+    done = []
+    features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
+    assert 0 < len(done) < len(extraction_batches_of(encoded)), "it began anew"
+    whole = make(tmp_path / "whole", source, encoded)
+    assert features.meta["files"] == whole.meta["files"]
+
+
+def _is_killed(root, source, encoded, some_are_kept):
+    from adalayers import extract, features, store
+
+    extract.EXTRACT_TOKENS = features.EXTRACT_TOKENS = 24
+    store.KEEP_SECONDS = 0.0
+
+    def on_progress(done, total):
+        if done > total / 2:
+            some_are_kept.set()
+            time.sleep(60)
+
+    stored(root, source, encoded, lambda: backbones.load(source), on_progress=on_progress)
 
 
 def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):

@@ -6,10 +6,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from ray import tune
 
 from adalayers.config import TrialConfig
+from adalayers.record import PROGRESS
 from adalayers.results import Folder
 from adalayers.train import CHECKPOINT, Diverged, train
+from adalayers.tuning import trainable
 from tests.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "lr": 3e-3}
@@ -45,6 +48,40 @@ def test_a_seed_gives_one_run(kind):
     data = made_data(kind)
     same(train(config(), data, seed=3, test=True), train(config(), data, seed=3, test=True))
     assert train(config(), data, seed=4).history != train(config(), data, seed=3).history
+
+
+def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
+    """Workers are reused: whatever a trial draws, sets or breaks, the next one does not see it."""
+    data = made_data()
+
+    def run(name, **changes):
+        work = Folder(tmp_path / name)
+        study_keys = {
+            "trial_id": name,
+            "stage": "confirm",
+            "arm": "a",
+            "work": work.uri,
+            "threads": 1,
+            "seed": 3,
+        }
+        trainable({**SMALL, **changes, **study_keys}, data)
+        note = work.read_json(PROGRESS)
+        note["row"].pop("seconds", None)
+        return note
+
+    reports = tune.report
+    try:
+        tune.report = lambda metrics: None
+        alone = run("alone", dropout=0.3)
+        assert run("diverges", lr=1e30)["status"] == "diverged"
+        assert run("fails", k=10**12)["status"] == "failed"
+        torch.set_num_threads(2)
+        torch.rand(1000)
+        run("other", dropout=0.5, alpha=64.0, heads=1)
+        assert run("again", dropout=0.3) == alone
+        assert torch.get_num_threads() == 1
+    finally:
+        tune.report = reports
 
 
 class Killed(Exception):
