@@ -23,7 +23,7 @@ BUCKET_BATCHES = 50
 class Batch:
     """One batch of a split.
 
-    states:  {hidden state: float32 [tokens, K]}, real tokens end to end
+    states:  {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them
     lengths: int64 [batch], tokens of each sequence, on the CPU
     labels:  int64 [batch], or [words] for tokens
     words:   for tokens: int64 [words], places of the words' first sub-tokens in [batch * time], time the longest

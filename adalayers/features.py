@@ -44,7 +44,7 @@ class Features(Protocol):
     lengths: np.ndarray
 
     def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
-        """Return {state: float32 [tokens, K]} of the sequences `examples`, end to end, on `device`."""
+        """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held."""
         ...
 
 
@@ -79,10 +79,10 @@ class StoredFeatures:
         rows = ragged_rows(self._starts[examples], self.lengths[examples])
         if self.resident and device.type != "cpu":
             index = moved(torch.from_numpy(rows), device)
-            return {state: self._held(state, device).index_select(0, index).float() for state in states}
+            return {state: self._held(state, device).index_select(0, index) for state in states}
         # `take` copies the rows: no view of the store ever reaches a trial. Copies travel as they are stored.
         return {
-            state: moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device).float()
+            state: moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device)
             for state in states
         }
 
@@ -111,7 +111,7 @@ class LiveFeatures:
 
     def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
         every = hidden_states(_loaded(self.source, device), self.encoded, examples, device)
-        return {state: every[state].float() for state in states}
+        return {state: every[state] for state in states}
 
 
 _LOADED: dict[tuple[str, torch.device], Backbone] = {}

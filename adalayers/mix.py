@@ -98,7 +98,7 @@ class LayerMix(nn.Module):
         return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum()
 
     def forward(self, states: Mapping[int, Float[Tensor, "*tokens width"]]) -> Float[Tensor, "*tokens k"]:
-        """Return F of the hidden states by position; positions that are not live may be absent.
+        """Return F, float32, of the hidden states by position; positions that are not live may be absent.
 
         Raises `ValueError` where a live position is missing or one is out of range.
         """
@@ -109,7 +109,8 @@ class LayerMix(nn.Module):
                 f"wanted the hidden states {live} of 0..{self.n_states - 1}, got {sorted(states)}: "
                 f"missing {sorted(missing)}, out of range {sorted(beyond)}"
             )
-        activations = [functional.gelu(states[i]) for i in live]
+        # Half-precision states become float32 one layer at a time: together they would be most of a trial's memory.
+        activations = [functional.gelu(states[i].float()) for i in live]
         matrices: list[Tensor] = [self.projections[i].weight for i in live]  # type: ignore[misc]
         weights = self.weights()
         if len(live) < self.n_states:
