@@ -4,7 +4,7 @@ BIN := .venv/bin
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
-.PHONY: setup demo figure check test smoke clean
+.PHONY: setup demo figure check test smoke bench clean
 
 setup: .venv/ready
 
@@ -34,6 +34,9 @@ test: setup
 
 smoke: setup
 	$(BIN)/python -m tests.smoke
+
+bench: setup
+	@$(BIN)/python -m tests.benchmarks
 
 clean:
 	rm -rf .venv results mlartifacts mlflow.db .pytest_cache .mypy_cache .ruff_cache
