@@ -1,4 +1,4 @@
-"""python -m tests.benchmarks [NAME ...] [--scaling]: what the feature store, the head and a study cost.
+"""python -m tests.benchmarks [NAME ...] [--scaling | --precision]: what the feature store, the head and a study cost.
 
 Prints a table and, as the last line, one JSON object. Ratios are of medians of repeats that took turns.
 """
@@ -20,6 +20,7 @@ import torch
 from adalayers.progress import say
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths
+from tests.benchmarks.precision import score_differences
 from tests.benchmarks.resident import MODES
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.study import study_over_training
@@ -110,11 +111,14 @@ def main() -> None:
     parser.add_argument(
         "--scaling", action="store_true", help="how they grow with tokens, layers, k and trials instead"
     )
+    parser.add_argument("--precision", action="store_true", help="what half precision does to scores instead")
     arguments = parser.parse_args()
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory(prefix="adalayers-bench-") as root:
         if arguments.scaling:
             measured = scaling(Path(root))
+        elif arguments.precision:
+            measured = score_differences(Path(root))
         else:
             bench = Bench(Path(root))
             measured = {}

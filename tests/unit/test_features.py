@@ -7,16 +7,21 @@ import pickle
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from adalayers import backbone as backbones
 from adalayers import sources, tokens
+from adalayers.config import TrialConfig
+from adalayers.data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.extract import extraction_batches
 from adalayers.features import LiveFeatures, StoredFeatures, store_folder, stored
+from adalayers.model import Shape
 from adalayers.ragged import ragged_index
 from adalayers.store import META
+from adalayers.train import train
 from tests.tiny import tiny_backbone
 
 CPU = torch.device("cpu")
@@ -354,3 +359,22 @@ def test_extraction_batches_hold_each_sequence_once_within_the_limit():
     batches = extraction_batches(lengths)
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
+
+
+def test_training_over_live_features_and_a_float32_store_agree_to_rounding(source, encoded, tmp_path):
+    def history(features):
+        labels = np.arange(len(TEXTS)) % 2
+        splits = {
+            name: SplitData(features, labels, np.arange(len(TEXTS))) for name in ("train", "validation")
+        }
+        shape = Shape("sequence", 2, source.layers, source.width, source.family)
+        data = TrialData(shape, ("a", "b"), "accuracy", splits, {})
+        config = TrialConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
+        return pd.DataFrame(train(config, data, seed=0).history)
+
+    live = history(LiveFeatures(source, encoded))
+    exact = history(make(tmp_path, source, encoded, precision="float32"))
+    half = history(make(tmp_path, source, encoded))
+    pd.testing.assert_frame_equal(live, exact, rtol=1e-4, atol=1e-5)
+    assert not np.array_equal(half["train/loss"], exact["train/loss"], equal_nan=True), "float16 was not used"
+    pd.testing.assert_series_equal(half["train/loss"], exact["train/loss"], rtol=1e-2)
