@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from reports import claims as claiming
 from reports import figures, history_tables, tables
+from reports import findings as finding
 from reports.labels import label
 from reports.load import Loaded
 
@@ -38,10 +39,11 @@ class Evidence:
     mix_milestones: pd.DataFrame
     claims: list[claiming.Claim]
     contrasts: list[claiming.Claim]
+    findings: finding.Findings
 
 
-def gather(loaded: Loaded) -> Evidence:
-    """Work out every table and claim of a report."""
+def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
+    """Work out every table and claim of a report; `fanova`: importances by it, where they are known."""
     trials, history, plan = loaded.results.trials, loaded.results.history, loaded.plan
     arms = tables.arms(trials, plan)
     steps = history_tables.convergence(trials, history, plan)
@@ -66,6 +68,7 @@ def gather(loaded: Loaded) -> Evidence:
         mix_milestones=history_tables.mix_milestones(mix),
         claims=claiming.claims(trials, plan),
         contrasts=claiming.contrasts(trials, steps, arms, plan),
+        findings=finding.find(loaded, arms, fanova),
     )
 
 
@@ -82,4 +85,5 @@ def draw(loaded: Loaded, evidence: Evidence) -> dict[str, Figure]:
         "mix_by_entropy_weight": figures.mix_by_entropy_weight(evidence.mix),
         "mix_weights": figures.mix_weights(evidence.mix_weights),
         "mix_history": figures.mix_history(evidence.mix_history),
+        **finding.draw(loaded, evidence.arms, evidence.findings),
     }

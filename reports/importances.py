@@ -71,7 +71,9 @@ def importances(
         whole = _shares(frozen, space, plan, evaluator)
         spread = np.array(
             [
-                _shares([frozen[i] for i in rng.integers(len(frozen), size=len(frozen))], space, plan, evaluator)
+                _shares(
+                    [frozen[i] for i in rng.integers(len(frozen), size=len(frozen))], space, plan, evaluator
+                )
                 for _ in range(resamples)
             ]
         )
@@ -80,8 +82,12 @@ def importances(
         {
             "name": [domain.name for domain in space],
             "role": [domain.role for domain in space],
-            **{"importance": whole, "low": low, "high": high},
-            **{"n": len(done), "resamples": resamples, "evaluator": evaluator},
+            "importance": whole,
+            "low": low,
+            "high": high,
+            "n": len(done),
+            "resamples": resamples,
+            "evaluator": evaluator,
         },
         columns=COLUMNS,
     )
@@ -138,7 +144,7 @@ def _frozen(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
 
 
 def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: str) -> np.ndarray:
-    """Return the importance of each hyperparameter, [hyperparameters], adding up to 1; equal where scores show nothing."""
+    """Return the importance of each hyperparameter, [hyperparameters]; equal ones where the scores show nothing."""
     import optuna
     from optuna.importance import get_param_importances
 
@@ -149,7 +155,7 @@ def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: s
             return trials
 
     storage = optuna.storages.InMemoryStorage()
-    direction = "minimize" if plan.mode == "min" else "maximize"
+    direction: Any = "minimize" if plan.mode == "min" else "maximize"
     name = optuna.create_study(storage=storage, direction=direction).study_name
     study = Holding(name, storage)
     names = [domain.name for domain in space]

@@ -55,7 +55,13 @@ def decompose(core: pd.DataFrame, scores: dict[str, pd.Series], level: float = L
         (INTERACTION, (a - 1) * (b - 1), n * float((both**2).sum()), n),
     ]
     table = [
-        {"part": name, "df": df, **_size(total, df, noise, df_rest, per_level, level), "seeds": n, "cells": a * b}
+        {
+            "part": name,
+            "df": df,
+            **_size(total, df, noise, df_rest, per_level, level),
+            "seeds": n,
+            "cells": a * b,
+        }
         for name, df, total, per_level in parts
         if df > 0
     ]
@@ -67,7 +73,9 @@ def _size(
 ) -> dict[str, float]:
     """Return size, low, high of one part: noncentrality / per_level is the sum of its squared effects."""
     scale = noise / (per_level * df)
-    if noise <= 1e-18:  # the same difference on every seed, rounding apart: nothing to reckon an interval from
+    if (
+        noise <= 1e-18
+    ):  # the same difference on every seed, rounding apart: nothing to reckon an interval from
         return {"size": math.sqrt(total / (per_level * df)), "low": np.nan, "high": np.nan}
     observed = total / df / noise
     size = math.sqrt(max(0.0, observed - 1) * df * scale)

@@ -45,7 +45,15 @@ def edges(points: pd.DataFrame, space: Sequence[Domain], best: int = 5) -> list[
         if ends and ends[0]:
             value = float(points[domain.name].iloc[0])
             found.append(
-                Edge(domain.name, domain.role, value, _bound(domain, ends[0]), ends[0], ends.count(ends[0]), len(ends))
+                Edge(
+                    domain.name,
+                    domain.role,
+                    value,
+                    _bound(domain, ends[0]),
+                    ends[0],
+                    ends.count(ends[0]),
+                    len(ends),
+                )
             )
     return found
 

@@ -63,8 +63,6 @@ def parse(name: str, text: Any, role: str = "searched") -> Domain | None:
     return None
 
 
-
-
 def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:
     """Return the choice that a value of `trials.csv` is: numbers are compared as numbers (0 is 0.0)."""
     text = str(value)

@@ -108,7 +108,7 @@ class MadeUp:
     def _search_trial(self, number: int) -> None:
         stopped = number < self.stopped
         alpha = float(np.exp(self.rng.uniform(np.log(0.5), np.log(1024))))
-        weight = float(self.rng.choice([0.0, 10 ** self.rng.uniform(-4, -1)]))
+        weight = float(self.rng.choice([0.0, 10.0 ** round(self.rng.uniform(-4, -1))]))
         config = {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}
         config |= {"lr": 10 ** self.rng.uniform(-4, -2), "mix_lr": 10 ** self.rng.uniform(-4, -1)}
         level = 0.35 + 0.03 * math.log10(alpha) + 0.03 * self.rng.normal()
@@ -198,9 +198,9 @@ class MadeUp:
                 "nuisance": ["lr", "mix_lr"],
                 "space": {
                     "alpha": "loguniform(0.5, 1024)",
-                    "entropy_weight": "choice(0, loguniform(1e-4, 1e-1))",
-                    "lr": "loguniform(1e-4, 1e-2)",
-                    "mix_lr": "loguniform(1e-4, 1e-1)",
+                    "entropy_weight": "choice(0.0, 0.0001, 0.001, 0.01, 0.1)",
+                    "lr": "loguniform(0.0001, 0.01)",
+                    "mix_lr": "loguniform(0.0001, 0.1)",
                 },
                 "fixed": {"k": 64, "dropout": 0.1, "cutoff": 0.0, "batch_size": 32},
                 "set": {},
