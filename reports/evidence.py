@@ -8,10 +8,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import claims as claiming
-from reports import figures, history_tables, tables
+from reports import figures, history_tables, resampling, tables
 from reports import findings as finding
 from reports.labels import label
-from reports.load import Loaded
+from reports.load import Loaded, listing
+
+LABELS = ("on", "dataset", "labels")
+"""Where `study.json` has the names of the classes."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,8 @@ class Evidence:
     """The tables behind one report, named as the functions that make them, and its claims.
 
     best_trial: the trial with the best validation score; shown_trial: the one whose mix weights are
-    drawn, which is the best of those that learn them.
+    drawn, which is the best of those that learn them. without_examples: why claims lack the interval over
+    test examples.
     """
 
     split: str
@@ -37,9 +41,10 @@ class Evidence:
     mix_weights: pd.DataFrame
     mix_history: pd.DataFrame
     mix_milestones: pd.DataFrame
+    findings: finding.Findings
     claims: list[claiming.Claim]
     contrasts: list[claiming.Claim]
-    findings: finding.Findings
+    without_examples: list[str]
 
 
 def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
@@ -49,9 +54,13 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
     steps = history_tables.convergence(trials, history, plan)
     best_arm = tables.best_arm(arms, plan)
     shown = tables.best_trial(trials, plan, learned=True)
+    split = tables.score_split(trials, plan)
+    variances, without_examples = resampling.example_variances(
+        loaded.results.predictions, trials, plan, split, len(listing(loaded.results.study, *LABELS))
+    )
     mix = history_tables.mix_history(history, shown, plan.hidden_states)
     return Evidence(
-        split=tables.score_split(trials, plan),
+        split=split,
         arms=arms,
         core=tables.core(arms),
         search=tables.search(trials, plan),
@@ -66,9 +75,10 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
         mix_weights=history_tables.mix_weights(trials, history, shown, plan.hidden_states),
         mix_history=mix,
         mix_milestones=history_tables.mix_milestones(mix),
-        claims=claiming.claims(trials, plan),
-        contrasts=claiming.contrasts(trials, steps, arms, plan),
         findings=finding.find(loaded, arms, fanova),
+        claims=claiming.with_examples(claiming.claims(trials, plan), variances),
+        contrasts=claiming.contrasts(trials, steps, arms, plan),
+        without_examples=without_examples,
     )
 
 

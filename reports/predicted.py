@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from adalayers.metrics import entities
+from adalayers.metrics import Entities, entities
 from reports.statistics import mean_interval
 from reports.text import several
 
@@ -147,10 +147,6 @@ def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
         str(trial_id): _Spans(of["label"].tolist(), of["prediction"].tolist())
         for trial_id, of in rows.groupby("trial_id", sort=True)
     }
-
-
-Entities = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Start, end (exclusive) and type of entities in order, none overlapping another."""
 
 
 def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:

@@ -49,8 +49,8 @@ def arms(loaded: Loaded, evidence: Evidence) -> list[str]:
     lower = " Lower is better." if plan.mode == "min" else ""
     return [
         f"n counts completed seeds; intervals of means are t intervals over seeds.{lower}{best}",
-        "Differences are paired by seed; their intervals and verdicts are corrected (Holm) for all "
-        f"{count(len(compared), 'comparison')}. *No difference seen*: the corrected interval lies within "
+        "Differences are paired by seed; their intervals and verdicts are corrected (Bonferroni) for all "
+        f"{count(len(compared), 'comparison')} and for looks. *No difference seen*: the corrected interval lies within "
         f"{small}. *Not enough evidence*: anything else that is neither better nor worse.",
         table(heads, rows),
         _figure("arms", f"Mean {split} {short(plan.metric)} of every arm with its interval"),

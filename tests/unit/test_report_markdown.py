@@ -23,7 +23,8 @@ from tests.made_up import CONTROL, MadeUp
 OTHER = "alpha=8 entropy_weight=0"
 CLAIM = [
     *("arm", "control", "metric", "split", "n", "difference", "low", "high", "level", "comparisons"),
-    *("looks", "verdict", "p_value", "p_holm"),
+    *("looks", "verdict", "p_value", "p_adjusted", "interval_level"),
+    *("improvement", "improvement_low", "improvement_high", "examples_low", "examples_high"),
 ]
 HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "optuna", "pyplot")
 
@@ -109,7 +110,7 @@ def test_nothing_found_is_not_no_effect(tmp_path):
 def test_one_seed_has_no_interval_and_is_marked(tmp_path):
     text = page(MadeUp(seeds=1), tmp_path)
     assert "**There is not enough evidence to answer.**" in text
-    assert "takes 22 seeds per arm" in text  # 1 SD, 14 comparisons, 90%
+    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next look
     arms = part(text, "Arms")
     assert arms.count("(n = 1, no interval)") == 15 + 15 + 14
     assert not re.search(r"\d \[", arms)
