@@ -83,7 +83,9 @@ def errors(loaded: Loaded, evidence: Evidence) -> list[str]:
 def _wrong(evidence: Evidence, split: str) -> list[str]:
     found = evidence.findings
     if found.misclassified.empty:
-        return [f"Trial {code(found.error_trial)}, the best confirmed one on validation, left no wrong prediction."]
+        return [
+            f"Trial {code(found.error_trial)}, the best confirmed one on validation, left no wrong prediction."
+        ]
     shown = found.misclassified.head(SHOWN)
     rows = []
     for row in records(shown):

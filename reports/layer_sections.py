@@ -48,7 +48,11 @@ def data_size(loaded: Loaded, evidence: Evidence) -> list[str]:
         return []
     scored = f"{SPLITS[evidence.split]} {short(loaded.plan.metric)}"
     rows = [
-        [escape(row["line"]), f"{row['examples']:,.0f}", estimate(row["mean"], row["low"], row["high"], row["n"])]
+        [
+            escape(row["line"]),
+            f"{row['examples']:,.0f}",
+            estimate(row["mean"], row["low"], row["high"], row["n"]),
+        ]
         for row in records(sizes)
     ]
     return [

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
 from reports.evidence import Evidence
 from reports.findings import Findings
 from reports.frames import records
@@ -34,8 +39,10 @@ def importances(loaded: Loaded, evidence: Evidence) -> list[str]:
         " ".join(_evaluator(item["evaluator"].iloc[0], done) for item in findings.importances),
     ]
     rows = [
-        [code(row["name"]), row["role"], row["evaluator"], number(row["importance"], 2)]
-        + [f"{interval(row['low'], row['high'], 2)}, n = {row['n']} trials, {row['resamples']} resamples"]
+        [
+            *(code(row["name"]), row["role"], row["evaluator"], number(row["importance"], 2)),
+            f"{interval(row['low'], row['high'], 2)}, n = {row['n']} trials, {row['resamples']} resamples",
+        ]
         for item in findings.importances
         for row in records(item)
     ]
@@ -63,17 +70,22 @@ def _unread(findings: Findings) -> str:
 def _edges(edges: list[Edge]) -> str:
     if not edges:
         return ""
-    return "**At the edge of what was searched** (better values may lie beyond; widen the range):\n\n" + listed(
-        f"{code(edge.name)} ({edge.role}): the best completed trial has {edge.value:.3g}, in the outer "
-        f"{OUTER:.0%} of the {edge.end} end, {edge.bound:.3g}; {edge.near} of the {edge.of} best trials lie there."
-        for edge in edges
+    return (
+        "**At the edge of what was searched** (better values may lie beyond; widen the range):\n\n"
+        + listed(
+            f"{code(edge.name)} ({edge.role}): the best completed trial has {edge.value:.3g}, in the outer "
+            f"{OUTER:.0%} of the {edge.end} end, {edge.bound:.3g}; {edge.near} of the {edge.of} best trials lie there."
+            for edge in edges
+        )
     )
 
 
 def surface(evidence: Evidence) -> list[str]:
     """The mean score over two hyperparameters, and the lines of parallel coordinates."""
     findings = evidence.findings
-    drawn = figure_link("search_surface", "Mean validation score of completed search trials over two hyperparameters")
+    drawn = figure_link(
+        "search_surface", "Mean validation score of completed search trials over two hyperparameters"
+    )
     lines = figure_link("search_parallel", "Every completed search trial across its hyperparameters")
     if findings.factors is None or findings.surface["n"].sum() == 0:
         return ["No completed search trial over two hyperparameters.", drawn, lines]
@@ -111,7 +123,12 @@ def interaction(evidence: Evidence) -> list[str]:
         ]
     names = {INTERACTION: "α with λ (interaction)"}
     rows = [
-        [names.get(row["part"], short(f"config/{row['part']}")), number(row["size"], 4), _range(row), str(row["df"])]
+        [
+            names.get(row["part"], short(f"config/{row['part']}")),
+            number(row["size"], 4),
+            _range(row),
+            str(row["df"]),
+        ]
         for row in records(found)
     ]
     first = found.iloc[0]
@@ -125,6 +142,8 @@ def interaction(evidence: Evidence) -> list[str]:
     ]
 
 
-def _range(row: dict[str, float]) -> str:
+def _range(row: Mapping[str, Any]) -> str:
     n = f"n = {row['seeds']}"
-    return f"no spread between seeds, {n}" if row["low"] != row["low"] else f"{interval(row['low'], row['high'], 4)}, {n}"
+    if pd.isna(row["low"]):
+        return f"no spread between seeds, {n}"
+    return f"{interval(row['low'], row['high'], 4)}, {n}"
