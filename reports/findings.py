@@ -75,9 +75,9 @@ def find(loaded: Loaded, arms: pd.DataFrame, fanova: pd.DataFrame | None = None)
     best = tables.best_arm(arms, plan)
     confirmed = tables.confirmed(trials)
     shown = [arm for arm in dict.fromkeys((plan.control, best)) if arm]
-    arm_of = (
-        confirmed[confirmed["arm"].isin(shown)].sort_values("seed").set_index("trial_id")["arm"].to_dict()
-    )
+    of_shown = confirmed[confirmed["arm"].isin(shown)]
+    trial_ids, their_arms = (of_shown[name].astype(str).tolist() for name in ("trial_id", "arm"))
+    arm_of = dict(zip(trial_ids, their_arms, strict=True))
     rows = predicted.rows_of(predictions, list(arm_of), split)
     of_best = rows[rows["trial_id"].map(arm_of) == best]
     error_trial = tables.best_trial(confirmed, plan)
