@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,24 @@ from matplotlib.figure import Figure
 
 from adalayers.errors import BadInput
 from adalayers.results import CLAIMS, REPORT, STUDY, Folder
-from reports import markdown, sections, style
-from reports.cover import Entry, cover
-from reports.evidence import draw, gather
-from reports.load import load
+from reports import kept, markdown, sections, style
+from reports.cover import Entry, cover, draw_cover
+from reports.evidence import Evidence, draw, gather
+from reports.index import Line, index
+from reports.load import Loaded, load
 
 CONTRASTS = "contrasts.json"
+INDEX = "index.md"
 DPI = 110
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report as it was written: the path (or URI) of report.md, and what it was made from."""
+
+    path: str
+    loaded: Loaded
+    evidence: Evidence
 
 
 def write_report(folder: Folder | str | Path) -> str:
@@ -29,39 +41,69 @@ def write_report(folder: Folder | str | Path) -> str:
     Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
     the folder holds no study.
     """
+    return build(folder).path
+
+
+def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
+    """Write what `write_report` writes and return it; `fanova` as for `kept.fanova`."""
     place = _folder(folder)
     loaded = load(place)
-    evidence = gather(loaded)
+    evidence = gather(loaded, kept.fanova(place, loaded, wanted=fanova))
     page = markdown.report(loaded, evidence)
     for name, figure in draw(loaded, evidence).items():
-        for ending, image in images(figure).items():
-            place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
+        _write_figure(place, name, figure)
     place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
     place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
     # Last, so that a page never points at figures or claims that are not there.
     place.write_bytes(REPORT, page.encode())
-    return f"{place.uri}/{REPORT}"
+    return Built(f"{place.uri}/{REPORT}", loaded, evidence)
 
 
-def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
-    """Write `<study_root>/report.md` over several results folders; returns its path (or URI).
+def write_cover(
+    study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Built] = ()
+) -> str:
+    """Write `<study_root>/report.md` and its figure over several results folders; returns its path (or URI).
 
     A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
-    named on the page.
+    named on the page. What is in `built` is not worked out again.
     """
+    known = {report.loaded.results.folder.uri: report for report in built}
     root = _folder(study_root)
     entries, problems = [], []
     for folder in folders:
         place = _below(root, folder)
         try:
-            loaded = load(place)
+            report = known.get(place.uri)
+            loaded = report.loaded if report else load(place)
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(Entry(_link(root, place), loaded, gather(loaded)))
+        entries.append(Entry(_link(root, place), loaded, report.evidence if report else gather(loaded)))
+    for name, figure in draw_cover(entries).items():
+        _write_figure(root, name, figure)
     title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
     root.write_bytes(REPORT, cover(title, entries, problems).encode())
     return f"{root.uri}/{REPORT}"
+
+
+def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Sequence[Folder]) -> str:
+    """Write `<root>/index.md` over all results folders below it; returns its path (or URI).
+
+    folders: those that hold a study, whether or not they can be read; covers: folders with a cover page.
+    """
+    place = _folder(root)
+    lines = []
+    for folder in folders:
+        link = _link(place, folder)
+        try:
+            loaded = load(folder)
+            claims = folder.read_json(CLAIMS) if folder.exists(CLAIMS) else []
+            lines.append(Line(link, loaded.results.study, claims))
+        except (BadInput, ValueError) as error:
+            lines.append(Line(link, problem=str(error).splitlines()[0]))
+    page = index(lines, [_link(place, cover) for cover in covers])
+    place.write_bytes(INDEX, page.encode())
+    return f"{place.uri}/{INDEX}"
 
 
 def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
@@ -93,6 +135,11 @@ def _link(root: Folder, place: Folder) -> str:
     if root.is_local and place.is_local:
         return Path(os.path.relpath(place.uri, root.uri)).as_posix()
     return place.uri.removeprefix(f"{root.uri}/")
+
+
+def _write_figure(place: Folder, name: str, figure: Figure) -> None:
+    for ending, image in images(figure).items():
+        place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
 
 
 def images(figure: Figure) -> dict[str, bytes]:
