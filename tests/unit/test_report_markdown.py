@@ -26,7 +26,7 @@ CLAIM = [
     *("looks", "verdict", "p_value", "p_adjusted", "interval_level"),
     *("improvement", "improvement_low", "improvement_high", "examples_low", "examples_high"),
 ]
-HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "optuna", "pyplot")
+HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "pyplot")
 
 
 def page(made: MadeUp, folder: Path, **how: bool) -> str:
