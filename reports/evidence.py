@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import claims as claiming
-from reports import figures, history_tables, resampling, tables
+from reports import figures, history_tables, resampling, rungs, tables
 from reports import findings as finding
+from reports import looks as looking
 from reports.labels import label
 from reports.load import Loaded, listing
 
@@ -23,7 +24,7 @@ class Evidence:
 
     best_trial: the trial with the best validation score; shown_trial: the one whose mix weights are
     drawn, which is the best of those that learn them. without_examples: why claims lack the interval over
-    test examples.
+    test examples; looks: all of them, this one last; rung: where all search trials can be compared.
     """
 
     split: str
@@ -45,6 +46,9 @@ class Evidence:
     claims: list[claiming.Claim]
     contrasts: list[claiming.Claim]
     without_examples: list[str]
+    looks: list[looking.Look]
+    optimism: pd.DataFrame
+    rung: rungs.Rung
 
 
 def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
@@ -54,7 +58,7 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
     steps = history_tables.convergence(trials, history, plan)
     best_arm = tables.best_arm(arms, plan)
     shown = tables.best_trial(trials, plan, learned=True)
-    split = tables.score_split(trials, plan)
+    split, search = tables.score_split(trials, plan), tables.search(trials, plan)
     variances, without_examples = resampling.example_variances(
         loaded.results.predictions, trials, plan, split, len(listing(loaded.results.study, *LABELS))
     )
@@ -63,7 +67,7 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
         split=split,
         arms=arms,
         core=tables.core(arms),
-        search=tables.search(trials, plan),
+        search=search,
         search_counts=tables.search_counts(trials, plan),
         convergence=history_tables.convergence_by_arm(steps, arms),
         mix=tables.mix_by_arm(trials, plan),
@@ -79,6 +83,9 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
         claims=claiming.with_examples(claiming.claims(trials, plan), variances),
         contrasts=claiming.contrasts(trials, steps, arms, plan),
         without_examples=without_examples,
+        looks=looking.looks(loaded.results.study, trials, plan),
+        optimism=tables.optimism(trials, plan),
+        rung=rungs.last_common(search, history, plan),
     )
 
 

@@ -19,14 +19,14 @@ from reports import (
     layer_figures,
     layers,
     predicted,
-    search_edges,
+    ranges,
     search_figures,
     surfaces,
     tables,
 )
 from reports.frames import records
 from reports.labels import label
-from reports.load import Loaded, get, listing
+from reports.load import Loaded, get, listing, mapping
 from reports.space import Domain, domains
 
 
@@ -45,7 +45,7 @@ class Findings:
     unread: list[str]
     points: pd.DataFrame
     importances: list[pd.DataFrame]
-    edges: list[search_edges.Edge]
+    edges: list[ranges.Edge]
     factors: tuple[Domain, Domain] | None
     surface: pd.DataFrame
     interaction: pd.DataFrame
@@ -87,7 +87,12 @@ def find(loaded: Loaded, arms: pd.DataFrame, fanova: pd.DataFrame | None = None)
         unread=unread,
         points=points,
         importances=[table for table in (found, fanova) if table is not None and len(table)],
-        edges=search_edges.edges(points[points["status"] == "completed"], space),
+        edges=ranges.edges(
+            trials,
+            plan,
+            mapping(study, "asked", "space"),
+            grid=get(study, "asked", "search") == "grid",
+        ),
         factors=factors,
         surface=surfaces.surface(points, *factors) if factors else pd.DataFrame(columns=surfaces.COLUMNS),
         interaction=interaction.decompose(

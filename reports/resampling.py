@@ -76,11 +76,12 @@ def example_variances(
         held = collect(wanted, plan.metric, n_labels)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    whole = resampled(held, plan.metric, np.ones((1, held.gold.shape[1]), dtype=np.float32))[:, 0]
-    held = held.only(np.abs(whole - scores.reindex(list(held.trials)).to_numpy()) <= _SAME)
+    if held.trials:
+        whole = resampled(held, plan.metric, np.ones((1, held.gold.shape[1]), dtype=np.float32))[:, 0]
+        held = held.only(np.abs(whole - scores.reindex(list(held.trials)).to_numpy()) <= _SAME)
     missing = len(scores) - len(held.trials)
     notes = [f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"]
-    drawn = dict(zip(held.trials, _draws(held, plan.metric, seed), strict=True))
+    drawn = dict(zip(held.trials, _draws(held, plan.metric, seed), strict=True)) if held.trials else {}
     return _variances(drawn, rows[rows["trial_id"].isin(scores.index)], plan), notes if missing else []
 
 
@@ -129,9 +130,8 @@ def resampled(held: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
     """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
 
     def summed(counts: np.ndarray) -> np.ndarray:
-        flat = (
-            counts.reshape(-1, counts.shape[-1]) @ weights.T
-        )  # one product: NumPy loops over stacks of them
+        # One product of two matrices: NumPy takes a stack of small ones one by one.
+        flat = counts.reshape(-1, counts.shape[-1]) @ weights.T
         return flat.reshape(*counts.shape[:-1], len(weights))
 
     n = weights.sum(axis=1, dtype=float)
@@ -162,8 +162,6 @@ def _score(
 def _draws(held: Predicted, metric: str, seed: int) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
     n = held.gold.shape[1]
-    if not held.trials:
-        return np.zeros((0, RESAMPLES))
     rng = np.random.default_rng(seed)
     most = max(1, _WEIGHTS // n)
     parts = []

@@ -14,10 +14,10 @@ from reports.importances import FANOVA, FEWEST, PED_ANOVA, target_share
 from reports.interaction import INTERACTION
 from reports.labels import short
 from reports.load import Loaded
-from reports.search_edges import OUTER, Edge
+from reports.ranges import Edge
 from reports.sections import figure_link
 from reports.statistics import LEVEL
-from reports.text import NONE, code, count, escape, folded, interval, listed, number, several, table
+from reports.text import NONE, code, count, escape, folded, interval, number, several, table
 
 
 def importances(loaded: Loaded, evidence: Evidence) -> list[str]:
@@ -70,13 +70,16 @@ def _unread(findings: Findings) -> str:
 def _edges(edges: list[Edge]) -> str:
     if not edges:
         return ""
-    return (
-        "**At the edge of what was searched** (better values may lie beyond; widen the range):\n\n"
-        + listed(
-            f"{code(edge.name)} ({edge.role}): the best completed trial has {edge.value:.3g}, in the outer "
-            f"{OUTER:.0%} of the {edge.end} end, {edge.bound:.3g}; {edge.near} of the {edge.of} best trials lie there."
+    named = several(
+        [
+            f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.there} of the best {edge.of}"
             for edge in edges
-        )
+        ],
+        8,
+    )
+    return (
+        f"**At the edge of what was searched**, so that better values may lie beyond: {named}. Widen a range where "
+        "most of the best trials lie at one end."
     )
 
 

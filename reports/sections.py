@@ -7,13 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from reports import rungs
 from reports.claims import Claim
 from reports.curves import milestones
 from reports.evidence import Evidence
 from reports.frames import records
 from reports.history_tables import mix_kind
 from reports.labels import SPLITS, short
-from reports.load import Loaded
+from reports.load import Loaded, Plan
 from reports.statistics import LEVEL
 from reports.text import NONE, code, count, escape, estimate, folded, interval, listed, number, table
 
@@ -99,9 +100,12 @@ def search(loaded: Loaded, evidence: Evidence) -> list[str]:
         [row["band"], str(row["completed"]), str(row["stopped"]), number(row["best"])]
         for row in records(evidence.search_counts)
     ]
+    reached = evidence.rung.scores
+    at_rung = NONE if evidence.rung.epoch is None else f"at epoch {evidence.rung.epoch:g}"
     one_by_one = [
         [code(row["trial_id"]), "stopped early" if row["status"] == "stopped" else row["status"]]
         + [_brief(row[name]) for name in ("alpha", "entropy_weight", "lr", "mix_lr")]
+        + [number(reached.get(row["trial_id"]))]
         + [number(row["score"]) + (" so far" if row["status"] == "stopped" else ""), number(row["epochs"], 0)]
         for row in records(trials.head(SHOWN))
     ]
@@ -109,15 +113,48 @@ def search(loaded: Loaded, evidence: Evidence) -> list[str]:
     return [
         *paragraphs,
         table(["λ", "completed", "stopped early", "best validation score among completed"], by_weight),
+        *_at_rung(loaded.plan, evidence),
         folded(
             f"Trials one by one, the best {len(one_by_one)} of {len(trials)}"
             if rest
             else "Trials one by one",
             len(one_by_one),
-            table(["trial", "status", "α", "λ", "lr", "mix_lr", "validation score", "epochs"], one_by_one),
+            table(
+                ["trial", "status", "α", "λ", "lr", "mix_lr", at_rung, "validation score", "epochs"],
+                one_by_one,
+            ),
             f"{count(rest, 'more trial')} in `trials.csv`." if rest else "",
         ),
     ]
+
+
+def _at_rung(plan: Plan, evidence: Evidence) -> list[str]:
+    """All search trials at the last epoch that all of them reached: the only place where they can be compared."""
+    rung = evidence.rung
+    if rung.epoch is None:
+        return [
+            "No trial of the search has a history of scores, so they cannot be compared at an equal epoch."
+        ]
+    bands = rungs.by_band(evidence.search, rung, plan, evidence.search_counts["band"])
+    correlation, n = rungs.agreement(evidence.search, rung)
+    rows = [
+        [row["band"], str(row["completed"]), str(row["stopped"]), number(row["median"]), number(row["best"])]
+        for row in records(bands)
+    ]
+    ended, stopped = int(bands["completed"].sum()), int(bands["stopped"].sum())
+    lost = f", {rung.without} without history" if rung.without else ""
+    paragraphs = [
+        f"**All at epoch {rung.epoch:g}**, the last that every one of these trials evaluated: best validation score up "
+        f"to then, of {count(ended + stopped, 'trial')} ({ended} completed, {stopped} stopped later{lost}). Stopped "
+        "trials count here with what they had shown, and with nothing that they were not given time to show.",
+        table(["λ", "completed", "stopped later", "median at that epoch", "best at that epoch"], rows),
+    ]
+    if correlation is not None:
+        paragraphs.append(
+            f"Among the {n} completed trials the order at that epoch and the order at the end have a rank correlation "
+            f"of {number(correlation, 2)}: 1 would mean that stopping there loses nothing."
+        )
+    return paragraphs
 
 
 def score_by_alpha(evidence: Evidence) -> list[str]:

@@ -171,6 +171,15 @@ def is_learned(mix: str) -> bool:
     return mix in ("", "learned")
 
 
+def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Validation minus test score of the same trial, a row per arm that has both: arm, mean, low, high, n."""
+    rows = confirmed(trials)
+    gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
+    gaps = by_seed(rows.assign(gap=gap), "gap")
+    found = [{"arm": arm.name, **_summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
+    return pd.DataFrame(found, columns=["arm", *_names("")])
+
+
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
     """Trials that gave no result: trial_id, stage, arm, seed, status, error."""
     rows = trials[trials["status"].isin(["failed", "diverged", "unfinished"])]

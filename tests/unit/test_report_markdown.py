@@ -57,14 +57,18 @@ def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
         "Answer",
         "How it was done",
         "Arms",
+        "What the intervals cover",
         "The factorial core",
         "The search, apart",
         "Score against α",
         "Convergence",
         "What λ does to the mix",
         "Mix weights of the best model",
+        "Looks",
+        "Use of the test split",
         "Failures",
         "Problems in the files",
+        "What speaks against it",
         "Set-up",
         "Provenance",
         "Limits",
@@ -133,9 +137,10 @@ def test_banner(tmp_path):
 def test_looks_and_openings_are_said(tmp_path):
     made = MadeUp()
     made.study["happened"] |= {"looks": 3, "test_opened": 2}
-    limits = part(page(made, tmp_path), "Limits")
-    assert "looked at 3 times" in limits
-    assert "opened 2 times" in limits
+    text = page(made, tmp_path)
+    assert "This is look 3" in part(text, "Looks")
+    assert "cannot be worked out again" in part(text, "Looks")  # made-up runs say nothing of seeds
+    assert "opened in 2 runs" in part(text, "Use of the test split")
     assert claims(tmp_path)[OTHER]["looks"] == 3
 
 

@@ -1,4 +1,4 @@
-"""The search as a report reads it: space, importances, edges, surface; and the core's decomposition."""
+"""The search as a report reads it: space, importances, surface; and the core's decomposition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from reports.importances import (
 )
 from reports.interaction import INTERACTION, decompose
 from reports.load import load, make_plan
-from reports.search_edges import edges
 from reports.space import Domain, as_choice, domains, parse
 from reports.surfaces import bin_names, bin_places, surface, two_factors
 from tests.made_up import MadeUp
@@ -203,32 +202,6 @@ def test_the_key_is_of_everything_that_counts():
     assert base != key(points(), SPACE, PLAN, PED_ANOVA)
     assert base != key(points(), SPACE[:2], PLAN, FANOVA)
     assert base != key(points(59), SPACE, PLAN, FANOVA)
-
-
-def best_at(**values: object) -> pd.DataFrame:
-    middle = {"alpha": 32.0, "entropy_weight": "0.001", "lr": 0.5}
-    return pd.DataFrame([{**middle, **values}, middle, middle])
-
-
-def test_edges_are_the_outer_twentieth_on_the_scale_of_the_range():
-    assert edges(best_at(), SPACE) == []
-    # alpha runs over ten doublings: a twentieth is half a doubling.
-    assert edges(best_at(alpha=2**0.51), SPACE) == []
-    (edge,) = edges(best_at(alpha=2**0.49), SPACE)
-    assert (edge.name, edge.end, edge.bound, edge.near, edge.of) == ("alpha", "lower", 1.0, 1, 3)
-    (edge,) = edges(best_at(lr=0.96), SPACE)
-    assert (edge.name, edge.end, edge.bound) == ("lr", "upper", 1.0)
-
-
-def test_edges_of_choices_leave_out_zero_and_pairs():
-    (edge,) = edges(best_at(entropy_weight="0.01"), SPACE)
-    assert (edge.name, edge.end, edge.value, edge.bound) == ("entropy_weight", "upper", 0.01, 0.01)
-    assert edges(best_at(entropy_weight="0.0"), SPACE) == []
-    two = Domain("entropy_weight", "scientific", choices=("0.001", "0.01"))
-    words = Domain("entropy_weight", "scientific", choices=("a", "b", "c"))
-    assert edges(best_at(entropy_weight="0.01"), [two]) == []
-    assert edges(best_at(entropy_weight="c"), [words]) == []
-    assert edges(best_at().iloc[:0], SPACE) == []
 
 
 def test_a_surface_is_means_of_cells():
