@@ -73,7 +73,7 @@ def decide(loaded: Loaded) -> Decided:
     steps = history_tables.convergence(trials, loaded.results.history, plan)
     return Decided(
         claiming.with_examples(claiming.claims(trials, plan), variances),
-        claiming.contrasts(trials, steps, tables.arms(trials, plan), plan),
+        claiming.contrasts(trials, steps, plan),
         without_examples,
     )
 
