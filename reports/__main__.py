@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from adalayers.errors import BadInput
 from adalayers.results import Folder
-from reports.write import build, find_studies, write_cover, write_index
+from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,11 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="importances by fANOVA too, beside PED-ANOVA's: minutes for a large search, then kept in "
         "importances.json until its trials change",
     )
+    parser.add_argument(
+        "--claims-only",
+        action="store_true",
+        help="rebuild claims.json and contrasts.json alone, without pages and figures",
+    )
     flags = parser.parse_args(arguments)
     broken = 0
     try:
         for folder in flags.folder:
-            written, errors = rebuild(folder, fanova=flags.fanova)
+            written, errors = rebuild(folder, fanova=flags.fanova, claims_only=flags.claims_only)
             for path in written:
                 print(path)
             for error in errors:
@@ -47,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2 if broken else 0
 
 
-def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadInput]]:
+def rebuild(
+    folder: str, *, fanova: bool = False, claims_only: bool = False
+) -> tuple[list[str], list[BadInput]]:
     """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
@@ -59,14 +66,18 @@ def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadIn
             f"wanted a results folder, found no study.json in or below {root.uri}; name a folder that a "
             "study wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
-    built, errors = [], []
+    built: list[Built] = []
+    written, errors = [], []
     for study in studies:
         try:
-            built.append(build(study, fanova=fanova))
+            if claims_only:
+                written.append(write_claims(study))
+            else:
+                built.append(build(study, fanova=fanova))
+                written.append(built[-1].path)
         except BadInput as error:
             errors.append(error)
-    written = [report.path for report in built]
-    if studies[0].uri == root.uri:
+    if claims_only or studies[0].uri == root.uri:
         return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:

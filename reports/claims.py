@@ -114,16 +114,15 @@ def with_examples(found: Iterable[Claim], variances: Mapping[str, float]) -> lis
     return widened
 
 
-def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, arm_table: pd.DataFrame, plan: Plan) -> list[Claim]:
+def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Claim]:
     """Compare the entropy of p~ (arms that learn it) and the step of convergence with the control's.
 
-    steps: as from `history_tables.convergence`; arm_table: as from `tables.arms`.
+    steps: as from `history_tables.convergence`.
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest.
     """
-    learned = [
-        arm for arm, mix in zip(arm_table["arm"], arm_table["mix"], strict=True) if tables.is_learned(mix)
-    ]
+    names = [arm.name for arm in plan.arms]
+    learned = [arm for arm, mix in tables.mixes(trials, plan).items() if tables.is_learned(mix)]
     entropy = _family(
         plan,
         learned,
@@ -139,12 +138,12 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, arm_table: pd.DataFrame
     steps_of = {str(arm): rows.set_index("seed")["step"] for arm, rows in reached.groupby("arm")}
     speed = _family(
         plan,
-        list(arm_table["arm"]),
+        names,
         "convergence_step",
         "val",
         steps_of,
         _direction,
-        untestable=set(arm_table["arm"]) if plan.control in censored else censored,
+        untestable=set(names) if plan.control in censored else censored,
     )
     return [*entropy, *speed]
 

@@ -51,6 +51,33 @@ class Evidence:
     rung: rungs.Rung
 
 
+@dataclass(frozen=True)
+class Decided:
+    """What the claims files hold, and why claims lack the interval over test examples."""
+
+    claims: list[claiming.Claim]
+    contrasts: list[claiming.Claim]
+    without_examples: list[str]
+
+
+def decide(loaded: Loaded) -> Decided:
+    """Work out the claims and contrasts alone."""
+    trials, plan = loaded.results.trials, loaded.plan
+    variances, without_examples = resampling.example_variances(
+        loaded.results.predictions,
+        trials,
+        plan,
+        tables.score_split(trials, plan),
+        len(listing(loaded.results.study, *LABELS)),
+    )
+    steps = history_tables.convergence(trials, loaded.results.history, plan)
+    return Decided(
+        claiming.with_examples(claiming.claims(trials, plan), variances),
+        claiming.contrasts(trials, steps, plan),
+        without_examples,
+    )
+
+
 def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
     """Work out every table and claim of a report; `fanova`: importances by it, where they are known."""
     trials, history, plan = loaded.results.trials, loaded.results.history, loaded.plan
@@ -58,13 +85,10 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
     steps = history_tables.convergence(trials, history, plan)
     best_arm = tables.best_arm(arms, plan)
     shown = tables.best_trial(trials, plan, learned=True)
-    split, search = tables.score_split(trials, plan), tables.search(trials, plan)
-    variances, without_examples = resampling.example_variances(
-        loaded.results.predictions, trials, plan, split, len(listing(loaded.results.study, *LABELS))
-    )
+    search, decided = tables.search(trials, plan), decide(loaded)
     mix = history_tables.mix_history(history, shown, plan.hidden_states)
     return Evidence(
-        split=split,
+        split=tables.score_split(trials, plan),
         arms=arms,
         core=tables.core(arms),
         search=search,
@@ -80,9 +104,9 @@ def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
         mix_history=mix,
         mix_milestones=history_tables.mix_milestones(mix),
         findings=finding.find(loaded, arms, fanova),
-        claims=claiming.with_examples(claiming.claims(trials, plan), variances),
-        contrasts=claiming.contrasts(trials, steps, arms, plan),
-        without_examples=without_examples,
+        claims=decided.claims,
+        contrasts=decided.contrasts,
+        without_examples=decided.without_examples,
         looks=looking.looks(loaded.results.study, trials, plan),
         optimism=tables.optimism(trials, plan),
         rung=rungs.last_common(search, history, plan),

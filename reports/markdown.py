@@ -19,7 +19,7 @@ def report(loaded: Loaded, evidence: Evidence) -> str:
     """Return the whole page, with links relative to the results folder."""
     study = loaded.results.study
     question = get(study, "asked", "question", default="(not stated in study.json)")
-    doubts = checks.findings(loaded, evidence)
+    doubts = checks.doubts(loaded, evidence)
     parts = [
         _title(loaded),
         _banner(study, loaded.results.trials),

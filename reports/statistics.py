@@ -71,22 +71,26 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Interval:
 
 def paired_difference(a: pd.Series, b: pd.Series) -> Paired:
     """Compare two arms on the seeds they share; `a` and `b` are scores indexed by seed."""
-    pairs = pd.concat([a.rename("a"), b.rename("b")], axis=1, join="inner").dropna()
-    differences = (pairs["a"] - pairs["b"]).to_numpy(dtype=float)
+    others = dict(zip(b.index, b, strict=True))
+    pairs = np.array([(value, others[seed]) for seed, value in a.items() if seed in others], dtype=float)
+    pairs = pairs.reshape(-1, 2)
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    differences = pairs[:, 0] - pairs[:, 1]
     n = int(differences.size)
     if n == 0:
         return Paired(0, None, None, None)
     mean = float(differences.mean())
     # The scale is that of the scores: 0.3 - 0.2 and 0.4 - 0.3 are the same difference, rounding apart.
-    scale = float(np.abs(pairs.to_numpy(dtype=float)).max())
+    scale = float(np.abs(pairs).max())
     ties = np.abs(differences) <= _SAME * scale
     counts = (int(((differences > 0) & ~ties).sum()), int(ties.sum()))
     if n == 1:
         return Paired(1, mean, None, None, *counts)
     if _all_same(differences, scale=scale):
         return Paired(n, mean, 0.0, None, *counts)
-    p_value = float(stats.ttest_1samp(differences, 0.0).pvalue)
-    return Paired(n, mean, float(differences.std(ddof=1)), p_value, *counts)
+    sd = float(differences.std(ddof=1))
+    p_value = 2 * float(stats.t.sf(abs(mean) / (sd / math.sqrt(n)), n - 1))
+    return Paired(n, mean, sd, p_value, *counts)
 
 
 def difference_interval(paired: Paired, alpha: float, variance: float = 0.0) -> tuple[float, float] | None:

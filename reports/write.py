@@ -17,7 +17,7 @@ from adalayers.errors import BadInput
 from adalayers.results import CLAIMS, REPORT, STUDY, Folder
 from reports import kept, markdown, sections, style
 from reports.cover import Entry, cover, draw_cover
-from reports.evidence import Evidence, draw, gather
+from reports.evidence import Decided, Evidence, decide, draw, gather
 from reports.index import Line, index
 from reports.load import Loaded, load
 
@@ -52,11 +52,17 @@ def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     page = markdown.report(loaded, evidence)
     for name, figure in draw(loaded, evidence).items():
         _write_figure(place, name, figure)
-    place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
-    place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
+    _write_claims(place, evidence)
     # Last, so that a page never points at figures or claims that are not there.
     place.write_bytes(REPORT, page.encode())
     return Built(f"{place.uri}/{REPORT}", loaded, evidence)
+
+
+def write_claims(folder: Folder | str | Path) -> str:
+    """Rebuild claims.json and contrasts.json alone, no page and no figures; returns the path of claims.json."""
+    place = _folder(folder)
+    _write_claims(place, decide(load(place)))
+    return f"{place.uri}/{CLAIMS}"
 
 
 def write_cover(
@@ -135,6 +141,11 @@ def _link(root: Folder, place: Folder) -> str:
     if root.is_local and place.is_local:
         return Path(os.path.relpath(place.uri, root.uri)).as_posix()
     return place.uri.removeprefix(f"{root.uri}/")
+
+
+def _write_claims(place: Folder, decided: Decided | Evidence) -> None:
+    place.write_json(CLAIMS, [claim.as_json() for claim in decided.claims])
+    place.write_json(CONTRASTS, [claim.as_json() for claim in decided.contrasts])
 
 
 def _write_figure(place: Folder, name: str, figure: Figure) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from reports import rungs, tables
-from reports.checks import CAUTION, NOTE, SERIOUS, findings, headline, section
+from reports.checks import CAUTION, NOTE, SERIOUS, doubts, headline, section
 from reports.evidence import gather
 from reports.load import load
 from reports.ranges import edges
@@ -32,7 +32,7 @@ def sound(**how) -> MadeUp:
 
 def found(made: MadeUp, tmp_path) -> list:
     loaded = load(made.write(tmp_path))
-    return findings(loaded, gather(loaded))
+    return doubts(loaded, gather(loaded))
 
 
 def said(made: MadeUp, tmp_path, severity: str = "") -> str:
