@@ -21,6 +21,7 @@ NO_CURVES = "Nothing to draw: no history of evaluations of confirmed arms."
 NO_SIZES = "Nothing to draw: no confirmed trials at different numbers of training examples."
 PER_PANEL = 6
 REST = "other arms"
+CONTROL = "control"
 
 
 @styled
@@ -52,7 +53,7 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
             handles.setdefault(name, Line2D([], [], color=colour, marker=marker, linestyle=line, label=name))
         if len(reference) and control not in set(of_panel["arm"]):
             axes.plot(reference["step"], reference["mean"], color="0.35", linewidth=0.9, zorder=1)
-            handles.setdefault(" ", Line2D([], [], color="0.35", linewidth=0.9, label="control"))
+            handles.setdefault(CONTROL, Line2D([], [], color="0.35", linewidth=0.9, label=CONTROL))
         axes.set_title(plain_text(title), loc="left", fontsize=10)
     for spare in grid.flat[len(panels) :]:
         spare.set_axis_off()
@@ -67,7 +68,7 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
     top = np.nanmax(curves[["mean", "high"]].to_numpy(dtype=float))
     if top - low > 1e-9:
         grid[0, 0].set_ylim(low - 0.05 * (top - low), top + 0.05 * (top - low))
-    ordered = [handles[name] for name in handles if name != " "] + [handles[" "]] * (" " in handles)
+    ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
     title = f"best score so far, mean and 95% band, {seeds_text(curves['n'])}"
     columns = 4 if max(len(name) for name in handles) < 20 else 2
     figure.legend(handles=ordered, loc="outside lower center", ncols=columns, title=title, frameon=False)

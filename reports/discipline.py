@@ -10,7 +10,7 @@ from reports.load import Loaded, get, listing
 from reports.looks import Look, changed
 from reports.resampling import RESAMPLES
 from reports.statistics import LEVEL, comparison_alpha, look_alpha
-from reports.text import NONE, code, count, escape, estimate, interval, number, several, table
+from reports.text import NONE, code, count, escape, estimate, folded, interval, number, several, table
 
 
 def certainty(evidence: Evidence) -> list[str]:
@@ -38,7 +38,11 @@ def certainty(evidence: Evidence) -> list[str]:
         f"this one for a claim about new data.{why}",
         "*Beats the control*: the share of seeds on which the arm is ahead, a tie counting half, with Clopper and "
         "Pearson's exact interval: an estimate of how often it would be ahead on one fresh seed.",
-        table([*heads, "beats the control, share of seeds"], rows),
+        folded(
+            "The intervals of each arm",
+            len(rows),
+            table([*heads, "beats the control, share of seeds"], rows),
+        ),
     ]
 
 
@@ -99,12 +103,16 @@ def openings(loaded: Loaded, evidence: Evidence) -> list[str]:
         "*Optimism* is the validation score minus the test score of the same trial. Stopping and the choice "
         "of the best epoch use validation, which flatters it; the two splits also differ in their examples, so a "
         "difference that all arms share is no fault of any.",
-        table(
-            [
-                "arm",
-                f"{short(loaded.plan.metric)}, validation − test, mean [{LEVEL:.0%} interval over seeds]",
-            ],
-            rows,
+        folded(
+            "The optimism of each arm",
+            len(rows),
+            table(
+                [
+                    "arm",
+                    f"{short(loaded.plan.metric)}, validation − test, mean [{LEVEL:.0%} interval over seeds]",
+                ],
+                rows,
+            ),
         ),
     ]
 
