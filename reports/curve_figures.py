@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -69,10 +68,9 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
         axes.xaxis.label.set_visible(place + across >= len(panels))
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.tick_params(labelbottom=place + across >= len(panels))
-    low = curves["mean"].quantile(0.02)
-    top = np.nanmax(curves[["mean", "high"]].to_numpy(dtype=float))
-    if top - low > 1e-9:
-        grid[0, 0].set_ylim(low - 0.05 * (top - low), top + 0.05 * (top - low))
+    low, top = curves["mean"].quantile(0.02), curves["mean"].max()
+    if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
+        grid[0, 0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
     ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
     title = f"best score so far, mean and 95% band, {seeds_text(curves['n'])}"
     figure.legend(handles=ordered, loc="outside lower center", ncols=columns, title=title, frameon=False)
