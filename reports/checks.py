@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from statistics import median_low
 
 import pandas as pd
 
@@ -80,7 +81,7 @@ def _state(loaded: Loaded, evidence: Evidence) -> Iterable[Doubt]:
     if happened.get("state") != "finished":
         yield Doubt(
             SERIOUS,
-            "The study did not finish, so arms or seeds may be missing.",
+            "The study is not known to have finished, so arms or seeds may be missing.",
             "Run the same command again: it goes on.",
         )
 
@@ -107,13 +108,13 @@ def _seeds(loaded: Loaded, evidence: Evidence) -> Iterable[Doubt]:
     claims = evidence.claims
     if not claims:
         return
-    least, first = min(claim.n for claim in claims), claims[0]
-    chance = power(1.0, least, comparison_alpha(first.looks, first.comparisons)) if least > 1 else 0.0
+    n, first = median_low(claim.n for claim in claims), claims[0]
+    chance = power(1.0, n, comparison_alpha(first.looks, first.comparisons)) if n > 1 else 0.0
     if chance < POWER:
         wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), first.comparisons))
         yield Doubt(
             SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Too few seeds: with n = {least} and {count(first.comparisons, 'comparison')} at look {first.looks}, a "
+            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at look {first.looks}, a "
             f"true difference of one SD of the paired difference is found {chance:.0%} of the time.",
             f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next look."
             if wanted

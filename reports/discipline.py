@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median_low
+
 from reports.claims import BETTER, WORSE, Claim
 from reports.evidence import Evidence
 from reports.frames import records
@@ -9,7 +11,7 @@ from reports.labels import SPLITS, short
 from reports.load import Loaded, get, listing
 from reports.looks import Look, changed
 from reports.resampling import RESAMPLES
-from reports.statistics import LEVEL, comparison_alpha, look_alpha
+from reports.statistics import LEVEL, comparison_alpha, look_alpha, look_cost
 from reports.text import NONE, code, count, escape, estimate, folded, interval, number, several, table
 
 
@@ -52,13 +54,15 @@ def looks(loaded: Loaded, evidence: Evidence) -> list[str]:
     m = claims[0].comparisons if claims else 0
     if not m:
         return ["Nothing was compared, so nothing was looked at."]
+    n = median_low(claim.n for claim in claims)
+    cost = f": {look_cost(plan.looks, m, n):.2f} times that of an only look at n = {n}" if n > 1 else ""
     paragraphs = [
         f"This is look {plan.looks} at the confirmed trials. A look is a run of the study after which new "
         "confirmed trials could be read; rebuilding this page from the same files shows nothing new and is "
         f"none. Looking again gives chance more goes, so look j may spend only 5% / 2^j: this one "
         f"{look_alpha(plan.looks):.3g}, shared by {count(m, 'comparison')}, so each interval of a difference is one of "
         f"{1 - comparison_alpha(plan.looks, m):.4%}. All looks together, however many follow, then hold with "
-        f"{LEVEL:.0%}. The price is width: see the seeds needed under Limits.",
+        f"{LEVEL:.0%}. The price is width{cost}; the seeds needed, under Limits, count it in.",
     ]
     if plan.looks > 1 and not evidence.looks:
         paragraphs.append(

@@ -121,6 +121,12 @@ def comparison_alpha(look: int, comparisons: int, level: float = LEVEL) -> float
     return look_alpha(look, level) / max(1, comparisons)
 
 
+def look_cost(look: int, comparisons: int, n: int) -> float:
+    """Return how many times as wide intervals over `n` >= 2 seeds are as if this were the only look ever."""
+    points = stats.t.isf([comparison_alpha(look, comparisons) / 2, (1.0 - LEVEL) / comparisons / 2], n - 1)
+    return float(points[0] / points[1])
+
+
 def adjusted_p(p_value: float, look: int, comparisons: int) -> float:
     """Return the p value to be held against 0.05: at most that exactly where the interval leaves out 0."""
     return min(1.0, p_value * (1.0 - LEVEL) / comparison_alpha(look, comparisons))

@@ -1,6 +1,6 @@
 """Is the report right as often as it says? Simulated studies, written as results folders, read by `python -m reports`.
 
-    python -m tests.calibration                  the long form: about ten minutes on one core
+    python -m tests.calibration --processes 8    the long form: about half an hour on one core
     python -m tests.calibration --studies 200    coarser
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains: the truth is known.
@@ -21,8 +21,10 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,9 @@ from tests.made_up import MadeUp
 
 LOOKS = (3, 5, 10)
 FIRST_LOOK = 3
+PART = 50
+"""Studies that one process simulates at a time."""
+
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 """Scores [arms, seeds] of arms that do not differ."""
 
@@ -77,6 +82,12 @@ class Share:
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.hits / self.n:.2%} [{low:.2%}, {high:.2%}], n = {self.n:,}"
+
+
+def together(shares: Iterable[Share]) -> Share:
+    """Return the share over all parts."""
+    parts = list(shares)
+    return Share(sum(part.hits for part in parts), sum(part.n for part in parts))
 
 
 class Simulated:
@@ -222,20 +233,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--studies", type=int, default=1000, help="simulated studies of each kind (default 1000)"
-    )
+    parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--comparisons", type=int, default=14, help="arms beside the control (default 14)")
     parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
     flags = parser.parse_args(arguments)
-    looks = ", ".join(map(str, LOOKS))
-    print(f"Identical arms, {flags.comparisons} comparisons, looks at {looks} seeds:\n")
-    rows = [[name, str(false_claims(flags.studies, flags.comparisons, draw))] for name, draw in KINDS.items()]
-    print(table(["scores", "studies with a false claim [95% interval]"], rows), flush=True)
-    rows = []
-    for comparisons in (1, flags.comparisons):
-        found, asked = effects_found(flags.studies, comparisons)
-        rows.append([str(comparisons), str(asked), str(found)])
+    looks, m = ", ".join(map(str, LOOKS)), flags.comparisons
+    with ProcessPoolExecutor(flags.processes) as pool:
+        # Parts of a fixed size and a seed each: the figures do not depend on the number of processes.
+        sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
+        seeds = range(len(sizes))
+        print(f"Identical arms, {m} comparisons, looks at {looks} seeds:\n")
+        rows = []
+        for name, draw in KINDS.items():
+            shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(LOOKS), seeds)
+            rows.append([name, str(together(shares))])
+        print(table(["scores", "studies with a false claim [95% interval]"], rows), flush=True)
+        rows = []
+        for comparisons in (1, m):
+            found = list(pool.map(effects_found, sizes, repeat(comparisons), seeds))
+            shares, asked = [share for share, _ in found], found[0][1]
+            rows.append([str(comparisons), str(asked), str(together(shares))])
     print(
         "\nOne arm better by one SD of the paired difference, at the seeds that the page of look 1 asks for:\n"
     )

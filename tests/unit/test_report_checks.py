@@ -98,7 +98,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
 
     return {
         "smoke": (smoke, SERIOUS, "A smoke run"),
-        "unfinished": (unfinished, SERIOUS, "did not finish"),
+        "unfinished": (unfinished, SERIOUS, "not known to have finished"),
         "dirty": (dirty, SERIOUS, "uncommitted changes"),
         "dirty_run": (dirty_run, SERIOUS, "uncommitted changes"),
         "commits": (commits, CAUTION, "Confirmed trials of 2 commits are mixed (`a` and `b`)"),
