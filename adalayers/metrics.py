@@ -59,24 +59,15 @@ def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence
 
     Raises `ValueError` where the two differ in length, naming the sentence.
     """
-    if len(labels) != len(predictions):
-        raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
-    for i, (gold, predicted) in enumerate(zip(labels, predictions, strict=True)):
-        if len(gold) != len(predicted):
-            raise ValueError(
-                f"sentence {i}: wanted {len(gold)} predictions, one per label, got {len(predicted)}"
-            )
+    _check_tags(labels, predictions)
     types: dict[str, int] = {}
-    starts, ends, kinds = _entities(labels, types)
-    predicted_starts, predicted_ends, predicted_kinds = _entities(predictions, types)
-    # An entity's start is unique among entities, so agreement can be looked up by start.
-    _, mine, theirs = np.intersect1d(starts, predicted_starts, assume_unique=True, return_indices=True)
-    agree = (ends[mine] == predicted_ends[theirs]) & (kinds[mine] == predicted_kinds[theirs])
-    n_types = len(types)
-    correct = np.bincount(kinds[mine][agree], minlength=n_types)
+    gold, predicted = entities(labels, types), entities(predictions, types)
+    mine = _agreeing(gold, predicted)
+    kinds, predicted_kinds, n_types = gold[2], predicted[2], len(types)
+    correct = np.bincount(kinds[mine], minlength=n_types)
     gold_counts = np.bincount(kinds, minlength=n_types)
     predicted_counts = np.bincount(predicted_kinds, minlength=n_types)
-    hits, n_gold, n_predicted = int(correct.sum()), len(starts), len(predicted_starts)
+    hits, n_gold, n_predicted = len(mine), len(kinds), len(predicted_kinds)
     return {
         "precision": hits / max(n_predicted, 1),
         "recall": hits / max(n_gold, 1),
@@ -86,6 +77,26 @@ def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence
         for name, kind in sorted(types.items())
         if gold_counts[kind]
     }
+
+
+def entity_counts(
+    labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, each int64 [sentences], how many entities are in `labels`, in `predictions`, and in both.
+
+    Entities as in `token_scores`, whose overall scores follow from the sums. Raises `ValueError` likewise.
+    """
+    _check_tags(labels, predictions)
+    types: dict[str, int] = {}
+    gold, predicted = entities(labels, types), entities(predictions, types)
+    # Sentences lie end to end, an O before the first and after each.
+    begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
+
+    def per_sentence(places: np.ndarray) -> np.ndarray:
+        return np.bincount(np.searchsorted(begins, places, side="right") - 1, minlength=len(labels))
+
+    mine = _agreeing(gold, predicted)
+    return per_sentence(gold[0]), per_sentence(predicted[0]), per_sentence(gold[0][mine])
 
 
 def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
@@ -102,9 +113,29 @@ def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
     return sequence_scores(labels, np.full_like(labels, most_frequent), n_labels)[metric]
 
 
-def _entities(
-    sentences: Sequence[Sequence[str]], types: dict[str, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Entities = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Start, end and type of every entity, as `entities` gives them."""
+
+
+def _check_tags(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> None:
+    if len(labels) != len(predictions):
+        raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
+    for i, (gold, predicted) in enumerate(zip(labels, predictions, strict=True)):
+        if len(gold) != len(predicted):
+            raise ValueError(
+                f"sentence {i}: wanted {len(gold)} predictions, one per label, got {len(predicted)}"
+            )
+
+
+def _agreeing(gold: Entities, predicted: Entities) -> np.ndarray:
+    """Return which entities of `gold` are in `predicted` too, as their places in it."""
+    # An entity's start is unique among entities, so agreement can be looked up by start.
+    _, mine, theirs = np.intersect1d(gold[0], predicted[0], assume_unique=True, return_indices=True)
+    agree = (gold[1][mine] == predicted[1][theirs]) & (gold[2][mine] == predicted[2][theirs])
+    return mine[agree]
+
+
+def entities(sentences: Sequence[Sequence[str]], types: dict[str, int]) -> Entities:
     """Return start, end (exclusive) and type of every entity, each int64 [entities], in order.
 
     Places count through all sentences laid end to end with one O after each. `types` numbers the type names

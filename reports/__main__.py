@@ -1,6 +1,7 @@
 """`python -m reports <folder>...`: rebuild report, claims and figures from the files of a results folder.
 
-A folder above several studies rebuilds each below it, and the cover of every study with folders of its own.
+A folder above several studies rebuilds each below it, the cover of every study with folders of its own, and
+an index of them all, index.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 
 from adalayers.errors import BadInput
 from adalayers.results import Folder
-from reports.write import find_studies, write_cover, write_report
+from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,18 +25,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         nargs="+",
         help="a results folder, <output>/<study>/<backbone>-<dataset>, or one above several",
     )
+    parser.add_argument(
+        "--fanova",
+        action="store_true",
+        help="importances by fANOVA too, beside PED-ANOVA's: minutes for a large search, then kept in "
+        "importances.json until its trials change",
+    )
+    parser.add_argument(
+        "--claims-only",
+        action="store_true",
+        help="rebuild claims.json and contrasts.json alone, without pages and figures",
+    )
+    flags = parser.parse_args(arguments)
+    broken = 0
     try:
-        for folder in parser.parse_args(arguments).folder:
-            for path in rebuild(folder):
+        for folder in flags.folder:
+            written, errors = rebuild(folder, fanova=flags.fanova, claims_only=flags.claims_only)
+            for path in written:
                 print(path)
+            for error in errors:
+                print(error, file=sys.stderr)
+            broken += len(errors)
     except BadInput as error:
         print(error, file=sys.stderr)
         return 2
-    return 0
+    return 2 if broken else 0
 
 
-def rebuild(folder: str) -> list[str]:
-    """Rebuild every report at or below `folder`; returns the paths written, covers last."""
+def rebuild(
+    folder: str, *, fanova: bool = False, claims_only: bool = False
+) -> tuple[list[str], list[BadInput]]:
+    """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
+
+    Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
+    """
     root = _local(folder)
     studies = find_studies(root)
     if not studies:
@@ -43,13 +66,25 @@ def rebuild(folder: str) -> list[str]:
             f"wanted a results folder, found no study.json in or below {root.uri}; name a folder that a "
             "study wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
-    written = [write_report(study) for study in studies]
-    if studies[0].uri == root.uri:
-        return written
+    built: list[Built] = []
+    written, errors = [], []
+    for study in studies:
+        try:
+            if claims_only:
+                written.append(write_claims(study))
+            else:
+                built.append(build(study, fanova=fanova))
+                written.append(built[-1].path)
+        except BadInput as error:
+            errors.append(error)
+    if claims_only or studies[0].uri == root.uri:
+        return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.uri.rsplit("/", 1)[0], []).append(study)
-    return written + [write_cover(parent, below) for parent, below in above.items()]
+    covers = {parent: below for parent, below in above.items() if parent != root.uri or len(above) == 1}
+    written += [write_cover(parent, below, built) for parent, below in covers.items()]
+    return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
 
 
 def _local(folder: str) -> Folder:

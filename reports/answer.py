@@ -9,11 +9,8 @@ from statistics import median
 from reports.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.labels import SPLITS, short
 from reports.load import Plan
-from reports.statistics import LEVEL, sd_upper_limit, seeds_needed
+from reports.statistics import LEVEL, comparison_alpha, sd_upper_limit, seeds_needed
 from reports.text import code, count, estimate, number, several
-
-CHANCE = 0.9
-"""How often a study of the size asked for would find the difference it is meant to find."""
 
 
 def answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> list[str]:
@@ -33,13 +30,17 @@ def answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> l
     return paragraphs
 
 
+def next_look(claims: Sequence[Claim]) -> int:
+    """Return the number of the look that more seeds would be: the first where there are no pairs yet."""
+    return claims[0].looks + (1 if any(claim.n for claim in claims) else 0)
+
+
 def seeds_for_one_sd(claims: Sequence[Claim]) -> str:
     """Return how many seeds find a difference as large as one SD of the paired difference: needs no data."""
-    m = claims[0].comparisons
-    wanted = seeds_needed(1.0, m, CHANCE) or "more than 1,000"
+    wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), claims[0].comparisons))
     return (
         "To find a difference as large as one standard deviation of the paired difference nine times in "
-        f"ten, after correction for {count(m, 'comparison')}, takes {wanted} seeds per arm."
+        f"ten takes {wanted or 'more than 1,000'} seeds per arm, counted at {_spent(claims)}."
     )
 
 
@@ -55,14 +56,19 @@ def seeds_for_smallest_effect(claims: Sequence[Claim], plan: Plan) -> str:
         return ""
     spread = math.sqrt(sum((claim.sd or 0.0) ** 2 for claim in known) / len(known))
     upper = sd_upper_limit(spread, int(median(claim.n for claim in known)))
-    wanted = seeds_needed(plan.smallest_effect / upper, claims[0].comparisons, CHANCE)
-    needs = f"about {wanted}" if wanted else "more than 1,000"
+    wanted = seeds_needed(
+        plan.smallest_effect / upper, comparison_alpha(next_look(claims), claims[0].comparisons)
+    )
     return (
         f"To find a difference of {plan.smallest_effect:g}, the smallest effect of interest, nine times in "
-        f"ten, after correction for {count(claims[0].comparisons, 'comparison')}, would take {needs} seeds "
-        f"per arm (reckoned from the upper {LEVEL:.0%} limit, {number(upper)}, of the standard deviation of "
-        "the paired difference)."
+        f"ten would take {f'about {wanted}' if wanted else 'more than 1,000'} seeds per arm, counted at "
+        f"{_spent(claims)} (reckoned from the upper {LEVEL:.0%} limit, {number(upper)}, of the standard "
+        "deviation of the paired difference, never from the difference seen)."
     )
+
+
+def _spent(claims: Sequence[Claim]) -> str:
+    return f"look {next_look(claims)} and corrected for {count(claims[0].comparisons, 'comparison')}"
 
 
 def _headline(claims: Sequence[Claim]) -> str:
@@ -89,8 +95,8 @@ def _headline(claims: Sequence[Claim]) -> str:
     return (
         f"{start} On {SPLITS.get(first.split, first.split)} {short(first.metric)}, of "
         f"{count(len(claims), 'arm')} compared with the control {code(first.control)}: {', '.join(parts)}. "
-        f"Paired t tests over {_span(claims)} shared seeds, corrected (Holm) for "
-        f"{count(first.comparisons, 'comparison')}."
+        f"Paired t intervals over {_span(claims)} shared seeds, corrected (Bonferroni) for "
+        f"{count(first.comparisons, 'comparison')} at look {first.looks}."
     )
 
 

@@ -78,8 +78,6 @@ def provenance(loaded: Loaded) -> list[str]:
         ),
         "seconds": _joined(times),
         "trials at a time": str(happened.get("concurrency") or ""),
-        "looks at the confirmation stage": str(happened.get("looks") or ""),
-        "times the test split was opened": str(happened.get("test_opened", "")),
     }
     command = get(study, "asked", "command")
     commands = [str(command)] if command else []
@@ -95,44 +93,17 @@ def limits(loaded: Loaded, evidence: Evidence) -> list[str]:
     plan, claims = loaded.plan, evidence.claims
     found = [
         "One backbone and one dataset: nothing here says how far the findings carry.",
-        "Intervals cover the spread between seeds (initialisation and order of the data), not the choice "
-        "of examples.",
+        "Intervals of means cover the spread between seeds (initialisation and order of the data). Only those under "
+        "*What the intervals cover* that say so cover the choice of examples too. None covers the choice of the "
+        "training examples, which all trials share.",
         "Arms were compared with the control, not with each other.",
-        "Verdicts are corrected together: without any real difference, at most 5% of studies would claim "
-        "one. The interval of a *better* or *worse* arm belongs to its own step of that correction; taken "
-        "all together, these hold a little less often than 95%.",
+        "Verdicts are corrected together, over arms and looks: without any real difference, at most 5% of studies ever "
+        "claim one, as long as paired differences are roughly normal. Scores, entropy of the mix and speed are "
+        "corrected each by itself.",
     ]
-    most = max((claim.n for claim in claims), default=0)
-    if most == 1:
-        found.append("One seed in a comparison: no difference can be claimed, however large.")
-    elif 1 < most < 5:
-        found.append(f"Few seeds, at most {most} in a comparison: only large differences can show.")
     if claims:
         found += [seeds_for_one_sd(claims), seeds_for_smallest_effect(claims, plan)]
-    if plan.looks > 1:
-        found.append(
-            f"The confirmation was looked at {plan.looks} times. The correction counts arms, not looks, and "
-            "each look is another chance of a false claim: for one comparison at the 5% level, looks after "
-            "3, 5 and 10 seeds make it about 12%."
-        )
-    opened = get(loaded.results.study, "happened", "test_opened")
-    if isinstance(opened, (int, float)) and opened > 1:
-        found.append(
-            f"The test split was opened {opened:.0f} times; scores of later openings may be chosen ones."
-        )
-    return [sentence for sentence in (*found, _edge(evidence)) if sentence]
-
-
-def _edge(evidence: Evidence) -> str:
-    """Say where the best arm lies on the edge of the alphas tried."""
-    core = evidence.core
-    best = core.loc[core["arm"] == evidence.best_arm, "alpha"]
-    if best.empty or core["alpha"].nunique() < 2 or core["alpha"].min() < best.iloc[0] < core["alpha"].max():
-        return ""
-    return (
-        f"The arm that is best on validation lies at the edge of the α tried (α = {best.iloc[0]:g}); better "
-        "ones may lie beyond."
-    )
+    return [sentence for sentence in found if sentence]
 
 
 def _added(loaded: Loaded) -> str:

@@ -8,9 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports import claims as claiming
-from reports import figures, history_tables, tables
+from reports import figures, history_tables, resampling, rungs, tables
+from reports import findings as finding
+from reports import looks as looking
 from reports.labels import label
-from reports.load import Loaded
+from reports.load import Loaded, listing
+
+LABELS = ("on", "dataset", "labels")
+"""Where `study.json` has the names of the classes."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,8 @@ class Evidence:
     """The tables behind one report, named as the functions that make them, and its claims.
 
     best_trial: the trial with the best validation score; shown_trial: the one whose mix weights are
-    drawn, which is the best of those that learn them.
+    drawn, which is the best of those that learn them. without_examples: why claims lack the interval over
+    test examples; looks: all of them, this one last; rung: where all search trials can be compared.
     """
 
     split: str
@@ -36,23 +42,56 @@ class Evidence:
     mix_weights: pd.DataFrame
     mix_history: pd.DataFrame
     mix_milestones: pd.DataFrame
+    findings: finding.Findings
     claims: list[claiming.Claim]
     contrasts: list[claiming.Claim]
+    without_examples: list[str]
+    looks: list[looking.Look]
+    optimism: pd.DataFrame
+    rung: rungs.Rung
 
 
-def gather(loaded: Loaded) -> Evidence:
-    """Work out every table and claim of a report."""
+@dataclass(frozen=True)
+class Decided:
+    """What the claims files hold, and why claims lack the interval over test examples."""
+
+    claims: list[claiming.Claim]
+    contrasts: list[claiming.Claim]
+    without_examples: list[str]
+
+
+def decide(loaded: Loaded) -> Decided:
+    """Work out the claims and contrasts alone."""
+    trials, plan = loaded.results.trials, loaded.plan
+    variances, without_examples = resampling.example_variances(
+        loaded.results.predictions,
+        trials,
+        plan,
+        tables.score_split(trials, plan),
+        len(listing(loaded.results.study, *LABELS)),
+    )
+    steps = history_tables.convergence(trials, loaded.results.history, plan)
+    return Decided(
+        claiming.with_examples(claiming.claims(trials, plan), variances),
+        claiming.contrasts(trials, steps, plan),
+        without_examples,
+    )
+
+
+def gather(loaded: Loaded, fanova: pd.DataFrame | None = None) -> Evidence:
+    """Work out every table and claim of a report; `fanova`: importances by it, where they are known."""
     trials, history, plan = loaded.results.trials, loaded.results.history, loaded.plan
     arms = tables.arms(trials, plan)
     steps = history_tables.convergence(trials, history, plan)
     best_arm = tables.best_arm(arms, plan)
     shown = tables.best_trial(trials, plan, learned=True)
+    search, decided = tables.search(trials, plan), decide(loaded)
     mix = history_tables.mix_history(history, shown, plan.hidden_states)
     return Evidence(
         split=tables.score_split(trials, plan),
         arms=arms,
         core=tables.core(arms),
-        search=tables.search(trials, plan),
+        search=search,
         search_counts=tables.search_counts(trials, plan),
         convergence=history_tables.convergence_by_arm(steps, arms),
         mix=tables.mix_by_arm(trials, plan),
@@ -64,8 +103,13 @@ def gather(loaded: Loaded) -> Evidence:
         mix_weights=history_tables.mix_weights(trials, history, shown, plan.hidden_states),
         mix_history=mix,
         mix_milestones=history_tables.mix_milestones(mix),
-        claims=claiming.claims(trials, plan),
-        contrasts=claiming.contrasts(trials, steps, arms, plan),
+        findings=finding.find(loaded, arms, fanova),
+        claims=decided.claims,
+        contrasts=decided.contrasts,
+        without_examples=decided.without_examples,
+        looks=looking.looks(loaded.results.study, trials, plan),
+        optimism=tables.optimism(trials, plan),
+        rung=rungs.last_common(search, history, plan),
     )
 
 
@@ -82,4 +126,5 @@ def draw(loaded: Loaded, evidence: Evidence) -> dict[str, Figure]:
         "mix_by_entropy_weight": figures.mix_by_entropy_weight(evidence.mix),
         "mix_weights": figures.mix_weights(evidence.mix_weights),
         "mix_history": figures.mix_history(evidence.mix_history),
+        **finding.draw(loaded, evidence.arms, evidence.findings),
     }

@@ -6,25 +6,21 @@ figure says why. Bars around a point are 95% t intervals over seeds; a point wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from reports import style
+from reports.drawing import BLANK, brief, heat_map, legend_right, point, seeds_text, unit_below
 from reports.frames import records
 from reports.labels import LABELS
 from reports.style import COLOURS, LINES, MARKERS, levels, new_figure, pick, plain_text, say_empty, styled
-
-BLANK = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
-"""A ground for numbers, so that no line runs through them."""
 
 NO_CONFIRMED = "Nothing to draw: no completed trials of confirmed arms."
 NO_CORE = "Nothing to draw: no completed trials in the factorial core."
@@ -45,7 +41,7 @@ def arm_scores(arms: pd.DataFrame, label: str, control: str = "") -> Figure:
     looks = style.arm_styles(arms)
     for place, row in enumerate(records(shown)):
         colour, marker = looks[row["arm"]]
-        _point(axes, row["mean"], place, row["low"], row["high"], colour, marker, along="x")
+        point(axes, row["mean"], place, row["low"], row["high"], colour, marker, along="x")
     for at in shown.loc[shown["arm"] == control, "mean"]:
         axes.axvline(at, color="0.3", linestyle="--", linewidth=1, zorder=0)
         above = axes.get_xaxis_transform()
@@ -76,22 +72,17 @@ def core_heatmap(core: pd.DataFrame, label: str) -> Figure:
     low, high = np.nanmin(grid), np.nanmax(grid)
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5
-    # Light to dark in one hue, so that the order survives a black and white printer.
-    colours = mpl.colormaps["Blues"].with_extremes(bad="white")
-    image = axes.imshow(np.ma.masked_invalid(grid), cmap=colours, vmin=low, vmax=high, aspect="auto")
-    for (y, x), value in np.ndenumerate(grid):
-        text = "no result" if np.isnan(value) else f"{value:.3f}"
-        dark = not np.isnan(value) and (value - low) / (high - low) > 0.65
-        axes.text(
-            x, y, f"{text}\nn = {counts[y, x]}", ha="center", va="center", color="white" if dark else "black"
-        )
+    texts = [
+        [f"{'no result' if np.isnan(grid[at]) else f'{grid[at]:.3f}'}\nn = {counts[at]}" for at in row]
+        for row in ([(y, x) for x in range(len(alphas))] for y in range(len(weights)))
+    ]
+    image = heat_map(axes, grid, texts, low, high, fontsize=10)
     style.name_ticks(axes, [f"{alpha:g}" for alpha in alphas], axis="x")
     style.name_ticks(axes, [f"{weight:g}" for weight in weights], axis="y")
-    axes.grid(visible=False)
     axes.set_xlabel(LABELS["alpha"])
     axes.set_ylabel(LABELS["entropy_weight"])
     bar = figure.colorbar(image, ax=axes)
-    bar.set_label(_unit_below(f"mean {label}"))
+    bar.set_label(unit_below(f"mean {label}"))
     return figure
 
 
@@ -139,9 +130,9 @@ def search_trials(search: pd.DataFrame, label: str) -> Figure:
             label="hollow: stopped early\n(score so far)",
         )
     ]
-    _legend_right(figure, handles, "search trials, one seed each")
+    legend_right(figure, handles, "search trials, one seed each")
     _log_alpha(axes, levels(shown["alpha"]), tick_levels=False)
-    axes.set_ylabel(_unit_below(label))
+    axes.set_ylabel(unit_below(label))
     return figure
 
 
@@ -153,8 +144,8 @@ def score_by_alpha(core: pd.DataFrame, label: str) -> Figure:
     if core["mean"].notna().sum() == 0:
         say_empty(axes, NO_CORE)
         return figure
-    _lines(figure, axes, core, f"core arms,\n{_seeds(core['n'])}")
-    axes.set_ylabel(_unit_below(label))
+    _lines(figure, axes, core, f"core arms,\n{seeds_text(core['n'])}")
+    axes.set_ylabel(unit_below(label))
     return figure
 
 
@@ -177,7 +168,7 @@ def convergence(by_arm: pd.DataFrame) -> Figure:
     never = core["median"].map(np.isinf)
     drawn = core.assign(**{name: core[name].clip(upper=top) for name in ("low", "high")})
     drawn["mean"] = core["median"].mask(never)
-    _lines(figure, axes, drawn, f"core arms,\n{_seeds(core['n'])}")
+    _lines(figure, axes, drawn, f"core arms,\n{seeds_text(core['n'])}")
     weights = levels(core["entropy_weight"])
     for row in records(core[never]):
         place = weights.index(row["entropy_weight"])
@@ -225,7 +216,7 @@ def mix_by_entropy_weight(mix: pd.DataFrame) -> Figure:
             axes.plot(at, rows[f"{prefix}mean"], color="0.35", linestyle=pick(LINES, place), linewidth=1.2)
             for x, row in zip(at, records(rows), strict=True):
                 colour, marker = looks[row["arm"]][0], pick(MARKERS, place)
-                _point(
+                point(
                     axes,
                     x,
                     row[f"{prefix}mean"],
@@ -250,7 +241,7 @@ def mix_by_entropy_weight(mix: pd.DataFrame) -> Figure:
         )
         for i, alpha in enumerate(alphas)
     ]
-    _legend_right(figure, handles, f"core arms,\n{_seeds(core['entropy_n'])}")
+    legend_right(figure, handles, f"core arms,\n{seeds_text(core['entropy_n'])}")
     return figure
 
 
@@ -273,7 +264,7 @@ def mix_weights(weights: pd.DataFrame, title: str = "") -> Figure:
             axes.annotate(
                 f"{weight:.2f}", (x, weight), **above, ha="center", va="bottom", fontsize=8, bbox=BLANK
             )
-    style.name_ticks(axes, [_brief(name) for name in weights["layer"]], axis="x")
+    style.name_ticks(axes, [brief(name) for name in weights["layer"]], axis="x")
     axes.margins(y=0.12)
     # Above the bars: inside, it would sit on one of them wherever it went.
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, frameon=False)
@@ -307,10 +298,10 @@ def mix_history(mix: pd.DataFrame, title: str = "") -> Figure:
             markevery=max(1, len(rows) // 8),
             markersize=4.5,
             linewidth=1.3,
-            label=_brief(layer),
+            label=brief(layer),
         )
     handles, _ = axes.get_legend_handles_labels()
-    _legend_right(figure, handles, "layer")
+    legend_right(figure, handles, "layer")
     axes.set_xlabel(LABELS["step"])
     axes.set_ylabel(LABELS["mix/weight"])
     axes.set_ylim(bottom=0)
@@ -334,32 +325,9 @@ def _lines(figure: Figure, axes: Axes, core: pd.DataFrame, title: str) -> None:
         x = rows["alpha"] * _nudge(place, len(weights))
         axes.plot(x, rows["mean"], color=colour, linestyle=line)
         for at, row in zip(x, records(rows), strict=True):
-            _point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
-    _legend_right(figure, handles, title)
+            point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
+    legend_right(figure, handles, title)
     _log_alpha(axes, levels(core["alpha"]))
-
-
-def _point(
-    axes: Axes, x: float, y: float, low: float, high: float, colour: str, marker: str, *, along: str
-) -> None:
-    """Draw one point with its interval along "x" or "y", hollow where it has none."""
-    if np.isnan(x) or np.isnan(y):
-        return
-    has = not (np.isnan(low) or np.isnan(high))
-    if has:
-        middle = x if along == "x" else y
-        spread = [[max(0.0, middle - low)], [max(0.0, high - middle)]]
-        bars: dict[str, Any] = {"xerr": spread} if along == "x" else {"yerr": spread}
-        axes.errorbar(x, y, **bars, color=colour, linewidth=1.2, capsize=3, zorder=2)
-    axes.plot(
-        [x],
-        [y],
-        marker=marker,
-        color=colour,
-        markerfacecolor=colour if has else "white",
-        linestyle="none",
-        zorder=3,
-    )
 
 
 def _nudge(place: int, of: int) -> float:
@@ -376,23 +344,3 @@ def _log_alpha(axes: Axes, alphas: list[float], *, tick_levels: bool = True) -> 
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(alphas[0] / 1.6, alphas[-1] * 1.6)
     axes.set_xlabel(f"{LABELS['alpha']}, log scale")
-
-
-def _legend_right(figure: Figure, handles: Sequence[Artist], title: str) -> None:
-    figure.legend(handles=handles, loc="outside right upper", title=title, frameon=False, alignment="left")
-
-
-def _seeds(counts: pd.Series) -> str:
-    """Return "n = 5 seeds", or "n = 3 to 5 seeds" where arms differ."""
-    low, high = int(counts.min()), int(counts.max())
-    return f"n = {high} seed{'s' * (high != 1)}" if low == high else f"n = {low} to {high} seeds"
-
-
-def _brief(layer: str) -> str:
-    """Return a layer's name as short as a tick wants it."""
-    return layer.removeprefix("layer ").replace("embeddings", "emb.")
-
-
-def _unit_below(label: str) -> str:
-    """Return a label with its unit on a line of its own; data in it draws no mathematics."""
-    return plain_text(label).replace(" (", "\n(")

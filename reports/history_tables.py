@@ -99,6 +99,18 @@ def mix_weights(
     return row.dropna(subset=["weight"]).reset_index(drop=True)
 
 
+def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
+    """The mix weights of several trials, a row each, at its best epoch: trial_id, then the weight columns."""
+    columns = [column for column in weight_columns(history) if numbers(history, column).notna().any()]
+    best = numbers(trials.set_index("trial_id"), "best_epoch").dropna()
+    if not columns or "epoch" not in history.columns or best.empty:
+        return pd.DataFrame(columns=["trial_id"])
+    rows = history[history["trial_id"].isin(best.index)]
+    rows = rows[numbers(rows, "epoch") == rows["trial_id"].map(best)]
+    weights = pd.DataFrame({"trial_id": rows["trial_id"], **{name: numbers(rows, name) for name in columns}})
+    return weights.dropna(subset=columns, how="all").drop_duplicates("trial_id", keep="last")
+
+
 def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
     """The table beside the history of p~: a row per layer, a column for the first, middle and last steps."""
     steps = sorted(mix["step"].unique())

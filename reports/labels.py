@@ -45,11 +45,7 @@ def short(column: str) -> str:
 
 
 def layer_name(hidden_state: str) -> str:
-    """Return what a hidden state is called: "0" is the embedding output."""
-    return (
-        "embeddings"
-        if hidden_state == "0"
-        else f"layer {hidden_state}"
-        if hidden_state.isdigit()
-        else hidden_state
-    )
+    """Return what a hidden state is called: "0" (or "00") is the embedding output."""
+    if not hidden_state.isdigit():
+        return hidden_state
+    return f"layer {int(hidden_state)}" if int(hidden_state) else "embeddings"

@@ -151,12 +151,14 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     found = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
     config = [column for column in trials.columns if column.startswith("config/")]
-    for arm, rows in done.groupby("arm", sort=True):
-        if len(rows[config].drop_duplicates()) > 1:
+    mixed = done[["arm", *config]].drop_duplicates().groupby("arm").size()
+    again = done[done.duplicated(["arm", "seed"])].dropna(subset=["seed"])
+    for arm in sorted({*mixed[mixed > 1].index, *again["arm"]}):
+        if mixed[arm] > 1:
             found.append(
                 f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
             )
-        twice = sorted(rows.loc[rows["seed"].duplicated(), "seed"].dropna().unique())
+        twice = sorted(again.loc[again["arm"] == arm, "seed"].unique())
         if twice:
             seeds = ", ".join(str(int(seed)) for seed in twice)
             found.append(

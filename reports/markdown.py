@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from reports import colophon, sections
+from reports import checks, colophon, discipline, error_sections, layer_sections, search_sections, sections
 from reports.answer import answer
 from reports.evidence import Evidence
 from reports.labels import SPLITS
@@ -19,25 +19,41 @@ def report(loaded: Loaded, evidence: Evidence) -> str:
     """Return the whole page, with links relative to the results folder."""
     study = loaded.results.study
     question = get(study, "asked", "question", default="(not stated in study.json)")
+    doubts = checks.doubts(loaded, evidence)
     parts = [
         _title(loaded),
         _banner(study, loaded.results.trials),
         _section("Question", escape(question, 2000)),
-        _section("Answer", *answer(evidence.claims, evidence.contrasts, loaded.plan)),
+        _section(
+            "Answer", *answer(evidence.claims, evidence.contrasts, loaded.plan), checks.headline(doubts)
+        ),
         _section("How it was done", *_method(study, evidence)),
         _section("Arms", *sections.arms(loaded, evidence)),
-        _section("The factorial core", *sections.core(evidence)),
-        _section("The search, apart", *sections.search(loaded, evidence)),
-        _section("Score against α", *sections.score_by_alpha(evidence)),
-        _section("Convergence", *sections.convergence(evidence)),
+        _section("What the intervals cover", *discipline.certainty(evidence)),
+        _section("Single layers", *layer_sections.single_layers(loaded, evidence)),
+        _section("Score against data size", *layer_sections.data_size(loaded, evidence)),
+        _section(
+            "The factorial core",
+            *sections.core(evidence),
+            *search_sections.interaction(evidence),
+            *sections.score_by_alpha(evidence),
+        ),
+        _section("Convergence", *sections.learning_curves(evidence), *sections.convergence(evidence)),
         _section("What λ does to the mix", *sections.mix(evidence)),
         _section("Mix weights of the best model", *sections.best(loaded, evidence)),
-        _section("Scores by entity class", *sections.per_class(loaded, evidence)),
+        _section("Scores by entity class", *error_sections.classes(loaded, evidence)),
+        _section("Errors", *error_sections.errors(loaded, evidence)),
+        _section("The search, apart", *sections.search(loaded, evidence)),
+        _section("What the search's scores hang on", *search_sections.importances(loaded, evidence)),
+        _section("Where the search went", *search_sections.surface(evidence)),
+        _section("Looks", *discipline.looks(loaded, evidence)),
+        _section("Use of the test split", *discipline.openings(loaded, evidence)),
         _section("Failures", *sections.failures(evidence)),
         _section("Problems in the files", *sections.problems(loaded)),
+        _section("What speaks against it", *checks.section(doubts)),
+        _section("Limits", listed(colophon.limits(loaded, evidence))),
         _section("Set-up", *colophon.setup(loaded)),
         _section("Provenance", *colophon.provenance(loaded)),
-        _section("Limits", listed(colophon.limits(loaded, evidence))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

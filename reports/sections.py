@@ -7,14 +7,16 @@ from typing import Any
 
 import pandas as pd
 
+from reports import rungs
 from reports.claims import Claim
+from reports.curves import milestones
 from reports.evidence import Evidence
 from reports.frames import records
 from reports.history_tables import mix_kind
 from reports.labels import SPLITS, short
-from reports.load import Loaded
+from reports.load import Loaded, Plan
 from reports.statistics import LEVEL
-from reports.text import NONE, code, count, escape, estimate, interval, listed, number, table
+from reports.text import NONE, code, count, escape, estimate, folded, interval, listed, number, table
 
 FIGURES = "figures"
 SHOWN = 20
@@ -49,18 +51,18 @@ def arms(loaded: Loaded, evidence: Evidence) -> list[str]:
     lower = " Lower is better." if plan.mode == "min" else ""
     return [
         f"n counts completed seeds; intervals of means are t intervals over seeds.{lower}{best}",
-        "Differences are paired by seed; their intervals and verdicts are corrected (Holm) for all "
-        f"{count(len(compared), 'comparison')}. *No difference seen*: the corrected interval lies within "
+        "Differences are paired by seed; their intervals and verdicts are corrected (Bonferroni) for all "
+        f"{count(len(compared), 'comparison')} and for looks. *No difference seen*: the corrected interval lies within "
         f"{small}. *Not enough evidence*: anything else that is neither better nor worse.",
         table(heads, rows),
-        _figure("arms", f"Mean {split} {short(plan.metric)} of every arm with its interval"),
+        figure_link("arms", f"Mean {split} {short(plan.metric)} of every arm with its interval"),
         "Hollow points have no interval: one seed, or the same score on all.",
     ]
 
 
 def core(evidence: Evidence) -> list[str]:
     """Mean score over alpha and lambda, as heat map and table."""
-    figure = _figure("core_heatmap", "Mean score over α and λ, a cell per arm")
+    figure = figure_link("core_heatmap", "Mean score over α and λ, a cell per arm")
     if evidence.core.empty:
         return [NO_CORE, figure]
     cells = {(row["entropy_weight"], row["alpha"]): _summary(row) for row in records(evidence.core)}
@@ -90,7 +92,7 @@ def search(loaded: Loaded, evidence: Evidence) -> list[str]:
         "with those of completed ones.",
         "Nuisance hyperparameters vary from point to point: this is a map of where the search went, not a "
         "comparison.",
-        _figure("search_trials", "Validation score of every search trial against α"),
+        figure_link("search_trials", "Validation score of every search trial against α"),
     ]
     if trials.empty:
         return paragraphs
@@ -98,9 +100,12 @@ def search(loaded: Loaded, evidence: Evidence) -> list[str]:
         [row["band"], str(row["completed"]), str(row["stopped"]), number(row["best"])]
         for row in records(evidence.search_counts)
     ]
+    reached = evidence.rung.scores
+    at_rung = NONE if evidence.rung.epoch is None else f"at epoch {evidence.rung.epoch:g}"
     one_by_one = [
         [code(row["trial_id"]), "stopped early" if row["status"] == "stopped" else row["status"]]
         + [_brief(row[name]) for name in ("alpha", "entropy_weight", "lr", "mix_lr")]
+        + [number(reached.get(row["trial_id"]))]
         + [number(row["score"]) + (" so far" if row["status"] == "stopped" else ""), number(row["epochs"], 0)]
         for row in records(trials.head(SHOWN))
     ]
@@ -108,28 +113,60 @@ def search(loaded: Loaded, evidence: Evidence) -> list[str]:
     return [
         *paragraphs,
         table(["λ", "completed", "stopped early", "best validation score among completed"], by_weight),
-        table(["trial", "status", "α", "λ", "lr", "mix_lr", "validation score", "epochs"], one_by_one),
-        f"{count(rest, 'more trial')} in `trials.csv`." if rest else "",
+        *_at_rung(loaded.plan, evidence),
+        folded(
+            f"Trials one by one, the best {len(one_by_one)} of {len(trials)}"
+            if rest
+            else "Trials one by one",
+            len(one_by_one),
+            table(
+                ["trial", "status", "α", "λ", "lr", "mix_lr", at_rung, "validation score", "epochs"],
+                one_by_one,
+            ),
+            f"{count(rest, 'more trial')} in `trials.csv`." if rest else "",
+        ),
     ]
 
 
+def _at_rung(plan: Plan, evidence: Evidence) -> list[str]:
+    """All search trials at the last epoch that all of them reached: the only place where they can be compared."""
+    rung = evidence.rung
+    if rung.epoch is None:
+        return [
+            "No trial of the search has a history of scores, so they cannot be compared at an equal epoch."
+        ]
+    bands = rungs.by_band(evidence.search, rung, plan, evidence.search_counts["band"])
+    correlation, n = rungs.agreement(evidence.search, rung)
+    rows = [
+        [row["band"], str(row["completed"]), str(row["stopped"]), number(row["median"]), number(row["best"])]
+        for row in records(bands)
+    ]
+    ended, stopped = int(bands["completed"].sum()), int(bands["stopped"].sum())
+    lost = f", {rung.without} without history" if rung.without else ""
+    paragraphs = [
+        f"**All at epoch {rung.epoch:g}**, the last that every one of these trials evaluated: best validation score up "
+        f"to then, of {count(ended + stopped, 'trial')} ({ended} completed, {stopped} stopped later{lost}). Stopped "
+        "trials count here with what they had shown, and with nothing that they were not given time to show.",
+        table(["λ", "completed", "stopped later", "median at that epoch", "best at that epoch"], rows),
+    ]
+    if correlation is not None:
+        paragraphs.append(
+            f"Among the {n} completed trials the order at that epoch and the order at the end have a rank correlation "
+            f"of {number(correlation, 2)}: 1 would mean that stopping there loses nothing."
+        )
+    return paragraphs
+
+
 def score_by_alpha(evidence: Evidence) -> list[str]:
-    """Mean score against alpha, a line per lambda."""
-    figure = _figure("score_by_alpha", "Mean score against α, a line per λ")
+    """Mean score against alpha, a line per lambda: the numbers of `core` once more."""
+    figure = figure_link("score_by_alpha", "Mean score against α, a line per λ")
     if evidence.core.empty:
-        return [NO_CORE, figure]
+        return [figure]
     return [
-        f"The core again, a line per λ. Bars are {LEVEL:.0%} t intervals over seeds, not corrected: for "
+        f"The same cells, a line per λ. Bars are {LEVEL:.0%} t intervals over seeds, not corrected: for "
         "comparisons see the table of arms. Points are set slightly apart along α so that bars do not "
         "hide each other.",
         figure,
-        table(
-            ["λ", "α", f"{SPLITS[evidence.split]} score, mean [{LEVEL:.0%} interval]"],
-            [
-                [f"{row['entropy_weight']:g}", f"{row['alpha']:g}", _summary(row)]
-                for row in records(evidence.core.sort_values(["entropy_weight", "alpha"]))
-            ],
-        ),
     ]
 
 
@@ -140,7 +177,7 @@ def convergence(evidence: Evidence) -> list[str]:
         "0.95 × (its own best − baseline)*; the baseline is the trivial model's score. Its resolution is "
         "one evaluation. Each trial is measured against its own best, so an arm can be early and poor. A "
         "trial whose best does not beat the baseline is *censored*: it counts as later than all others.",
-        _figure("convergence", "Median step of convergence against α, a line per λ"),
+        figure_link("convergence", "Median step of convergence against α, a line per λ"),
     ]
     if evidence.convergence["n"].sum() == 0:
         why = "no completed confirmed trial has a history of scores, or the baseline is not known"
@@ -156,10 +193,37 @@ def convergence(evidence: Evidence) -> list[str]:
     ]
     return [
         *paragraphs,
-        table([*heads, "difference to control, of means [corrected interval]", "verdict"], rows),
+        folded(
+            "Convergence of each arm",
+            len(rows),
+            table([*heads, "difference to control, of means [corrected interval]", "verdict"], rows),
+        ),
         "The range from earliest to latest holds an arm's true median with probability 1 − 2^(1−n), 94% "
         "for n = 5. Differences are over seeds on which both converged; an arm with a censored trial gets "
         "no interval, because the seeds left would be the easy ones.",
+    ]
+
+
+def learning_curves(evidence: Evidence) -> list[str]:
+    """The best validation score so far over steps, by arm."""
+    figure = figure_link("learning_curves", "Best validation score so far over training steps, by arm")
+    curves = evidence.findings.curves
+    if curves.empty:
+        return ["No confirmed arm has a history of evaluations.", figure]
+    found = milestones(curves)
+    columns = list(dict.fromkeys(found["at"]))
+    cells = {(row["arm"], row["at"]): _summary(row) for row in records(found)}
+    rows = [
+        [code(arm), *(cells.get((arm, at), NONE) for at in columns)] for arm in dict.fromkeys(found["arm"])
+    ]
+    return [
+        f"The best validation score so far, mean and {LEVEL:.0%} t band over seeds, not corrected. A trial that "
+        "stopped early keeps its best, so every seed counts at every step. The best so far never falls: a late "
+        "loss of score does not show here.",
+        figure,
+        folded(
+            "The curves as a table", len(rows), table(["arm", *(f"step {at:,.0f}" for at in columns)], rows)
+        ),
     ]
 
 
@@ -177,18 +241,22 @@ def mix(evidence: Evidence) -> list[str]:
     return [
         "Entropy of p̃ at the best epoch, in nats: 0 when one layer has all the weight, ln(number of "
         "layers) when all share it alike. A layer is live while its weight is not cut to 0.",
-        _figure(
+        figure_link(
             "mix_by_entropy_weight", "Entropy of the mix weights and live layers against λ, a line per α"
         ),
-        table([*heads, "entropy, difference to control [corrected interval]", "verdict"], rows),
+        folded(
+            "The mix of each arm",
+            len(rows),
+            table([*heads, "entropy, difference to control [corrected interval]", "verdict"], rows),
+        ),
     ]
 
 
 def best(loaded: Loaded, evidence: Evidence) -> list[str]:
     """The mix weights of the best model: a bar per layer, and their history."""
     trials, metric = loaded.results.trials, loaded.plan.metric
-    bars = _figure("mix_weights", "Mix weights of the best model, a bar per layer")
-    lines = _figure("mix_history", "Mix weights of the best model over training steps")
+    bars = figure_link("mix_weights", "Mix weights of the best model, a bar per layer")
+    lines = figure_link("mix_history", "Mix weights of the best model over training steps")
     if evidence.best_trial is None:
         return ["No trial was completed with a score, so there is no best model.", bars, lines]
     paragraphs = [
@@ -212,9 +280,13 @@ def best(loaded: Loaded, evidence: Evidence) -> list[str]:
     return [
         *paragraphs,
         bars,
-        table(["layer", "mix weight p̃ at the best epoch (n = 1)"], weights),
         lines,
-        table([str(name) for name in evidence.mix_milestones.columns], steps),
+        folded(
+            "The mix weights as tables",
+            len(weights) + len(steps),
+            table(["layer", "mix weight p̃ at the best epoch (n = 1)"], weights),
+            table([str(name) for name in evidence.mix_milestones.columns], steps),
+        ),
     ]
 
 
@@ -269,8 +341,9 @@ def problems(loaded: Loaded) -> list[str]:
     return [listed(loaded.problems) if loaded.problems else "None: all files are there and agree."]
 
 
-def _figure(name: str, text: str) -> str:
-    return f"![{text}]({FIGURES}/{name}.png)\n\n[The figure as SVG]({FIGURES}/{name}.svg)"
+def figure_link(name: str, text: str) -> str:
+    """Return the picture, which leads to itself as SVG."""
+    return f"[![{text}]({FIGURES}/{name}.png)]({FIGURES}/{name}.svg)"
 
 
 def _summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3) -> str:

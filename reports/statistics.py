@@ -1,13 +1,15 @@
-"""Statistics on a handful of seeds: t intervals, paired differences, Holm's correction, seeds needed.
+"""Statistics on a handful of seeds: t intervals, paired differences, what a look may spend, seeds needed.
 
 Functions of plain numbers, small enough to check by hand. A number that cannot be had is None, never a
 guess: one seed has no interval, and scores that agree on every seed have no spread to reckon one from.
+
+`alpha` below is the chance of error that one interval or test may use, two-sided: 0.05 is a 95% interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,10 @@ import pandas as pd
 from scipy import stats
 
 LEVEL = 0.95
-"""Confidence level of every interval, and of all comparisons of one family together."""
+"""Confidence level of an interval that stands alone, and of one family of comparisons over all its looks."""
+
+CHANCE = 0.9
+"""How often a study of the size asked for would find the difference it is meant to find."""
 
 _SAME = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
@@ -37,24 +42,15 @@ class Paired:
 
     difference: their mean; sd: their standard deviation (None for n < 2)
     p_value:    of the two-sided paired t test; None for n < 2 and for differences that are all the same
+    above, ties: on how many seeds `a` is above `b`, and equal to it but for rounding
     """
 
     n: int
     difference: float | None
     sd: float | None
     p_value: float | None
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What Holm's procedure says of one comparison.
-
-    p_adjusted: Holm's adjusted p value; level: the confidence level of the interval that agrees with it
-    """
-
-    p_adjusted: float | None
-    rejected: bool
-    level: float
+    above: int = 0
+    ties: int = 0
 
 
 def mean_interval(values: Iterable[float], level: float = LEVEL) -> Interval:
@@ -75,48 +71,76 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Interval:
 
 def paired_difference(a: pd.Series, b: pd.Series) -> Paired:
     """Compare two arms on the seeds they share; `a` and `b` are scores indexed by seed."""
-    pairs = pd.concat([a.rename("a"), b.rename("b")], axis=1, join="inner").dropna()
-    differences = (pairs["a"] - pairs["b"]).to_numpy(dtype=float)
+    others = dict(zip(b.index, b, strict=True))
+    pairs = np.array([(value, others[seed]) for seed, value in a.items() if seed in others], dtype=float)
+    pairs = pairs.reshape(-1, 2)
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    differences = pairs[:, 0] - pairs[:, 1]
     n = int(differences.size)
     if n == 0:
         return Paired(0, None, None, None)
     mean = float(differences.mean())
-    if n == 1:
-        return Paired(1, mean, None, None)
     # The scale is that of the scores: 0.3 - 0.2 and 0.4 - 0.3 are the same difference, rounding apart.
-    if _all_same(differences, scale=float(np.abs(pairs.to_numpy(dtype=float)).max())):
-        return Paired(n, mean, 0.0, None)
-    return Paired(n, mean, float(differences.std(ddof=1)), float(stats.ttest_1samp(differences, 0.0).pvalue))
+    scale = float(np.abs(pairs).max())
+    ties = np.abs(differences) <= _SAME * scale
+    counts = (int(((differences > 0) & ~ties).sum()), int(ties.sum()))
+    if n == 1:
+        return Paired(1, mean, None, None, *counts)
+    if _all_same(differences, scale=scale):
+        return Paired(n, mean, 0.0, None, *counts)
+    sd = float(differences.std(ddof=1))
+    p_value = 2 * float(stats.t.sf(abs(mean) / (sd / math.sqrt(n)), n - 1))
+    return Paired(n, mean, sd, p_value, *counts)
 
 
-def difference_interval(paired: Paired, level: float) -> tuple[float, float] | None:
-    """Return the paired t interval of the mean difference at `level`, or None where there is none."""
+def difference_interval(paired: Paired, alpha: float, variance: float = 0.0) -> tuple[float, float] | None:
+    """Return the paired t interval of the mean difference at 1 - `alpha`, or None where there is none.
+
+    variance: of the mean difference, from a source other than seeds; added to theirs. The t distribution
+    keeps the degrees of freedom of the seeds, n - 1, which errs on the wide side.
+    """
     if paired.p_value is None or paired.difference is None or paired.sd is None:
         return None
-    return _t_interval(paired.difference, paired.sd, paired.n, level)
+    error = math.sqrt(paired.sd**2 / paired.n + variance)
+    half = float(stats.t.isf(alpha / 2, paired.n - 1)) * error
+    return (paired.difference - half, paired.difference + half) if math.isfinite(half) else None
 
 
-def holm(p_values: Sequence[float | None], level: float = LEVEL) -> list[Decision]:
-    """Holm's step-down procedure over one family of comparisons, in the order given.
+def look_alpha(look: int, level: float = LEVEL) -> float:
+    """Return what look 1, 2, 3... may spend of 1 - `level`: half of what the looks before it left.
 
-    A comparison without a p value is never rejected, but counts: m is the number of comparisons planned,
-    not of those that happened to work.
-
-    The interval that belongs to a decision: a comparison rejected at step j of m has its interval at
-    1 - (1 - level) / (m - j + 1), one that is not has Bonferroni's, 1 - (1 - level) / m. So an interval
-    leaves out 0 exactly where Holm rejects. It is the decisions that are wrong in at most 1 - level of all
-    families; the intervals of rejected comparisons, taken together, cover a little less often than that.
+    The parts of all looks ever taken sum to less than 1 - level, so by the union bound all of them are right
+    together with at least `level`, whenever and for whatever reason looks are taken (alpha spending; Lan
+    and DeMets 1983, with a spending function that needs no planned number of looks).
     """
-    m, alpha = len(p_values), 1.0 - level
-    tested = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
-    decisions = [Decision(None, False, 1.0 - alpha / m) for _ in p_values]
-    running, open_ = 0.0, True
-    for step, (p, i) in enumerate(tested, start=1):
-        share = m - step + 1
-        running = max(running, min(1.0, share * p))
-        open_ = open_ and p <= alpha / share
-        decisions[i] = Decision(running, open_, 1.0 - alpha / (share if open_ else m))
-    return decisions
+    return (1.0 - level) * 0.5 ** max(1, look)
+
+
+def comparison_alpha(look: int, comparisons: int, level: float = LEVEL) -> float:
+    """Return what one of `comparisons` may spend at a look: Bonferroni's equal share of the look's part."""
+    return look_alpha(look, level) / max(1, comparisons)
+
+
+def look_cost(look: int, comparisons: int, n: int) -> float:
+    """Return how many times as wide intervals over `n` >= 2 seeds are as if this were the only look ever."""
+    points = stats.t.isf([comparison_alpha(look, comparisons) / 2, (1.0 - LEVEL) / comparisons / 2], n - 1)
+    return float(points[0] / points[1])
+
+
+def adjusted_p(p_value: float, look: int, comparisons: int) -> float:
+    """Return the p value to be held against 0.05: at most that exactly where the interval leaves out 0."""
+    return min(1.0, p_value * (1.0 - LEVEL) / comparison_alpha(look, comparisons))
+
+
+def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, float]:
+    """Return Clopper and Pearson's exact interval of a probability, seen to happen `hits` times in `n` > 0.
+
+    A tie is evidence for neither side: it counts against at the low end and for at the high end.
+    """
+    most = hits + ties
+    low = float(stats.beta.ppf(alpha / 2, hits, n - hits + 1)) if hits else 0.0
+    high = float(stats.beta.isf(alpha / 2, most + 1, n - most)) if most < n else 1.0
+    return low, high
 
 
 def sd_upper_limit(sd: float, n: int, confidence: float = LEVEL) -> float:
@@ -124,28 +148,29 @@ def sd_upper_limit(sd: float, n: int, confidence: float = LEVEL) -> float:
     return sd * math.sqrt((n - 1) / float(stats.chi2.ppf(1.0 - confidence, n - 1)))
 
 
-def power(effect: float, n: int, comparisons: int = 1, level: float = LEVEL) -> float:
-    """Return the chance that a paired t test over `n` seeds finds a true difference of `effect` SDs.
+def power(effect: float, n: int, alpha: float) -> float:
+    """Return the chance that a two-sided paired t test at `alpha` over `n` seeds finds a difference.
 
-    The SD is that of the paired difference; the test is two-sided at (1 - level) / comparisons, which is
-    what Holm asks of the first comparison.
+    effect: the true difference in SDs of the paired difference
     """
-    critical = float(stats.t.ppf(1.0 - (1.0 - level) / comparisons / 2, n - 1))
-    shift = abs(effect) * math.sqrt(n)
-    return float(stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift))
+    # The noncentral t by its definition, averaged over the quantiles of the estimated SD: scipy's own gives
+    # NaN for large effects at small alpha.
+    critical, shift = float(stats.t.isf(alpha / 2, n - 1)), abs(effect) * math.sqrt(n)
+    spreads = critical * np.sqrt(stats.chi2.ppf((np.arange(2000) + 0.5) / 2000, n - 1) / (n - 1))
+    return float((stats.norm.cdf(shift - spreads) + stats.norm.cdf(-shift - spreads)).mean())
 
 
-def seeds_needed(effect: float, comparisons: int = 1, wanted: float = 0.9, limit: int = 1000) -> int | None:
+def seeds_needed(effect: float, alpha: float, wanted: float = CHANCE, limit: int = 1000) -> int | None:
     """Return the fewest seeds that find a difference of `effect` SDs with chance `wanted`, or None."""
     high = 2
-    while power(effect, high, comparisons) < wanted:  # doubling: far beyond the answer, nct gives up
+    while power(effect, high, alpha) < wanted:
         if high > limit:
             return None
         high *= 2
     low = high // 2  # power rises with n: at `low` it is too small (or n = 1), at `high` it suffices
     while high - low > 1:
         middle = (low + high) // 2
-        if power(effect, middle, comparisons) >= wanted:
+        if power(effect, middle, alpha) >= wanted:
             high = middle
         else:
             low = middle

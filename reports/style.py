@@ -71,15 +71,23 @@ def pick(options: tuple[Any, ...], place: int) -> Any:
 
 
 def arm_styles(arms: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Return arm -> (colour, marker); `arms` has arm, group and entropy_weight."""
+    """Return arm -> (colour, marker); `arms` has arm, group and entropy_weight.
+
+    Without a core, arms of no known group take the colours of their places in the table.
+    """
     weights = levels(arms.loc[arms["group"] == "core", "entropy_weight"])
-    styles = {}
+    styles: dict[str, tuple[str, str]] = {}
+    others = 0
     for name, group, weight in zip(arms["arm"], arms["group"], arms["entropy_weight"], strict=True):
         if group == "core" and weight in weights:
             place = weights.index(weight)
             styles[name] = (pick(COLOURS, place), pick(MARKERS, place))
-        else:
+        elif group in GROUPS or weights:
             styles[name] = GROUPS.get(group, OTHER)
+        else:
+            # Beyond six arms colours come again, with another marker.
+            styles[name] = (pick(COLOURS, others), pick(MARKERS, others + others // len(COLOURS)))
+            others += 1
     return styles
 
 

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from adalayers.errors import BadInput
 from adalayers.results import CLAIMS, REPORT, STUDY, Folder
-from reports import markdown, sections, style
-from reports.cover import Entry, cover
-from reports.evidence import draw, gather
-from reports.load import load
+from reports import kept, markdown, sections, style
+from reports.cover import Entry, cover, draw_cover
+from reports.evidence import Decided, Evidence, decide, draw, gather
+from reports.index import Line, index
+from reports.load import Loaded, load
 
 CONTRASTS = "contrasts.json"
+INDEX = "index.md"
 DPI = 110
+
+
+@dataclass(frozen=True)
+class Built:
+    """A report as it was written: the path (or URI) of report.md, and what it was made from."""
+
+    path: str
+    loaded: Loaded
+    evidence: Evidence
 
 
 def write_report(folder: Folder | str | Path) -> str:
@@ -28,39 +41,75 @@ def write_report(folder: Folder | str | Path) -> str:
     Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
     the folder holds no study.
     """
+    return build(folder).path
+
+
+def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
+    """Write what `write_report` writes and return it; `fanova` as for `kept.fanova`."""
     place = _folder(folder)
     loaded = load(place)
-    evidence = gather(loaded)
+    evidence = gather(loaded, kept.fanova(place, loaded, wanted=fanova))
     page = markdown.report(loaded, evidence)
     for name, figure in draw(loaded, evidence).items():
-        for ending, image in images(figure).items():
-            place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
-    place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
-    place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
+        _write_figure(place, name, figure)
+    _write_claims(place, evidence)
     # Last, so that a page never points at figures or claims that are not there.
     place.write_bytes(REPORT, page.encode())
-    return f"{place.uri}/{REPORT}"
+    return Built(f"{place.uri}/{REPORT}", loaded, evidence)
 
 
-def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
-    """Write `<study_root>/report.md` over several results folders; returns its path (or URI).
+def write_claims(folder: Folder | str | Path) -> str:
+    """Rebuild claims.json and contrasts.json alone, no page and no figures; returns the path of claims.json."""
+    place = _folder(folder)
+    _write_claims(place, decide(load(place)))
+    return f"{place.uri}/{CLAIMS}"
+
+
+def write_cover(
+    study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Built] = ()
+) -> str:
+    """Write `<study_root>/report.md` and its figure over several results folders; returns its path (or URI).
 
     A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
-    named on the page.
+    named on the page. What is in `built` is not worked out again.
     """
+    known = {report.loaded.results.folder.uri: report for report in built}
     root = _folder(study_root)
     entries, problems = [], []
     for folder in folders:
         place = _below(root, folder)
         try:
-            loaded = load(place)
+            report = known.get(place.uri)
+            loaded = report.loaded if report else load(place)
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(Entry(_link(root, place), loaded, gather(loaded)))
+        entries.append(Entry(_link(root, place), loaded, report.evidence if report else gather(loaded)))
+    for name, figure in draw_cover(entries).items():
+        _write_figure(root, name, figure)
     title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
     root.write_bytes(REPORT, cover(title, entries, problems).encode())
     return f"{root.uri}/{REPORT}"
+
+
+def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Sequence[Folder]) -> str:
+    """Write `<root>/index.md` over all results folders below it; returns its path (or URI).
+
+    folders: those that hold a study, whether or not they can be read; covers: folders with a cover page.
+    """
+    place = _folder(root)
+    lines = []
+    for folder in folders:
+        link = _link(place, folder)
+        try:
+            loaded = load(folder)
+            claims = folder.read_json(CLAIMS) if folder.exists(CLAIMS) else []
+            lines.append(Line(link, loaded.results.study, claims))
+        except (BadInput, ValueError) as error:
+            lines.append(Line(link, problem=str(error).splitlines()[0]))
+    page = index(lines, [_link(place, cover) for cover in covers])
+    place.write_bytes(INDEX, page.encode())
+    return f"{place.uri}/{INDEX}"
 
 
 def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
@@ -94,14 +143,28 @@ def _link(root: Folder, place: Folder) -> str:
     return place.uri.removeprefix(f"{root.uri}/")
 
 
+def _write_claims(place: Folder, decided: Decided | Evidence) -> None:
+    place.write_json(CLAIMS, [claim.as_json() for claim in decided.claims])
+    place.write_json(CONTRASTS, [claim.as_json() for claim in decided.contrasts])
+
+
+def _write_figure(place: Folder, name: str, figure: Figure) -> None:
+    for ending, image in images(figure).items():
+        place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
+
+
 def images(figure: Figure) -> dict[str, bytes]:
     """Return a figure as PNG and as SVG, the same bytes each time."""
     kinds: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}}
     made = {}
     with mpl.rc_context(style.RC):
+        # Laid out once, not once per file and again before each: half of the time of a report.
+        if layout := figure.get_layout_engine():
+            FigureCanvasAgg(figure)
+            layout.execute(figure)
+        figure.set_layout_engine(None)
         for ending, metadata in kinds.items():
             buffer = io.BytesIO()
             figure.savefig(buffer, format=ending, dpi=DPI, metadata=metadata)
             made[ending] = buffer.getvalue()
-            figure.set_layout_engine("none")  # laid out once; the second file takes it as it is
     return made

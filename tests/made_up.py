@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers import results
+from adalayers.metrics import sequence_scores, token_scores
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
@@ -35,6 +36,8 @@ class MadeUp:
     failed:    trials (arm, seed) that failed; noise: SD of what differs between arms on one seed
     stopped:   search trials that the scheduler stopped, among `search` of them
     evaluations: rows of history per trial, `between` rows of mix weights before each
+    examples:  of the test split; with any, test scores are those of predictions that are right as often as
+               the trial's level says
     """
 
     seeds: int = 3
@@ -49,6 +52,7 @@ class MadeUp:
     test: bool = True
     layers: int = LAYERS
     seed: int = 0
+    examples: int = 0
 
     def __post_init__(self) -> None:
         self.metric = "f1" if self.tokens else "matthews"
@@ -108,7 +112,7 @@ class MadeUp:
     def _search_trial(self, number: int) -> None:
         stopped = number < self.stopped
         alpha = float(np.exp(self.rng.uniform(np.log(0.5), np.log(1024))))
-        weight = float(self.rng.choice([0.0, 10 ** self.rng.uniform(-4, -1)]))
+        weight = float(self.rng.choice([0.0, 10.0 ** round(self.rng.uniform(-4, -1))]))
         config = {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}
         config |= {"lr": 10 ** self.rng.uniform(-4, -2), "mix_lr": 10 ** self.rng.uniform(-4, -1)}
         level = 0.35 + 0.03 * math.log10(alpha) + 0.03 * self.rng.normal()
@@ -130,9 +134,41 @@ class MadeUp:
             row[f"test/{self.metric}"] = level - 0.01 + 0.3 * self.noise * self.rng.normal()
             if self.tokens:
                 row |= {f"test/f1/{kind}": level + 0.02 * place for place, kind in enumerate(TYPES)}
-        self.predictions.append(
-            {"trial_id": trial_id, "split": "test", "index": 0, "label": 1, "prediction": 1, "score": 0.9}
-        )
+        if self.examples:
+            self._predict(row, level)
+        else:
+            self.predictions.append(
+                {"trial_id": trial_id, "split": "test", "index": 0, "label": 1, "prediction": 1, "score": 0.9}
+            )
+
+    def _predict(self, row: dict[str, Any], level: float) -> None:
+        """Add predictions on the test split, and the score that they have."""
+        right = self.rng.random(self.examples) < 0.5 + level / 2
+        if self.tokens:
+            labels = [("B-LOC I-LOC O B-PER", "O B-ORG")[i % 2] for i in range(self.examples)]
+            said = [
+                tags if ok else tags.replace("I-", "B-").replace("ORG", "LOC")
+                for tags, ok in zip(labels, right, strict=True)
+            ]
+            scores = token_scores([tags.split() for tags in labels], [tags.split() for tags in said])
+        else:
+            gold = np.arange(self.examples) % 3 // 2
+            answer = np.where(right, gold, 1 - gold)
+            names = np.array(["unacceptable", "acceptable"])
+            labels, said = names[gold].tolist(), names[answer].tolist()
+            scores = sequence_scores(gold, answer, 2)
+        row |= {f"test/{name}": score for name, score in scores.items()}
+        self.predictions += [
+            {
+                "trial_id": row["trial_id"],
+                "split": "test",
+                "index": i,
+                "label": a,
+                "prediction": b,
+                "score": 0.9,
+            }
+            for i, (a, b) in enumerate(zip(labels, said, strict=True))
+        ]
 
     def _row(
         self, trial_id: str, stage: str, arm: str, status: str, seed: int, config: Mapping[str, Any]
@@ -198,9 +234,9 @@ class MadeUp:
                 "nuisance": ["lr", "mix_lr"],
                 "space": {
                     "alpha": "loguniform(0.5, 1024)",
-                    "entropy_weight": "choice(0, loguniform(1e-4, 1e-1))",
-                    "lr": "loguniform(1e-4, 1e-2)",
-                    "mix_lr": "loguniform(1e-4, 1e-1)",
+                    "entropy_weight": "choice(0.0, 0.0001, 0.001, 0.01, 0.1)",
+                    "lr": "loguniform(0.0001, 0.01)",
+                    "mix_lr": "loguniform(0.0001, 0.1)",
                 },
                 "fixed": {"k": 64, "dropout": 0.1, "cutoff": 0.0, "batch_size": 32},
                 "set": {},

@@ -168,6 +168,10 @@ def test_study_says_what_was_asked_on_what_and_what_happened(study):
     assert happened["state"] == "finished"
     assert happened["counts"] == results.counts(table(folder).fillna({"arm": ""}))
     assert (happened["looks"], happened["test_opened"]) == (1, 1)
+    (only,) = happened["runs"]
+    assert set(only["seeds"]) == {arm["arm"] for arm in document["asked"]["arms"]}
+    assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
+    assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
     assert str(folder.parent.parent.parent) not in json.dumps(document["on"])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adalayers import metrics
-from adalayers.metrics import majority_score, sequence_scores, token_scores
+from adalayers.metrics import entity_counts, majority_score, sequence_scores, token_scores
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -92,6 +92,24 @@ def test_token_scores_by_hand():
     }
 
 
+def test_entity_counts_by_hand_and_against_seqeval():
+    labels = [["B-PER", "I-PER", "O", "B-LOC"], [], ["B-PER", "O", "B-LOC"], ["O"]]
+    predictions = [["B-PER", "O", "O", "B-LOC"], [], ["B-PER", "B-ORG", "O"], ["I-LOC"]]
+    gold, predicted, correct = entity_counts(labels, predictions)
+    assert (gold.tolist(), predicted.tolist(), correct.tolist()) == ([2, 0, 2, 0], [2, 0, 2, 1], [1, 0, 1, 0])
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    labels, predictions = (random_sentences(TAGS, 40, seed) for seed in (0, 0))
+    predictions = [tags[::-1] for tags in predictions]
+    expected = [
+        (len(ours), len(theirs), len(set(ours) & set(theirs)))
+        for ours, theirs in (
+            (get_entities(a), get_entities(b)) for a, b in zip(labels, predictions, strict=True)
+        )
+    ]
+    assert list(zip(*(part.tolist() for part in entity_counts(labels, predictions)), strict=True)) == expected
+
+
 def test_boundaries_are_conllevals():
     # An I- after O, or after another type, starts an entity; B- always does; no entity crosses sentences.
     for same in (["O", "I-PER"], ["O", "B-PER"]), (["B-LOC", "I-PER"], ["B-LOC", "B-PER"]):
@@ -131,7 +149,7 @@ def test_every_pair_of_short_tag_sequences_agrees_with_seqeval():
     for length in (1, 2, 3):
         for tags in itertools.product(TAGS, repeat=length):
             types: dict[str, int] = {}
-            starts, ends, kinds = metrics._entities([list(tags)], types)
+            starts, ends, kinds = metrics.entities([list(tags)], types)
             names = list(types)
             # One O stands before the sentence, and seqeval's ends are inclusive.
             ours = [(names[k], s - 1, e - 2) for s, e, k in zip(starts, ends, kinds, strict=True)]

@@ -12,13 +12,17 @@ from scipy import stats
 from reports.statistics import (
     Interval,
     Paired,
+    adjusted_p,
+    comparison_alpha,
     difference_interval,
-    holm,
+    look_alpha,
+    look_cost,
     mean_interval,
     paired_difference,
     power,
     sd_upper_limit,
     seeds_needed,
+    share_interval,
 )
 
 
@@ -67,7 +71,7 @@ def test_paired_difference_agrees_with_scipys_related_t_test():
     paired, test = paired_difference(a, b), stats.ttest_rel(a, b)
     assert paired.p_value == pytest.approx(test.pvalue)
     expected = test.confidence_interval(0.9)
-    assert difference_interval(paired, 0.9) == pytest.approx((expected.low, expected.high))
+    assert difference_interval(paired, 0.1) == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize(
@@ -75,15 +79,15 @@ def test_paired_difference_agrees_with_scipys_related_t_test():
     [
         ({}, {}, Paired(0, None, None, None)),
         ({1: 0.5}, {2: 0.5}, Paired(0, None, None, None)),
-        ({1: 0.5, 2: math.nan}, {1: 0.25, 2: 0.1}, Paired(1, 0.25, None, None)),
-        ({1: 0.5, 2: 0.5}, {1: 0.5, 2: 0.5}, Paired(2, 0.0, 0.0, None)),
-        ({1: 0.75, 2: 1.75}, {1: 0.5, 2: 1.5}, Paired(2, 0.25, 0.0, None)),
+        ({1: 0.5, 2: math.nan}, {1: 0.25, 2: 0.1}, Paired(1, 0.25, None, None, above=1)),
+        ({1: 0.5, 2: 0.5}, {1: 0.5, 2: 0.5}, Paired(2, 0.0, 0.0, None, ties=2)),
+        ({1: 0.75, 2: 1.75}, {1: 0.5, 2: 1.5}, Paired(2, 0.25, 0.0, None, above=2)),
     ],
 )
 def test_differences_that_cannot_be_tested(a, b, expected):
     paired = paired_difference(pd.Series(a, dtype=float), pd.Series(b, dtype=float))
     assert paired == expected
-    assert difference_interval(paired, 0.95) is None
+    assert difference_interval(paired, 0.05) is None
 
 
 def test_differences_that_are_the_same_but_for_rounding_are_not_tested():
@@ -92,40 +96,56 @@ def test_differences_that_are_the_same_but_for_rounding_are_not_tested():
     assert paired.p_value is None
 
 
-def test_holm_by_hand():
-    # Sorted .01 .02 .03 .04 against .05/4, .05/3, .05/2, .05: only the first passes, .02 > .01667 stops.
-    decisions = holm([0.02, 0.04, 0.01, 0.03])
-    assert [decision.rejected for decision in decisions] == [False, False, True, False]
-    assert [decision.p_adjusted for decision in decisions] == pytest.approx([0.06, 0.06, 0.04, 0.06])
-    assert [decision.level for decision in decisions] == pytest.approx([1 - 0.05 / 4] * 4)
+def test_looks_spend_half_of_what_is_left():
+    assert [look_alpha(look) for look in (1, 2, 3)] == pytest.approx([0.025, 0.0125, 0.00625])
+    assert sum(look_alpha(look) for look in range(1, 20)) < 0.05
+    assert comparison_alpha(2, 5) == pytest.approx(0.0025)
 
 
-def test_holm_steps_down():
-    # .001 against .05/3, .02 against .05/2, .06 against .05.
-    decisions = holm([0.06, 0.001, 0.02])
-    assert [decision.rejected for decision in decisions] == [False, True, True]
-    assert [decision.p_adjusted for decision in decisions] == pytest.approx([0.06, 0.003, 0.04])
-    assert [decision.level for decision in decisions] == pytest.approx([1 - 0.05 / 3, 1 - 0.05 / 3, 0.975])
+def test_what_a_look_costs_in_width():
+    # One comparison, very many seeds: 2.2414 (97.5%) against 1.9600 (95%), of the normal distribution.
+    assert look_cost(1, 1, 10**6) == pytest.approx(2.2414 / 1.9600, abs=1e-4)
+    assert look_cost(2, 14, 5) > look_cost(1, 14, 5) > 1
 
 
-def test_holm_counts_what_could_not_be_tested():
-    first, untested = holm([0.03, None])
-    assert not first.rejected  # 0.03 is above 0.05 / 2
-    assert first.p_adjusted == pytest.approx(0.06)
-    assert (untested.rejected, untested.p_adjusted) == (False, None)
-    assert holm([]) == []
+def test_bonferroni_agrees_with_a_table():
+    # Bonferroni's t for 5 comparisons at 5%, 10 degrees of freedom: 3.1693 (Dunn 1961). Look 1 has half of
+    # the level, so its 5 comparisons have the t of 10 at 5%: 3.5814.
+    pair = Paired(11, 0.0, math.sqrt(11.0), 1.0)
+    assert difference_interval(pair, 0.05 / 5)[1] == pytest.approx(3.1693, abs=1e-4)
+    assert difference_interval(pair, comparison_alpha(1, 5))[1] == pytest.approx(3.5814, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_an_interval_leaves_out_zero_exactly_where_holm_rejects(seed):
+def test_an_interval_leaves_out_zero_exactly_where_its_adjusted_p_says_so(seed):
     rng = np.random.default_rng(seed)
-    pairs = [
-        paired_difference(pd.Series(rng.normal(shift, 1, size=6)), pd.Series(rng.normal(0, 1, size=6)))
-        for shift in rng.uniform(0, 5, size=8)
-    ]
-    for pair, decision in zip(pairs, holm([pair.p_value for pair in pairs]), strict=True):
-        low, high = difference_interval(pair, decision.level)
-        assert decision.rejected == (low > 0 or high < 0)
+    look, m = seed % 3 + 1, 8
+    for shift in rng.uniform(0, 5, size=m):
+        pair = paired_difference(pd.Series(rng.normal(shift, 1, size=6)), pd.Series(rng.normal(0, 1, size=6)))
+        low, high = difference_interval(pair, comparison_alpha(look, m))
+        assert (adjusted_p(pair.p_value, look, m) <= 0.05) == (low > 0 or high < 0)
+
+
+def test_other_variance_is_added_to_that_of_seeds():
+    # SD 3 over 9 seeds: variance of the mean 1. With 3 more, twice the width.
+    pair = Paired(9, 1.0, 3.0, 0.5)
+    low, high = difference_interval(pair, 0.05)
+    wider = difference_interval(pair, 0.05, 3.0)
+    assert wider == pytest.approx((1 - (high - low), 1 + (high - low)))
+
+
+def test_seeds_won_and_their_exact_interval():
+    a, b = pd.Series([2.0, 0.3 - 0.2, 3.0, 1.0]), pd.Series([1.0, 0.4 - 0.3, 1.0, 2.0])
+    pair = paired_difference(a, b)
+    assert (pair.n, pair.above, pair.ties) == (4, 2, 1)  # 0.3 - 0.2 is 0.4 - 0.3, rounding apart
+    exact = stats.binomtest(7, 9).proportion_ci(0.99, method="exact")
+    assert share_interval(7, 0, 9, 0.01) == pytest.approx((exact.low, exact.high))
+    # By hand: all of 3 won, two-sided at 0.05: low is the p with p^3 = 0.025.
+    assert share_interval(3, 0, 3, 0.05) == pytest.approx((0.025 ** (1 / 3), 1.0))
+    # A tie widens both ends: as a loss below, as a win above.
+    assert share_interval(2, 1, 3, 0.05) == pytest.approx(
+        (stats.binomtest(2, 3).proportion_ci(0.95, method="exact").low, 1.0)
+    )
 
 
 def test_sd_upper_limit_by_table():
@@ -137,18 +157,26 @@ def test_sd_upper_limit_by_table():
     ("n", "comparisons", "expected"), [(3, 1, 0.18), (13, 1, 0.91), (13, 15, 0.51), (20, 15, 0.85)]
 )
 def test_power_for_an_effect_of_one_sd(n, comparisons, expected):
-    assert power(1.0, n, comparisons) == pytest.approx(expected, abs=0.01)
+    assert power(1.0, n, 0.05 / comparisons) == pytest.approx(expected, abs=0.005)
+
+
+def test_power_agrees_with_the_noncentral_t():
+    for effect, n, alpha in ((1.0, 13, 0.05), (0.4, 30, 0.001), (2.0, 4, 0.01)):
+        critical, shift = stats.t.isf(alpha / 2, n - 1), effect * math.sqrt(n)
+        expected = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+        assert power(effect, n, alpha) == pytest.approx(expected, abs=1e-4)
+    assert power(50.0, 2, 1e-4) < 0.01  # where scipy's noncentral t has no number
 
 
 def test_power_agrees_with_simulation():
     rng = np.random.default_rng(1)
     found = stats.ttest_1samp(rng.normal(1.0, 1.0, size=(4000, 6)), 0.0, axis=1).pvalue <= 0.05
-    assert power(1.0, 6) == pytest.approx(found.mean(), abs=0.025)
+    assert power(1.0, 6, 0.05) == pytest.approx(found.mean(), abs=0.025)
 
 
 def test_seeds_needed_is_the_first_that_suffices():
-    for effect, comparisons in ((1.0, 1), (1.0, 15), (0.3, 4), (5.0, 1)):
-        n = seeds_needed(effect, comparisons)
-        assert power(effect, n, comparisons) >= 0.9
-        assert n == 2 or power(effect, n - 1, comparisons) < 0.9
-    assert seeds_needed(0.01) is None
+    for effect, alpha in ((1.0, 0.05), (1.0, 0.05 / 15), (0.3, 0.01), (5.0, 0.05), (50.0, 1e-4)):
+        n = seeds_needed(effect, alpha)
+        assert power(effect, n, alpha) >= 0.9
+        assert n == 2 or power(effect, n - 1, alpha) < 0.9
+    assert seeds_needed(0.01, 0.05) is None

@@ -74,8 +74,8 @@ def test_claim_by_hand(tmp_path):
     assert (claim.control, claim.metric, claim.split, claim.n) == (CONTROL, "matthews", "test", 3)
     assert (claim.level, claim.comparisons, claim.looks) == (0.95, 14, 1)
     assert claim.difference == pytest.approx(0.2)
-    # Differences 0.1, 0.2, 0.3 have SD 0.1; not rejected, so Bonferroni's level for 14 comparisons.
-    half = stats.t.ppf(1 - 0.05 / 14 / 2, 2) * 0.1 / math.sqrt(3)
+    # Differences 0.1, 0.2, 0.3 have SD 0.1; look 1 has 2.5%, shared by 14 comparisons.
+    half = stats.t.ppf(1 - 0.025 / 14 / 2, 2) * 0.1 / math.sqrt(3)
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
     assert claim.p_value == pytest.approx(stats.ttest_rel([0.4, 0.6, 0.8], [0.3, 0.4, 0.5]).pvalue)
     assert claim.verdict == "not enough evidence"
