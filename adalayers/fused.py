@@ -27,21 +27,21 @@ class ProjectNormaliseMix(torch.autograd.Function):
         projected = activations[0].new_empty(layers, tokens, k)
         for out, activation, matrix in zip(projected, activations, matrices, strict=True):
             torch.mm(activation, matrix.t(), out=out)
-        normal, _, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
-        ctx.save_for_backward(weights, normal, scale, *tensors)
+        normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
+        ctx.save_for_backward(weights, projected, normal, mean, scale, *tensors)
         return (weights @ normal.view(layers, -1)).view(tokens, k)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, normal, scale, *tensors = ctx.saved_tensors
-        layers = len(normal)
+        weights, projected, normal, mean, scale, *tensors = ctx.saved_tensors
+        layers, _, k = projected.shape
         activations, matrices = tensors[:layers], tensors[layers:]
         grad_weights = normal.view(layers, -1) @ grad.reshape(-1) if ctx.needs_input_grad[0] else None
-        # Of y = (x - mean) * scale: dx = scale * (dy - mean(dy) - y * mean(dy * y)); here dy = w_i * grad.
-        along = (normal * grad).mean(dim=-1, keepdim=True)
-        inner = torch.addcmul(grad - grad.mean(dim=-1, keepdim=True), normal, along, value=-1)
-        inner *= scale * weights.view(layers, 1, 1)
+        outer = weights.view(layers, 1, 1) * grad
+        inner, _, _ = torch.ops.aten.native_layer_norm_backward(
+            outer, projected, (k,), mean, scale, None, None, (True, False, False)
+        )
         needs = ctx.needs_input_grad[2:]
         grad_activations = [
             row @ matrix if need else None
