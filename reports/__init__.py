@@ -3,13 +3,12 @@
 One way, each step pure but the last:
 
     load        results folder -> frames and the plan of the study, with all that is missing named
-    tables, history_tables, rungs, claims (on statistics), looks, resampling   frames -> small frames, and verdicts
-    space, importances, interaction, ranges, surfaces, curves, layers, data_size, predicted (together:
-    findings)                                        frames -> small frames that no claim rests on
+    tables, history_tables, claims, looks, rungs, resampling (on statistics)     frames -> small frames, verdicts
+    space, importances, interaction, ranges, surfaces, curves, layers, data_size, predicted (together: findings)
+                frames -> small frames that no claim rests on
     evidence    all of these, worked out once per report
-    figures, *_figures (on drawing, style)           small frames -> matplotlib figures
-    checks      all of these -> what speaks against leaning on them
-    markdown, answer, discipline, *sections, colophon, cover, index     small frames -> text
+    figures, *_figures (on drawing, style)                  small frames -> matplotlib figures
+    markdown, answer, *sections, discipline, checks, colophon, cover, index      small frames -> text
     kept        importances that take long, in the results folder
     write       puts it on disk: report.md, claims.json, contrasts.json, figures/, index.md
 

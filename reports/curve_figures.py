@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,7 +36,12 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
         return figure
     across = min(len(panels), 3)
     down = math.ceil(len(panels) / across)
-    figure = new_figure(1.4 + 2.2 * down)
+    names = max(len(str(name)) for name in curves["arm"])
+    columns = 4 if any(title.startswith("α") for title, _ in panels) or names < 20 else 2
+    entries = (
+        1 + max(len(of_panel) for _, of_panel in panels) + (len(panels[-1][1]) if len(panels) > 1 else 0)
+    )
+    figure = new_figure(1.0 + 2.2 * down + 0.2 * math.ceil(entries / columns))
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     looks = style.arm_styles(arms)
     weights = levels(arms.loc[arms["group"] == "core", "entropy_weight"])
@@ -49,7 +53,7 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
             core = arm["group"] == "core" and arm["entropy_weight"] in weights
             line = pick(LINES, weights.index(arm["entropy_weight"]) if core else place + 3 * bool(weights))
             name = f"λ = {arm['entropy_weight']:g}" if core else plain_text(arm["arm"])
-            _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line)
+            _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line, place)
             handles.setdefault(name, Line2D([], [], color=colour, marker=marker, linestyle=line, label=name))
         if len(reference) and control not in set(of_panel["arm"]):
             axes.plot(reference["step"], reference["mean"], color="0.35", linewidth=0.9, zorder=1)
@@ -64,13 +68,11 @@ def learning_curves(curves: pd.DataFrame, arms: pd.DataFrame, label: str, contro
         axes.xaxis.label.set_visible(place + across >= len(panels))
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.tick_params(labelbottom=place + across >= len(panels))
-    low = curves["mean"].quantile(0.02)
-    top = np.nanmax(curves[["mean", "high"]].to_numpy(dtype=float))
-    if top - low > 1e-9:
-        grid[0, 0].set_ylim(low - 0.05 * (top - low), top + 0.05 * (top - low))
+    low, top = curves["mean"].quantile(0.02), curves["mean"].max()
+    if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
+        grid[0, 0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
     ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
     title = f"best score so far, mean and 95% band, {seeds_text(curves['n'])}"
-    columns = 4 if max(len(name) for name in handles) < 20 else 2
     figure.legend(handles=ordered, loc="outside lower center", ncols=columns, title=title, frameon=False)
     return figure
 
@@ -124,14 +126,15 @@ def _panels(arms: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return panels
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: object) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: object, place: int) -> None:
+    apart = max(1, len(rows) // 5)
     axes.plot(
         rows["step"],
         rows["mean"],
         color=colour,
         linestyle=line,
         marker=marker,
-        markevery=max(1, len(rows) // 5),
+        markevery=(place * apart // 3 % apart, apart),  # lines that coincide show each other's markers
         markersize=5,
         linewidth=1.4,
         zorder=3,

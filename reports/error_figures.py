@@ -18,7 +18,9 @@ NO_CONFUSION = "Nothing to draw: no predictions of confirmed trials."
 
 @styled
 def class_scores(scores: pd.DataFrame, arm: str) -> Figure:
-    """Precision, recall and F1 of each entity class of one arm with intervals, and how many there are.
+    """Precision, recall and F1 of each entity class of one arm, and how many there are.
+
+    Intervals end at 0 and 1 here; the table has them whole.
 
     scores: as from `predicted.entity_scores`.
     """
@@ -41,9 +43,10 @@ def class_scores(scores: pd.DataFrame, arm: str) -> Figure:
             linewidth=0.6,
         )
         for x, row in zip(at, records(rows), strict=True):
-            low, high, mean = row[f"{part}_low"], row[f"{part}_high"], row[f"{part}_mean"]
+            mean = row[f"{part}_mean"]
+            low, high = max(row[f"{part}_low"], 0.0), min(row[f"{part}_high"], 1.0)
             top = mean
-            if not np.isnan(low):
+            if not np.isnan(row[f"{part}_low"]):
                 axes.errorbar(
                     x, mean, yerr=[[mean - low], [high - mean]], color="black", linewidth=1, capsize=2
                 )

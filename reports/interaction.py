@@ -26,7 +26,8 @@ def decompose(core: pd.DataFrame, scores: dict[str, pd.Series], level: float = L
     size:   standard deviation of the part's true effects over its levels, in units of the score: what is
             left of the observed one (a mean square) once the noise that seeds alone would give is taken
             off, and 0 where nothing is left.
-    low, high: interval of that size, from the noncentral F distribution (Steiger 2004); NaN without noise.
+    low, high: interval of that size, from the noncentral F distribution (Steiger 2004); NaN without noise, and
+            where the part is smaller than noise alone would make it: the method then gives no width at all.
     seeds:  those on which every cell has a score: only these are used. cells: of the grid.
 
     Empty where the grid has holes, a single cell, or fewer than two shared seeds.
@@ -80,6 +81,8 @@ def _size(
     observed = total / df / noise
     size = math.sqrt(max(0.0, observed - 1) * df * scale)
     ends = [_noncentrality(observed, df, df_rest, share) for share in ((1 + level) / 2, (1 - level) / 2)]
+    if ends[1] == 0:
+        return {"size": size, "low": np.nan, "high": np.nan}
     low, high = (math.sqrt(end * scale) for end in ends)
     return {"size": size, "low": low, "high": high}
 

@@ -140,7 +140,7 @@ def interaction(evidence: Evidence) -> list[str]:
         "each part, in units of the score: 0 means that the part does nothing. The interaction is what α does "
         "differently at different λ. From the two-way decomposition with seeds as blocks "
         f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, "
-        "not corrected, and no claim rests on them.",
+        "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it.",
         table(["part", "size", f"{LEVEL:.0%} interval", "degrees of freedom"], rows),
     ]
 
@@ -148,5 +148,5 @@ def interaction(evidence: Evidence) -> list[str]:
 def _range(row: Mapping[str, Any]) -> str:
     n = f"n = {row['seeds']}"
     if pd.isna(row["low"]):
-        return f"no spread between seeds, {n}"
+        return f"no interval, {n}"
     return f"{interval(row['low'], row['high'], 4)}, {n}"

@@ -85,7 +85,8 @@ def arm_styles(arms: pd.DataFrame) -> dict[str, tuple[str, str]]:
         elif group in GROUPS or weights:
             styles[name] = GROUPS.get(group, OTHER)
         else:
-            styles[name] = (pick(COLOURS, others), pick(MARKERS, others))
+            # Beyond six arms colours come again, with another marker.
+            styles[name] = (pick(COLOURS, others), pick(MARKERS, others + others // len(COLOURS)))
             others += 1
     return styles
 

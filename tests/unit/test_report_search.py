@@ -280,6 +280,14 @@ def test_seeds_that_agree_have_a_size_and_no_interval():
     assert table[["low", "high"]].isna().all(axis=None)
 
 
+def test_a_part_smaller_than_noise_has_no_interval_rather_than_one_of_no_width():
+    rng = np.random.default_rng(0)
+    noise = {a: list(rng.normal(size=3)) for a in range(3)}
+    table = decompose(*grid({(a, b): noise[a] for a in range(3) for b in (0, 1)})).set_index("part")
+    assert table.loc["entropy_weight", "size"] == 0
+    assert table.loc["entropy_weight", ["low", "high"]].isna().all()
+
+
 @pytest.mark.slow
 def test_the_intervals_of_a_decomposition_cover():
     rng, effect, hits = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01]), np.zeros(3)
@@ -287,7 +295,6 @@ def test_the_intervals_of_a_decomposition_cover():
     for _ in range(300):
         values = {(a, b): list(effect[a] + 0.01 * rng.normal(size=4)) for a in range(3) for b in range(2)}
         table = decompose(*grid(values))
-        hits += [
-            low <= size <= high for low, high, size in zip(table["low"], table["high"], true, strict=True)
-        ]
+        ends = zip(table["low"], table["high"], true, strict=True)
+        hits += [low <= size <= high for low, high, size in ends]  # no interval is a miss
     assert (hits / 300 > 0.92).all()
