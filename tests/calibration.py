@@ -244,20 +244,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
         seeds = range(len(sizes))
         print(f"Identical arms, {m} comparisons, looks at {looks} seeds:\n")
-        rows = []
+        _row("scores", "studies with a false claim [95% interval]", head=True)
         for name, draw in KINDS.items():
             shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(LOOKS), seeds)
-            rows.append([name, str(together(shares))])
-        print(table(["scores", "studies with a false claim [95% interval]"], rows), flush=True)
-        rows = []
+            _row(name, str(together(shares)))
+        print(
+            "\nOne arm better by one SD of the paired difference, at the seeds that look 1's page asks for:\n"
+        )
+        _row("comparisons", "seeds asked for", "studies that find it [95% interval]", head=True)
         for comparisons in (1, m):
             found = list(pool.map(effects_found, sizes, repeat(comparisons), seeds))
-            shares, asked = [share for share, _ in found], found[0][1]
-            rows.append([str(comparisons), str(asked), str(together(shares))])
-    print(
-        "\nOne arm better by one SD of the paired difference, at the seeds that the page of look 1 asks for:\n"
-    )
-    print(table(["comparisons", "seeds asked for", "studies that find it [95% interval]"], rows), flush=True)
+            _row(str(comparisons), str(found[0][1]), str(together(share for share, _ in found)))
     part = comparison_alpha(1, flags.comparisons)
     print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")
     heads = [
@@ -269,6 +266,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     print(table(heads, coverage(flags.simulations, flags.comparisons)))
     return 0
+
+
+def _row(*cells: str, head: bool = False) -> None:
+    """Print a row of a Markdown table as soon as it is known."""
+    lines = table(cells, [] if head else [cells]).splitlines()
+    print("\n".join(lines if head else lines[2:]), flush=True)
 
 
 if __name__ == "__main__":
