@@ -1,6 +1,6 @@
 """Is the report right as often as it says? Simulated studies, written as results folders, read by `python -m reports`.
 
-    python -m tests.calibration --processes 8    the long form: about half an hour on one core
+    python -m tests.calibration --processes 8    the long form: one to two hours on one core
     python -m tests.calibration --studies 200    coarser
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains: the truth is known.
@@ -233,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
+    parser.add_argument("--studies", type=int, default=4000, help="of each kind (default 4000)")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--comparisons", type=int, default=14, help="arms beside the control (default 14)")
     parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
