@@ -353,9 +353,6 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     assert "| interrupted |" in aside
     assert "(<alpha_lambda/minilm-cola.20260501-101112/report.md>)" in aside
     assert "- `other/minilm-imdb`: could not read trials.csv" in broken
-    first = (root / "index.md").read_bytes()
-    main([str(root)])
-    assert (root / "index.md").read_bytes() == first
 
 
 def test_a_study_alone_has_no_index(tmp_path):
