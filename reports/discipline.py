@@ -12,7 +12,7 @@ from reports.load import Loaded, get, listing
 from reports.looks import Look, changed
 from reports.resampling import RESAMPLES
 from reports.statistics import LEVEL, comparison_alpha, look_alpha, look_cost
-from reports.text import NONE, code, count, escape, estimate, folded, interval, number, several, table
+from reports.text import NONE, code, count, escape, estimate, folded, interval, several, table
 
 
 def certainty(evidence: Evidence) -> list[str]:
@@ -60,7 +60,7 @@ def looks(loaded: Loaded, evidence: Evidence) -> list[str]:
         f"This is look {plan.looks} at the confirmed trials. A look is a run of the study after which new "
         "confirmed trials could be read; rebuilding this page from the same files shows nothing new and is "
         f"none. Looking again gives chance more goes, so look j may spend only 5% / 2^j: this one "
-        f"{look_alpha(plan.looks):.3g}, shared by {count(m, 'comparison')}, so each interval of a difference is one of "
+        f"{look_alpha(plan.looks):.3%}, shared by {count(m, 'comparison')}, so each interval of a difference is one of "
         f"{1 - comparison_alpha(plan.looks, m):.4%}. All looks together, however many follow, then hold with "
         f"{LEVEL:.0%}. The price is width{cost}; the seeds needed, under Limits, count it in.",
     ]
@@ -134,7 +134,7 @@ def _look(look: Look, now: list[Claim]) -> list[str]:
         str(look.number),
         escape(look.ended) or NONE,
         seeds,
-        number(look_alpha(look.number), 5),
+        f"{look_alpha(look.number):.3%}",
         (several(then) or "none") if known else "not known",
         (several([code(arm) for arm in changed(look, now)]) or "none") if known else "not known",
     ]

@@ -1,6 +1,6 @@
 """Is the report right as often as it says? Simulated studies, written as results folders, read by `python -m reports`.
 
-    python -m tests.calibration --processes 8    the long form: about half an hour on one core
+    python -m tests.calibration --processes 8    the long form: one to two hours on one core
     python -m tests.calibration --studies 200    coarser
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains: the truth is known.
@@ -233,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
+    parser.add_argument("--studies", type=int, default=4000, help="of each kind (default 4000)")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--comparisons", type=int, default=14, help="arms beside the control (default 14)")
     parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
@@ -244,20 +244,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
         seeds = range(len(sizes))
         print(f"Identical arms, {m} comparisons, looks at {looks} seeds:\n")
-        rows = []
+        _row("scores", "studies with a false claim [95% interval]", head=True)
         for name, draw in KINDS.items():
             shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(LOOKS), seeds)
-            rows.append([name, str(together(shares))])
-        print(table(["scores", "studies with a false claim [95% interval]"], rows), flush=True)
-        rows = []
+            _row(name, str(together(shares)))
+        print(
+            "\nOne arm better by one SD of the paired difference, at the seeds that look 1's page asks for:\n"
+        )
+        _row("comparisons", "seeds asked for", "studies that find it [95% interval]", head=True)
         for comparisons in (1, m):
             found = list(pool.map(effects_found, sizes, repeat(comparisons), seeds))
-            shares, asked = [share for share, _ in found], found[0][1]
-            rows.append([str(comparisons), str(asked), str(together(shares))])
-    print(
-        "\nOne arm better by one SD of the paired difference, at the seeds that the page of look 1 asks for:\n"
-    )
-    print(table(["comparisons", "seeds asked for", "studies that find it [95% interval]"], rows), flush=True)
+            _row(str(comparisons), str(found[0][1]), str(together(share for share, _ in found)))
     part = comparison_alpha(1, flags.comparisons)
     print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")
     heads = [
@@ -269,6 +266,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     print(table(heads, coverage(flags.simulations, flags.comparisons)))
     return 0
+
+
+def _row(*cells: str, head: bool = False) -> None:
+    """Print a row of a Markdown table as soon as it is known."""
+    lines = table(cells, [] if head else [cells]).splitlines()
+    print("\n".join(lines if head else lines[2:]), flush=True)
 
 
 if __name__ == "__main__":

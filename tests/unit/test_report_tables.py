@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from reports import claims, history_tables, tables
+from reports.answer import seeds_for_smallest_effect
 from reports.evidence import draw, gather
 from reports.load import Loaded, load
 from tests.made_up import CONTROL, CORE, MadeUp
@@ -124,6 +125,28 @@ def test_mode_min_turns_better_into_worse(tmp_path):
     assert evidence.best_arm != OTHER
     done = [row for row in made.trials if row["status"] == "completed"]
     assert evidence.best_trial == min(done, key=lambda row: row["val/matthews"])["trial_id"]
+
+
+def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
+    """From the upper limit of the SD seen and the next look's part of 5%; the difference seen plays no part."""
+    wobble = 0.01 * np.array([1.0, -1.0, 1.0, -1.0, 0.0])  # SD 0.01
+    level = np.full(5, 0.4)
+
+    def asked(difference: float) -> str:
+        scores = {arm: list(level) for arm in (*CORE, "uniform", "last", "best")}
+        loaded = read(scored(MadeUp(seeds=5), scores | {OTHER: list(level + wobble + difference)}), tmp_path)
+        return seeds_for_smallest_effect(claims.claims(loaded.results.trials, loaded.plan), loaded.plan)
+
+    # The 5% point of chi-square with 4 degrees of freedom is 0.710723; 0.01 is the smallest effect.
+    effect = 0.01 / (0.01 * math.sqrt(4 / 0.710723))
+
+    def power(n: int) -> float:
+        critical = stats.t.isf(0.05 / 4 / 14 / 2, n - 1)
+        return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
+
+    wanted = next(n for n in range(10, 1000) if power(n) >= 0.9)
+    assert f"would take about {wanted} seeds per arm, counted at look 2" in asked(0.0)
+    assert asked(0.0) == asked(0.3)
 
 
 def test_pairs_are_by_seed_not_by_place(tmp_path):
