@@ -27,7 +27,7 @@ from adalayers.extract import EXTRACT_TOKENS, Progress, extract, extraction_batc
 from adalayers.progress import say
 from adalayers.ragged import moved, ragged_rows
 from adalayers.sources import BackboneSource
-from adalayers.store import OutOfRange, Precision, from_stored, item_bytes, state_file
+from adalayers.store import OutOfRange, Precision, item_bytes
 from adalayers.tokens import Encoded
 
 FORMAT = 2
@@ -66,7 +66,7 @@ class StoredFeatures:
         self.precision: str = self.meta["stored_as"]
         self._starts = np.load(self.folder / "starts.npy")
         self.lengths = np.load(self.folder / "lengths.npy")
-        self._mapped: dict[int, np.ndarray] = {}
+        self._mapped: dict[int, Tensor] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {"folder": self.folder, "resident": self.resident}
@@ -80,21 +80,19 @@ class StoredFeatures:
         if self.resident and device.type != "cpu":
             index = moved(torch.from_numpy(rows), device)
             return {state: self._held(state, device).index_select(0, index) for state in states}
-        # `take` copies the rows: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return {
-            state: moved(from_stored(self._array(state).take(rows, axis=0), self.precision), device)
-            for state in states
-        }
+        index = torch.from_numpy(rows)
+        # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
+        return {state: moved(self._tensor(state).index_select(0, index), device) for state in states}
 
-    def _array(self, state: int) -> np.ndarray:
+    def _tensor(self, state: int) -> Tensor:
         if state not in self._mapped:
-            self._mapped[state] = np.load(self.folder / state_file(state), mmap_mode="r").view(np.ndarray)
+            self._mapped[state] = store.mapped(self.folder, state, self.precision)
         return self._mapped[state]
 
     def _held(self, state: int, device: torch.device) -> Tensor:
         key = (self.folder, state, device)
         if key not in _HELD:
-            _HELD[key] = from_stored(np.load(self.folder / state_file(state)), self.precision).to(device)
+            _HELD[key] = self._tensor(state).to(device)
         return _HELD[key]
 
 

@@ -78,10 +78,20 @@ def to_stored(values: Tensor, precision: str) -> np.ndarray:
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 
-def from_stored(values: np.ndarray, precision: str) -> Tensor:
-    """Return what `to_stored` gave as a tensor of the stored type; `values` must be writable."""
-    tensor = torch.from_numpy(values)
-    return tensor.view(torch.bfloat16) if precision == "bfloat16" else tensor
+def mapped(folder: Path, state: int, precision: str) -> Tensor:
+    """Return a hidden state [tokens, K] of a finished store, mapped into memory and shared with other processes.
+
+    The mapping is private: whatever is written to it stays in this process and never reaches the file.
+    """
+    path, (dtype, _) = folder / state_file(state), PRECISIONS[precision]
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, _ = np.lib.format.read_array_header_1_0(file)
+        start = file.tell()
+    if shape[0] == 0:
+        return torch.empty(shape, dtype=dtype)
+    whole = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
+    return whole[start:].view(dtype).view(shape)
 
 
 class Writer:
