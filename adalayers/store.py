@@ -225,37 +225,42 @@ def read_meta(folder: Path) -> dict[str, Any]:
 
     Raises `BadInput` where the store is not there, or a file has another size.
     """
-    try:
-        meta = json.loads((folder / META).read_text())
-        wrong = next(
-            (name for name, file in meta["files"].items() if (folder / name).stat().st_size != file["bytes"]),
-            None,
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise BadInput(
-            f"wanted a store of hidden states in {folder}, it cannot be opened ({error}); run the study again to "
-            "compute it anew. On a cluster, name a --cache-dir that all machines share"
-        ) from error
+    meta, wrong = _checked(folder)
     if wrong:
         raise BadInput(
-            f"wanted {meta['files'][wrong]['bytes']} bytes in {folder / wrong}, "
-            f"got {(folder / wrong).stat().st_size}; run the study again to compute it anew"
+            f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it anew. "
+            "On a cluster, name a --cache-dir that all machines share"
         )
     return meta
 
 
 def damage(folder: Path, key: dict[str, Any]) -> str | None:
     """Return what is wrong with a finished store, None where key, sizes and checksums hold; reads all of it."""
-    try:
-        meta = read_meta(folder)
-    except BadInput as error:
-        return str(error)
+    meta, wrong = _checked(folder)
+    if wrong:
+        return wrong
     if meta.get("key") != key:
         return "it was computed from something else"
-    for name, file in meta["files"].items():
-        if _digest(folder / name) != file["xxh3_128"]:
-            return f"the checksum of {name} is wrong"
-    return None
+    return next(
+        (
+            f"the checksum of {name} is wrong"
+            for name, file in meta["files"].items()
+            if _digest(folder / name) != file["xxh3_128"]
+        ),
+        None,
+    )
+
+
+def _checked(folder: Path) -> tuple[dict[str, Any], str | None]:
+    """Return the `meta.json` of a store, and what is wrong with it or with a file's size, if anything is."""
+    try:
+        meta = json.loads((folder / META).read_text())
+        for name, file in meta["files"].items():
+            if (size := (folder / name).stat().st_size) != file["bytes"]:
+                return meta, f"{name} has {size} bytes, not {file['bytes']}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return {}, f"it cannot be opened ({type(error).__name__}: {error})"
+    return meta, None
 
 
 def touch(folder: Path) -> None:

@@ -89,7 +89,7 @@ def test_two_datasets_give_a_folder_each_and_a_cover(made, tmp_path, capsys):
     argv += ["--trials", "0", "--seeds", "2", "--epochs", "1", "--tracking-uri", "none"]
     assert main(STUDY, write_report, write_cover, argv) == 0
     folder = tmp_path / "results/alpha_lambda"
-    assert {path.name for path in folder.iterdir()} == {"tiny-echo", "tiny-twin", "report.md"}
+    assert {path.name for path in folder.iterdir()} == {"tiny-echo", "tiny-twin", "report.md", "figures"}
     assert capsys.readouterr().out.splitlines()[-1] == str(folder / "report.md")
     cover = (folder / "report.md").read_text()
     assert "tiny-echo" in cover
