@@ -134,7 +134,7 @@ def parser(study: Study) -> argparse.ArgumentParser:
         "--features",
         choices=["auto", "memory", "disk", "live"],
         default="auto",
-        help="hidden states held in memory, read from disk, or computed anew (default: auto, by what there is room for)",
+        help="hidden states in memory, read from disk, or computed anew (default: auto, by what there is room for)",
     )
     where.add_argument(
         "--precision",
