@@ -144,7 +144,6 @@ def _run(
     for case in cases:
         before = _set_aside(case) if flags.fresh else case.before
         say(f"{study.name} on {case.prepared.source.name} and {case.prepared.task.name}: {case.folder.uri}")
-        cache.mkdir(parents=True, exist_ok=True)
         features = feature_plan(flags, case.prepared, dry_run=False)
         say(f"hidden states: {features.mode} ({features.why})")
         data = case.prepared.data(features.mode, cache=cache, on_progress=_rates())

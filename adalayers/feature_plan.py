@@ -127,6 +127,7 @@ def forward_seconds(prepared: Prepared) -> float:
 
 def read_rate(folder: Path) -> float:
     """Return the bytes per second that reading from `folder` gives, past the page cache; leaves nothing behind."""
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(os.urandom(PROBE_BYTES))
         file.flush()

@@ -326,6 +326,12 @@ def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
         make(tmp_path, source, encoded)
 
 
+def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="--cache-dir"):
+        make(tmp_path / "file" / "cache", source, encoded)
+
+
 def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
     before = {f.name: f.read_bytes() for f in features.folder.iterdir()}
