@@ -37,7 +37,7 @@ class SelfAttention(nn.MultiheadAttention):
         attn_mask: Tensor | None = None,
         **options: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return ([batch, time, width], None); `key_padding_mask` [batch, time] is True, or -inf, at padding."""
+        """Return ([batch, time, width], None); `key_padding_mask` [batch, time] is True at padding."""
         short = query.shape[1] <= SHORT or (self.training and self.dropout > 0)
         if query.device.type == "cpu" and query is key is value and attn_mask is None and short:
             return self._written_out(query, key_padding_mask), None
@@ -53,7 +53,7 @@ class SelfAttention(nn.MultiheadAttention):
         queries, keys, values = joint.reshape(3, batch * self.num_heads, time, each)
         bias = x.new_zeros(batch, time)
         if padding is not None:
-            bias = padding if padding.is_floating_point() else bias.masked_fill(padding, -math.inf)
+            bias = bias.masked_fill(padding, -math.inf)
         if time < VECTOR:
             more = VECTOR - time
             keys, values = (functional.pad(part, (0, 0, 0, more)) for part in (keys, values))

@@ -15,12 +15,10 @@ from torch import Tensor
 
 from adalayers.config import TrialConfig
 from adalayers.data import TrialData
-from adalayers.feature_plan import SAMPLE, feature_plan
-from adalayers.features import store_folder
+from adalayers.feature_plan import SAMPLE, feature_plan, not_stored
 from adalayers.prepare import Prepared
 from adalayers.progress import duration
 from adalayers.ragged import ragged_index
-from adalayers.store import is_whole
 from adalayers.study import Plan
 from adalayers.train import train
 
@@ -32,11 +30,7 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
     """Return what a study would run and about what it would cost on this machine."""
     forward, per_example = _rates(prepared, plan.base)
     cache = Path(flags.cache_dir)
-    missing = [
-        e
-        for e in prepared.encoded.values()
-        if not is_whole(store_folder(cache, prepared.source, e, flags.precision))
-    ]
+    missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
     confirmed = flags.seeds * (len(plan.arms) + (1 if flags.trials else 0))
     concurrency = flags.max_concurrent or max(1, int((os.cpu_count() or 1) / flags.cpus_per_trial))

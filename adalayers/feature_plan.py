@@ -19,6 +19,7 @@ from adalayers.errors import BadInput
 from adalayers.features import Mode, store_folder, stored_bytes
 from adalayers.prepare import Prepared
 from adalayers.store import is_whole
+from adalayers.tokens import Encoded
 
 MEMORY_SHARE = 0.6
 """Most of the free memory, or GPU memory, that hidden states may take: the rest is for trials and for others."""
@@ -95,18 +96,24 @@ def feature_plan(flags: argparse.Namespace, prepared: Prepared, *, dry_run: bool
     )
 
 
+def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
+    """Return the splits whose hidden states are not stored whole."""
+    return [
+        encoded
+        for encoded in prepared.encoded.values()
+        if not is_whole(store_folder(cache, prepared.source, encoded, prepared.request.precision))
+    ]
+
+
 def sizes(prepared: Prepared, cache: Path, *, trials_per_gpu: float = 1.0) -> Sizes:
     """Return what a study's hidden states need, and what this machine has free now."""
     source, precision = prepared.source, prepared.request.precision
-    missing = [
-        encoded
-        for encoded in prepared.encoded.values()
-        if not is_whole(store_folder(cache, source, encoded, precision))
-    ]
     there = next(folder for folder in (cache, *cache.parents) if folder.exists())
     return Sizes(
         store=prepared.store_bytes,
-        missing=sum(stored_bytes(source, len(encoded.input_ids), precision) for encoded in missing),
+        missing=sum(
+            stored_bytes(source, len(encoded.input_ids), precision) for encoded in not_stored(prepared, cache)
+        ),
         memory=psutil.virtual_memory().available,
         disk=shutil.disk_usage(there).free,
         gpu=int(torch.cuda.mem_get_info()[0] / trials_per_gpu) if torch.cuda.is_available() else None,
