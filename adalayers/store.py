@@ -191,10 +191,14 @@ class Writer:
         rows = progress["rows"]
         self._files, self._hashers = [], []
         for name, wanted in zip(self._names, progress["xxh3_128"], strict=True):
-            file = (self.folder / name).open("r+b")
-            self._files.append(file)
-            np.lib.format.read_magic(file)
-            np.lib.format.read_array_header_1_0(file)
+            try:
+                file = (self.folder / name).open("r+b")
+                self._files.append(file)
+                np.lib.format.read_magic(file)
+                np.lib.format.read_array_header_1_0(file)
+            except (OSError, ValueError):  # gone, or no longer what was begun
+                self.close()
+                return False
             end = file.tell() + rows * self._width * item_bytes(self._precision)
             file.seek(0)
             hasher = _hashed(file, end)

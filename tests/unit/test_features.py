@@ -178,7 +178,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
     assert not (folder / "progress.json").exists()
 
 
-@pytest.mark.parametrize("what", ["rows", "spec"])
+@pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
 def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, tmp_path, monkeypatch, what):
     monkeypatch.setattr("adalayers.extract.EXTRACT_TOKENS", 24)
     monkeypatch.setattr("adalayers.store.KEEP_SECONDS", 0.0)
@@ -193,6 +193,10 @@ def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, 
         with (folder / "state_02.npy").open("r+b") as file:
             file.seek(-1, 2)
             file.write(b"\x77")
+    elif what == "file":
+        (folder / "state_02.npy").unlink()
+    elif what == "header":
+        (folder / "state_02.npy").write_bytes(b"not an array")
     else:
         monkeypatch.setattr("torch.__version__", "0.0.1")
     done = []
