@@ -1,11 +1,14 @@
 """The mix's arithmetic for CPUs, with a backward pass of its own: fewer passes over memory, fewer small operations.
 
-`LayerMix` says what it computes; this is the same in one autograd node. Everything that is one number per layer
-and token is done for all layers at once; products stay one per layer, whose buffers the allocator reuses.
+`LayerMix` says what it computes; this is the same in one autograd node, all layers in each operation.
 """
 
 from __future__ import annotations
 
+import math
+import threading
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,42 +16,63 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-class ProjectNormaliseMix(torch.autograd.Function):
-    """F = sum_i w_i N(G_i W_i^T) of activations G_i [tokens, K], matrices W_i [k, K] and weights w [layers].
+class Workspace(threading.local):
+    """Memory for one tensor at a time, kept from step to step: fresh pages cost about as much as filling them.
 
-    apply(weights, eps, *activations, *matrices) -> [tokens, k]
+    Where the tensor handed out before is still needed (its backward pass is to come), the next has memory of
+    its own.
+    """
+
+    def __init__(self) -> None:
+        self._memory = torch.empty(0)
+        self._out: weakref.ref[Tensor] | None = None
+
+    def take(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """Return an uninitialised tensor on the CPU."""
+        if self._out is not None and self._out() is not None:
+            return torch.empty(shape, dtype=dtype)
+        size = math.prod(shape)
+        if self._memory.dtype != dtype or self._memory.numel() < size:
+            self._memory = torch.empty(0)  # given back before more is asked for
+            self._memory = torch.empty(size, dtype=dtype)
+        taken = self._memory[:size].view(shape)
+        self._out = weakref.ref(taken)
+        return taken
+
+
+ACTIVATIONS = Workspace()
+
+
+class GeluProjectNormaliseMix(torch.autograd.Function):
+    """F = sum_i w_i N(gelu(Z_i) W_i^T) of frozen Z_i [tokens, K], matrices W_i [k, K] and weights w [layers].
+
+    apply(weights, eps, [Z_i, ...], *matrices) -> [tokens, k]; no gradient reaches Z_i
     """
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, eps: float, *tensors: Tensor) -> Tensor:
-        layers = len(tensors) // 2
-        activations, matrices = tensors[:layers], tensors[layers:]
-        tokens, k = activations[0].shape[0], matrices[0].shape[0]
-        projected = activations[0].new_empty(layers, tokens, k)
-        for out, activation, matrix in zip(projected, activations, matrices, strict=True):
-            torch.mm(activation, matrix.t(), out=out)
+    def forward(ctx: Any, weights: Tensor, eps: float, states: Sequence[Tensor], *matrices: Tensor) -> Tensor:
+        layers, (tokens, width) = len(states), states[0].shape
+        activations = ACTIVATIONS.take((layers, tokens, width), matrices[0].dtype)
+        for activation, state in zip(activations, states, strict=True):
+            activation.copy_(state)
+        torch.ops.aten.gelu_(activations)
+        projected = torch.bmm(activations, torch.stack(matrices).transpose(1, 2))
+        k = projected.shape[-1]
         normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
-        ctx.save_for_backward(weights, projected, normal, mean, scale, *tensors)
+        ctx.save_for_backward(weights, activations, projected, normal, mean, scale)
         return (weights @ normal.view(layers, -1)).view(tokens, k)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, projected, normal, mean, scale, *tensors = ctx.saved_tensors
+        weights, activations, projected, normal, mean, scale = ctx.saved_tensors
         layers, _, k = projected.shape
-        activations, matrices = tensors[:layers], tensors[layers:]
         grad_weights = normal.view(layers, -1) @ grad.reshape(-1) if ctx.needs_input_grad[0] else None
+        if not any(ctx.needs_input_grad[3:]):
+            return grad_weights, None, None, *[None] * layers
         outer = weights.view(layers, 1, 1) * grad
         inner, _, _ = torch.ops.aten.native_layer_norm_backward(
             outer, projected, (k,), mean, scale, None, None, (True, False, False)
         )
-        needs = ctx.needs_input_grad[2:]
-        grad_activations = [
-            row @ matrix if need else None
-            for row, matrix, need in zip(inner, matrices, needs[:layers], strict=True)
-        ]
-        grad_matrices = [
-            row.t() @ activation if need else None
-            for row, activation, need in zip(inner, activations, needs[layers:], strict=True)
-        ]
-        return grad_weights, None, *grad_activations, *grad_matrices
+        grad_matrices = torch.bmm(inner.transpose(1, 2), activations)
+        return grad_weights, None, None, *grad_matrices

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fused import ProjectNormaliseMix
+from adalayers.fused import GeluProjectNormaliseMix
 
 NORM_EPS = 1e-5
 
@@ -109,17 +109,16 @@ class LayerMix(nn.Module):
                 f"wanted the hidden states {live} of 0..{self.n_states - 1}, got {sorted(states)}: "
                 f"missing {sorted(missing)}, out of range {sorted(beyond)}"
             )
-        # Half-precision states become float32 one layer at a time: together they would be most of a trial's memory.
-        activations = [functional.gelu(states[i].float()) for i in live]
+        hidden = [states[i] for i in live]
         matrices: list[Tensor] = [self.projections[i].weight for i in live]  # type: ignore[misc]
         weights = self.weights()
         if len(live) < self.n_states:
             weights = weights[live]
-        if activations[0].device.type == "cpu":
-            flat = [activation.flatten(0, -2) for activation in activations]
-            mixed = ProjectNormaliseMix.apply(weights, NORM_EPS, *flat, *matrices)
-            return mixed.view(*activations[0].shape[:-1], self.k)
-        return mix_batched(weights, activations, matrices)
+        if hidden[0].device.type == "cpu" and not any(state.requires_grad for state in hidden):
+            flat = [state.flatten(0, -2) for state in hidden]
+            mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, flat, *matrices)
+            return mixed.view(*hidden[0].shape[:-1], self.k)
+        return mix_batched(weights, hidden, matrices)
 
     def unused_parameters(self) -> int:
         """Return how many parameters can never affect the output: projections of states fixed at weight 0."""
@@ -130,12 +129,12 @@ class LayerMix(nn.Module):
 
 def mix_batched(
     weights: Float[Tensor, " live"],
-    activations: Sequence[Float[Tensor, "*tokens width"]],
+    hidden: Sequence[Float[Tensor, "*tokens width"]],
     matrices: Sequence[Float[Tensor, "k width"]],
 ) -> Float[Tensor, "*tokens k"]:
-    """Return sum_i w_i N(G_i W_i^T), all layers in each operation: on a GPU their number is what costs."""
-    stacked = torch.stack(list(activations)).flatten(1, -2)
+    """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs."""
+    stacked = functional.gelu(torch.stack(list(hidden)).flatten(1, -2).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
     normal = functional.layer_norm(projected, projected.shape[-1:], eps=NORM_EPS)
     mixed = torch.einsum("l,ltk->tk", weights, normal)
-    return mixed.view(*activations[0].shape[:-1], -1)
+    return mixed.view(*hidden[0].shape[:-1], -1)

@@ -1,12 +1,14 @@
 """LayerMix against an independent computation in NumPy, and its promises about cut layers and variants."""
 
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
-from adalayers.fused import ProjectNormaliseMix
+from adalayers import fused
+from adalayers.fused import GeluProjectNormaliseMix, Workspace
 from adalayers.mix import NORM_EPS, LayerMix, mix_batched
 
 STATES, WIDTH, K, TOKENS = 5, 12, 8, 7
@@ -160,30 +162,72 @@ def test_alpha_is_a_learning_rate_of_p_under_adam():
     assert np.abs(weights_after(64.0, 1e-4) - weights_after(1.0, 1e-4)).max() > 0.01
 
 
-def fused_inputs(requires_grad):
-    generator = torch.Generator().manual_seed(3)
+def fused_inputs(seed=3):
+    generator = torch.Generator().manual_seed(seed)
 
-    def draw(*shape, grad):
-        made = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        return made.requires_grad_(grad)
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    weights = torch.softmax(draw(3, grad=False), dim=0).requires_grad_()
-    activations = [draw(5, 6, grad=requires_grad) for _ in range(3)]
-    return weights, activations, [draw(4, 6, grad=True) for _ in range(3)]
+    weights = torch.softmax(draw(3), dim=0).requires_grad_()
+    return weights, [draw(5, 6) for _ in range(3)], [draw(4, 6).requires_grad_() for _ in range(3)]
 
 
-@pytest.mark.parametrize("states_have_gradients", [True, False])
-def test_the_fused_mix_and_its_gradients_are_those_of_autograd(states_have_gradients):
-    weights, activations, matrices = fused_inputs(states_have_gradients)
-    assert torch.autograd.gradcheck(ProjectNormaliseMix.apply, (weights, NORM_EPS, *activations, *matrices))
-    wanted = [weights, *matrices, *(activations if states_have_gradients else [])]
+def test_the_fused_mix_and_its_gradients_are_those_of_autograd():
+    weights, states, matrices = fused_inputs()
+    fused_mix = GeluProjectNormaliseMix.apply
+    assert torch.autograd.gradcheck(
+        lambda weights, *matrices: fused_mix(weights, NORM_EPS, states, *matrices), (weights, *matrices)
+    )
     towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    fused = ProjectNormaliseMix.apply(weights, NORM_EPS, *activations, *matrices)
-    batched = mix_batched(weights, activations, matrices)
-    torch.testing.assert_close(fused, batched)
+    mixed, batched = fused_mix(weights, NORM_EPS, states, *matrices), mix_batched(weights, states, matrices)
+    torch.testing.assert_close(mixed, batched)
+    wanted = [weights, *matrices]
     for a, b in zip(
-        torch.autograd.grad(fused, wanted, towards),
+        torch.autograd.grad(mixed, wanted, towards),
         torch.autograd.grad(batched, wanted, towards),
         strict=True,
     ):
         torch.testing.assert_close(a, b)
+
+
+def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_pass():
+    weights, states, matrices = fused_inputs()
+    alone = torch.autograd.grad(
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum(),
+        [weights, *matrices],
+    )
+    first = GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum()
+    others = fused_inputs(seed=5)
+    second = GeluProjectNormaliseMix.apply(others[0], NORM_EPS, others[1], *others[2]).square().sum()
+    torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
+    second.backward()
+    assert others[0].grad is not None
+
+
+def test_memory_is_used_again_once_nobody_needs_it():
+    workspace = Workspace()
+    first = workspace.take((3, 4), torch.float32)
+    place = first.data_ptr()
+    assert workspace.take((3, 4), torch.float32).data_ptr() != place
+    del first
+    assert workspace.take((2, 5), torch.float32).data_ptr() == place
+
+
+def test_memory_is_used_again_by_the_next_step_of_training():
+    mix, places = LayerMix(STATES, WIDTH, K), []
+    take = fused.ACTIVATIONS.take
+    with mock.patch.object(Workspace, "take", side_effect=take) as taking:
+        taking.side_effect = lambda *shape: places.append((taken := take(*shape)).data_ptr()) or taken
+        for _ in range(3):
+            loss = mix(inputs()).square().sum()  # as in training, the last step's loss is still held
+            loss.backward()
+    assert len(set(places)) == 1 and len(places) == 3
+
+
+def test_hidden_states_that_are_trained_get_gradients():
+    mix = LayerMix(STATES, WIDTH, K)
+    states = {i: state.requires_grad_() for i, state in inputs().items()}
+    trained = mix(states)
+    (trained.square() * torch.arange(K)).sum().backward()
+    assert all(state.grad.abs().max() > 0 for state in states.values())
+    torch.testing.assert_close(trained, mix(inputs()), atol=1e-5, rtol=1e-5)
