@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +23,15 @@ BUCKET_BATCHES = 50
 class Batch:
     """One batch of a split.
 
-    states:  {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them
+    states:  {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them; read when
+             asked for
     lengths: int64 [batch], tokens of each sequence, on the CPU
     labels:  int64 [batch], or [words] for tokens
     words:   for tokens: int64 [words], places of the words' first sub-tokens in [batch * time], time the longest
     rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
     """
 
-    states: dict[int, Tensor]
+    states: Mapping[int, Tensor]
     lengths: Tensor
     labels: Tensor
     words: Tensor | None

@@ -24,6 +24,7 @@ from adalayers import store
 from adalayers.backbone import Backbone, load
 from adalayers.errors import BadInput
 from adalayers.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
+from adalayers.lazy import Lazy
 from adalayers.progress import say
 from adalayers.ragged import moved, ragged_rows
 from adalayers.sources import BackboneSource
@@ -43,8 +44,11 @@ class Features(Protocol):
 
     lengths: np.ndarray
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
-        """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held."""
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+        """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held.
+
+        What is returned is the caller's own. Each may be read only when it is asked for, so ask once.
+        """
         ...
 
 
@@ -75,14 +79,13 @@ class StoredFeatures:
         self.__dict__.update(state)
         self._open()
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
-        rows = ragged_rows(self._starts[examples], self.lengths[examples])
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+        index = torch.from_numpy(ragged_rows(self._starts[examples], self.lengths[examples]))
         if self.resident and device.type != "cpu":
-            index = moved(torch.from_numpy(rows), device)
-            return {state: self._held(state, device).index_select(0, index) for state in states}
-        index = torch.from_numpy(rows)
+            index = moved(index, device)
+            return Lazy(states, lambda state: self._held(state, device).index_select(0, index))
         # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return {state: moved(self._tensor(state).index_select(0, index), device) for state in states}
+        return Lazy(states, lambda state: moved(self._tensor(state).index_select(0, index), device))
 
     def _tensor(self, state: int) -> Tensor:
         if state not in self._mapped:
@@ -107,7 +110,7 @@ class LiveFeatures:
         self.source, self.encoded = source, encoded
         self.lengths = np.diff(encoded.offsets)
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
         every = hidden_states(_loaded(self.source, device), self.encoded, examples, device)
         return {state: every[state] for state in states}
 

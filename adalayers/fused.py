@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -43,29 +43,46 @@ class Workspace(threading.local):
 ACTIVATIONS = Workspace()
 
 
+def _between(row_bytes: int) -> int:
+    """Return how many bytes to leave free after each row: rows whole pages apart compete for the same cache lines."""
+    return 64 if row_bytes % 4096 == 0 else 0
+
+
 class GeluProjectNormaliseMix(torch.autograd.Function):
     """F = sum_i w_i N(gelu(Z_i) W_i^T) of frozen Z_i [tokens, K], matrices W_i [k, K] and weights w [layers].
 
-    apply(weights, eps, [Z_i, ...], *matrices) -> [tokens, k]; no gradient reaches Z_i
+    apply(weights, eps, (Z_i, ...), *matrices) -> [tokens, k]; the tokens of Z_i may have more dimensions
+
+    Raises `ValueError` where a Z_i wants a gradient.
     """
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, eps: float, states: Sequence[Tensor], *matrices: Tensor) -> Tensor:
-        layers, (tokens, width) = len(states), states[0].shape
-        activations = ACTIVATIONS.take((layers, tokens, width), matrices[0].dtype)
-        for activation, state in zip(activations, states, strict=True):
-            activation.copy_(state)
-        torch.ops.aten.gelu_(activations)
-        projected = torch.bmm(activations, torch.stack(matrices).transpose(1, 2))
+    def forward(
+        ctx: Any, weights: Tensor, eps: float, states: Iterable[Tensor], *matrices: Tensor
+    ) -> Tensor:
+        layers, width, dtype = len(matrices), matrices[0].shape[1], matrices[0].dtype
+        between = _between(width * dtype.itemsize) // dtype.itemsize
+        padded = None
+        for i, state in enumerate(states):
+            if state.requires_grad:
+                raise ValueError("wanted frozen hidden states, got one that wants a gradient: mix_batched gives it")
+            if padded is None:
+                padded = ACTIVATIONS.take((layers, state.shape[:-1].numel(), width + between), dtype)
+            padded[i, :, :width].copy_(state.reshape(-1, width))
+        assert padded is not None
+        padded[..., width:] = 0  # what stood there would creep towards 0 and become slow on the way
+        torch.ops.aten.gelu_(padded)
+        projected = torch.bmm(padded[..., :width], torch.stack([matrix.t() for matrix in matrices]))
         k = projected.shape[-1]
         normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
-        ctx.save_for_backward(weights, activations, projected, normal, mean, scale)
-        return (weights @ normal.view(layers, -1)).view(tokens, k)
+        ctx.width = width
+        ctx.save_for_backward(weights, padded, projected, normal, mean, scale)
+        return (weights @ normal.view(layers, -1)).view(-1, k)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, activations, projected, normal, mean, scale = ctx.saved_tensors
+        weights, padded, projected, normal, mean, scale = ctx.saved_tensors
         layers, _, k = projected.shape
         grad_weights = normal.view(layers, -1) @ grad.reshape(-1) if ctx.needs_input_grad[0] else None
         if not any(ctx.needs_input_grad[3:]):
@@ -74,5 +91,5 @@ class GeluProjectNormaliseMix(torch.autograd.Function):
         inner, _, _ = torch.ops.aten.native_layer_norm_backward(
             outer, projected, (k,), mean, scale, None, None, (True, False, False)
         )
-        grad_matrices = torch.bmm(inner.transpose(1, 2), activations)
+        grad_matrices = torch.bmm(inner.transpose(1, 2), padded[..., : ctx.width])
         return grad_weights, None, None, *grad_matrices

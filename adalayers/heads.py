@@ -23,14 +23,14 @@ class SequenceHead(nn.Module):
         self.classify = nn.Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "batch time k"], real: Bool[Tensor, "batch time"]
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch labels"]:
-        """Return logits; `real` is False at padding, which is neither attended to nor averaged."""
-        attended, _ = self.attention(mixed, mixed, mixed, key_padding_mask=~real, need_weights=False)
-        attended = self.dropout(functional.gelu(attended))
-        mask = real.unsqueeze(-1)
-        mean = (attended * mask).sum(dim=1) / mask.sum(dim=1)
-        return self.classify(mean)
+        """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
+        attended = self.dropout(functional.gelu(self.attention(mixed, padding)))
+        if padding is None:
+            return self.classify(attended.mean(dim=1))
+        real = ~padding.unsqueeze(-1)
+        return self.classify((attended * real).sum(dim=1) / real.sum(dim=1))
 
 
 class EncoderLayer(nn.Module):
@@ -45,11 +45,10 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"]
+        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time k"]:
         """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
-        normal = self.norm1(x)
-        x = x + self.dropout(self.self_attn(normal, normal, normal, key_padding_mask=padding)[0])
+        x = x + self.dropout(self.self_attn(self.norm1(x), padding))
         inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
         return x + self.dropout(self.linear2(inner))
 
@@ -63,11 +62,11 @@ class TokenHead(nn.Module):
         self.classify = nn.Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "batch time k"], real: Bool[Tensor, "batch time"]
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch time labels"]:
-        """Return logits per token; those at padding mean nothing."""
+        """Return logits per token; those at `padding` mean nothing."""
         for layer in self.layers:
-            mixed = layer(mixed, ~real)
+            mixed = layer(mixed, padding)
         return self.classify(mixed)
 
 

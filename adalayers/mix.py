@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Literal
 
 import torch
@@ -109,16 +110,17 @@ class LayerMix(nn.Module):
                 f"wanted the hidden states {live} of 0..{self.n_states - 1}, got {sorted(states)}: "
                 f"missing {sorted(missing)}, out of range {sorted(beyond)}"
             )
-        hidden = [states[i] for i in live]
         matrices: list[Tensor] = [self.projections[i].weight for i in live]  # type: ignore[misc]
         weights = self.weights()
         if len(live) < self.n_states:
             weights = weights[live]
-        if hidden[0].device.type == "cpu" and not any(state.requires_grad for state in hidden):
-            flat = [state.flatten(0, -2) for state in hidden]
-            mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, flat, *matrices)
-            return mixed.view(*hidden[0].shape[:-1], self.k)
-        return mix_batched(weights, hidden, matrices)
+        # Read one at a time: together, hidden states are most of a trial's memory.
+        last = states[live[-1]]
+        hidden = chain((states[i] for i in live[:-1]), [last])
+        if last.device.type == "cpu" and not last.requires_grad:
+            mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, hidden, *matrices)
+            return mixed.view(*last.shape[:-1], self.k)
+        return mix_batched(weights, list(hidden), matrices)
 
     def unused_parameters(self) -> int:
         """Return how many parameters can never affect the output: projections of states fixed at weight 0."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from adalayers.config import Kind, TrialConfig, state_indices
 from adalayers.errors import BadInput
 from adalayers.heads import SequenceHead, TokenHead, sinusoidal_positions
+from adalayers.lazy import Lazy
 from adalayers.mix import LayerMix
 from adalayers.ragged import moved
 from adalayers.results import Folder, holding
@@ -99,17 +100,12 @@ class FusionModel(nn.Module):
 
         `lengths` are best on the CPU: on a GPU the shape of what follows has to be waited for.
         """
-        mixed = self.fusion({self.states.index(state): value for state, value in states.items()})
-        lengths = lengths.cpu()
-        time = int(lengths.max())
-        real = torch.arange(time) < lengths.unsqueeze(1)  # [batch, time]
-        places = moved(real.flatten().nonzero().squeeze(1), mixed.device)
-        real = moved(real, mixed.device)
-        padded = mixed.new_zeros(real.numel(), mixed.shape[-1]).index_copy(0, places, mixed)
-        padded = padded.view(*real.shape, -1)
+        positions = [self.states.index(state) for state in states]
+        mixed = self.fusion(Lazy(positions, lambda position: states[self.states[position]]))
+        padded, padding = _padded(mixed, lengths.cpu())
         if self.config.positions:
-            padded = padded + sinusoidal_positions(time, padded.shape[-1]).to(padded)
-        return self.head(padded, real)
+            padded = padded + sinusoidal_positions(*padded.shape[1:]).to(padded)
+        return self.head(padded, padding)
 
     def finish(self) -> None:
         """Switch on a cutoff that was to wait until training is over."""
@@ -119,6 +115,19 @@ class FusionModel(nn.Module):
         """Return the number of trainable parameters that can affect the output, p included."""
         trainable = sum(p.numel() for p in self.parameters() if p.requires_grad)
         return trainable - (self.fusion.unused_parameters() if self.config.train_projections else 0)
+
+
+def _padded(
+    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
+) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None]:
+    """Return ragged sequences one per row, and where their rows are padding: None where all are of one length."""
+    time = int(lengths.max())
+    if int(lengths.min()) == time:
+        return flat.view(len(lengths), time, -1), None
+    padding = torch.arange(time) >= lengths.unsqueeze(1)
+    places = moved((~padding).flatten().nonzero().squeeze(1), flat.device)
+    padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
+    return padded.view(*padding.shape, -1), moved(padding, flat.device)
 
 
 def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:

@@ -46,11 +46,11 @@ class Bench:
         return self._large
 
     def epoch_minilm(self) -> Measured:
-        seconds = training.epochs(self.root, made.minilm(), cola_lengths(), repeats=3)
+        seconds = training.epochs(self.root, made.minilm(), cola_lengths(), repeats=5)
         return {"epoch_live_over_stored_minilm": _ratio("epoch, MiniLM, CoLA", seconds, "live", "stored")}
 
     def epoch_roberta_large(self) -> Measured:
-        seconds = training.epochs(self.root, self.large, cola_lengths(SEQUENCES), repeats=3)
+        seconds = training.epochs(self.root, self.large, cola_lengths(SEQUENCES), repeats=5)
         name = f"epoch, RoBERTa-large shape, {SEQUENCES} sequences"
         return {"epoch_live_over_stored_roberta_large": _ratio(name, seconds, "live", "stored")}
 

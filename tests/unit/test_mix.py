@@ -221,7 +221,8 @@ def test_memory_is_used_again_by_the_next_step_of_training():
         for _ in range(3):
             loss = mix(inputs()).square().sum()  # as in training, the last step's loss is still held
             loss.backward()
-    assert len(set(places)) == 1 and len(places) == 3
+    assert len(places) == 3
+    assert len(set(places)) == 1
 
 
 def test_hidden_states_that_are_trained_get_gradients():
