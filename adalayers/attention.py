@@ -30,7 +30,7 @@ class SelfAttention(nn.MultiheadAttention):
         """
         dropout = self.dropout if self.training else 0.0
         if x.device.type == "cpu" and (x.shape[1] <= SHORT or dropout > 0):
-            written = ShortAttention.apply(
+            return ShortAttention.apply(
                 x,
                 self.in_proj_weight,
                 self.in_proj_bias,
@@ -40,7 +40,6 @@ class SelfAttention(nn.MultiheadAttention):
                 padding,
                 dropout,
             )
-            return written
         return super().forward(x, x, x, key_padding_mask=padding, need_weights=False)[0]
 
 
@@ -71,11 +70,11 @@ class ShortAttention(torch.autograd.Function):
         apart = x.new_zeros(3, batch, heads, keys, each)
         apart[:, :, :, :time].copy_(joint.permute(2, 0, 3, 1, 4))
         q, k, v = apart.view(3, batch * heads, keys, each)
-        bias = x.new_zeros(batch, keys)
-        bias[:, time:] = -math.inf
+        bias = x.new_zeros(1 if padding is None else batch, 1, 1, keys)
+        bias[..., time:] = -math.inf
         if padding is not None:
-            bias[:, :time].masked_fill_(padding, -math.inf)
-        bias = bias.unsqueeze(1).expand(-1, heads, -1).reshape(-1, 1, keys).expand(-1, time, -1)
+            bias[:, 0, 0, :time].masked_fill_(padding, -math.inf)
+        bias = bias.expand(batch, heads, 1, keys).reshape(-1, 1, keys).expand(-1, time, -1)
         scores = torch.baddbmm(bias, q[:, :time], k.transpose(1, 2), alpha=each**-0.5)
         weights = scores.softmax(dim=-1)
         mask = kept(weights, dropout)

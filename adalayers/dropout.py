@@ -18,8 +18,9 @@ def kept(x: Tensor, p: float) -> Tensor | None:
     if x.device.type != "cpu" or dropped == LEVELS:
         return functional.dropout(torch.ones_like(x), p)
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
-    chosen = words.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - LEVELS // 2
-    return chosen.to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
+    drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
+    mask = torch.empty_like(x, memory_format=torch.contiguous_format)
+    return torch.ge(drawn, dropped - LEVELS // 2, out=mask).mul_(LEVELS / (LEVELS - dropped))
 
 
 def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
