@@ -10,25 +10,18 @@ LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
 
 
-def kept(x: Tensor, p: float) -> Tensor | None:
-    """Return what to multiply `x` with to drop out: 0 with probability `p`, else 1 / (1 - p); None: nothing to drop."""
-    dropped = round(p * LEVELS)
-    if dropped == 0:
-        return None
-    if x.device.type != "cpu" or dropped == LEVELS:
-        return functional.dropout(torch.ones_like(x), p)
-    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
-    drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
-    mask = torch.empty_like(x, memory_format=torch.contiguous_format)
-    return torch.ge(drawn, dropped - LEVELS // 2, out=mask).mul_(LEVELS / (LEVELS - dropped))
-
-
 def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p."""
-    if x.device.type != "cpu":
-        return functional.dropout(x, p, training)
-    mask = kept(x, p) if training else None
-    return x if mask is None else x * mask
+    dropped = round(p * LEVELS)
+    if not training or dropped == 0:
+        return x
+    if x.device.type != "cpu" or dropped == LEVELS:
+        return functional.dropout(x, p)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
+    drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
+    mask = torch.empty(x.shape, dtype=x.dtype)
+    torch.ge(drawn, dropped - LEVELS // 2, out=mask)  # 0 or 1, without a bool in between
+    return x * mask.mul_(LEVELS / (LEVELS - dropped))
 
 
 class Dropout(nn.Module):
