@@ -162,22 +162,29 @@ def test_alpha_is_a_learning_rate_of_p_under_adam():
     assert np.abs(weights_after(64.0, 1e-4) - weights_after(1.0, 1e-4)).max() > 0.01
 
 
-def fused_inputs(seed=3):
+def fused_inputs(seed=3, width=6):
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*shape):
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
     weights = torch.softmax(draw(3), dim=0).requires_grad_()
-    return weights, [draw(5, 6) for _ in range(3)], [draw(4, 6).requires_grad_() for _ in range(3)]
+    return weights, [draw(5, width) for _ in range(3)], [draw(4, width).requires_grad_() for _ in range(3)]
 
 
-def test_the_fused_mix_and_its_gradients_are_those_of_autograd():
+def test_the_fused_mix_has_the_gradients_of_its_numbers():
     weights, states, matrices = fused_inputs()
-    fused_mix = GeluProjectNormaliseMix.apply
     assert torch.autograd.gradcheck(
-        lambda weights, *matrices: fused_mix(weights, NORM_EPS, states, *matrices), (weights, *matrices)
+        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices),
+        (weights, *matrices),
     )
+
+
+@pytest.mark.parametrize("width", [6, 1024], ids=["", "rows whole pages apart"])
+def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
+    fused.ACTIVATIONS.take((3, 5, 2000), torch.float64).fill_(math.nan)  # as if left by an earlier step
+    weights, states, matrices = fused_inputs(width=width)
+    fused_mix = GeluProjectNormaliseMix.apply
     towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     mixed, batched = fused_mix(weights, NORM_EPS, states, *matrices), mix_batched(weights, states, matrices)
     torch.testing.assert_close(mixed, batched)
@@ -223,6 +230,13 @@ def test_memory_is_used_again_by_the_next_step_of_training():
             loss.backward()
     assert len(places) == 3
     assert len(set(places)) == 1
+
+
+def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
+    weights, states, matrices = fused_inputs()
+    states[1].requires_grad_()
+    with pytest.raises(ValueError, match="mix_batched"):
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices)
 
 
 def test_hidden_states_that_are_trained_get_gradients():
