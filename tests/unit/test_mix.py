@@ -180,7 +180,7 @@ def test_the_fused_mix_has_the_gradients_of_its_numbers():
     )
 
 
-@pytest.mark.parametrize("width", [6, 1024], ids=["", "rows whole pages apart"])
+@pytest.mark.parametrize("width", [6, 1024], ids=["narrow", "rows whole pages apart"])
 def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
     fused.ACTIVATIONS.take((3, 5, 2000), torch.float64).fill_(math.nan)  # as if left by an earlier step
     weights, states, matrices = fused_inputs(width=width)
@@ -221,10 +221,14 @@ def test_memory_is_used_again_once_nobody_needs_it():
 
 
 def test_memory_is_used_again_by_the_next_step_of_training():
-    mix, places = LayerMix(STATES, WIDTH, K), []
-    take = fused.ACTIVATIONS.take
-    with mock.patch.object(Workspace, "take", side_effect=take) as taking:
-        taking.side_effect = lambda *shape: places.append((taken := take(*shape)).data_ptr()) or taken
+    mix, places, take = LayerMix(STATES, WIDTH, K), [], fused.ACTIVATIONS.take
+
+    def noted(*asked):
+        taken = take(*asked)
+        places.append(taken.data_ptr())
+        return taken
+
+    with mock.patch.object(Workspace, "take", side_effect=noted):
         for _ in range(3):
             loss = mix(inputs()).square().sum()  # as in training, the last step's loss is still held
             loss.backward()
