@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from adalayers import cache
 from adalayers.errors import BadInput
+from adalayers.features import cache
+from adalayers.features.store import default_cache
 from adalayers.progress import duration, say
-from adalayers.redaction import redacted
-from adalayers.results import Folder
-from adalayers.store import default_cache
-from adalayers.tracking import default_uri, sync
+from adalayers.results.folder import Folder
+from adalayers.results.redaction import redacted
+from adalayers.tracking.mirror import default_uri, sync
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -15,6 +15,22 @@ from typing import Any, Literal
 from adalayers.errors import BadInput, unknown
 
 Kind = Literal["sequence", "token"]
+Precision = Literal["float16", "bfloat16", "float32"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model needs to know of its backbone and task.
+
+    n_layers: l of the backbone's stream; width: K; family: transformers' model type
+    """
+
+    kind: Kind
+    n_labels: int
+    n_layers: int
+    width: int
+    family: str
+
 
 _NEEDS_LEARNED_MIX = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_when", "mix_lr")
 _NEEDS_TOKENS = ("encoder_layers", "feedforward")

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adalayers.config import Kind, TrialConfig, state_indices, with_overrides
+from adalayers.config import Kind, Shape, TrialConfig, state_indices, with_overrides
 from adalayers.errors import BadInput
-from adalayers.model import Shape
-from adalayers.results import plain
+from adalayers.plain import plain
 
 SEARCH_BEST = "search-best"
 

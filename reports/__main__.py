@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from adalayers.errors import BadInput
-from adalayers.results import Folder
+from adalayers.results.folder import Folder
 from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
 
 

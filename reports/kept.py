@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from adalayers.results import Folder
+from adalayers.results.folder import Folder
 from reports.importances import COLUMNS, FANOVA, importances, key, search_points
 from reports.load import Loaded
 from reports.space import domains

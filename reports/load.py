@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers import results
 from adalayers.errors import BadInput
+from adalayers.results import files as results
+from adalayers.results.folder import Folder
 
 SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy")
 """Where `study.json` names no metric, the first of these that `trials.csv` holds."""
@@ -66,7 +67,7 @@ class Loaded:
     problems: tuple[str, ...]
 
 
-def load(folder: results.Folder | str | Path) -> Loaded:
+def load(folder: Folder | str | Path) -> Loaded:
     """Read a results folder. Raises `BadInput` where it cannot be read at all."""
     try:
         read = results.load(folder)

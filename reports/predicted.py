@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from adalayers.metrics import Entities, entities
+from adalayers.tasks.metrics import Entities, entities
 from reports.statistics import mean_interval
 from reports.text import several
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from adalayers.metrics import entity_counts
-from adalayers.results import PREDICTIONS, TRIALS
+from adalayers.results.files import PREDICTIONS, TRIALS
+from adalayers.tasks.metrics import entity_counts
 from reports import tables
 from reports.frames import numbers
 from reports.load import Plan
@@ -141,7 +141,7 @@ def resampled(held: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
 def _score(
     metric: str, hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n: np.ndarray, n_labels: int
 ) -> np.ndarray:
-    """Return scores [trials, draws] of counts [trials, classes, draws], as `adalayers.metrics` defines them.
+    """Return scores [trials, draws] of counts [trials, classes, draws], as `adalayers.tasks.metrics` defines them.
 
     gold: [classes, draws]; n: [draws], the number of examples
     """

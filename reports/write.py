@@ -14,7 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from adalayers.errors import BadInput
-from adalayers.results import CLAIMS, REPORT, STUDY, Folder
+from adalayers.results.files import CLAIMS, REPORT, STUDY
+from adalayers.results.folder import Folder
 from reports import kept, markdown, sections, style
 from reports.cover import Entry, cover, draw_cover
 from reports.evidence import Decided, Evidence, decide, draw, gather

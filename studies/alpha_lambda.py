@@ -12,7 +12,7 @@ Result      none yet on a base model of the thesis's size; the README's figure i
 
 import sys
 
-from adalayers.cli import main
+from adalayers.command.main import main
 from adalayers.presets import published_mix
 from adalayers.study import Arm, Setting, Space, Study
 from reports import write_cover, write_report

@@ -30,11 +30,12 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from adalayers import results
+from adalayers.results import files as results
+from adalayers.results.folder import Folder
 from reports.__main__ import main as reports
 from reports.statistics import comparison_alpha
 from reports.text import table
-from tests.made_up import MadeUp
+from tests.helpers.made_up import MadeUp
 
 LOOKS = (3, 5, 10)
 FIRST_LOOK = 3
@@ -98,7 +99,7 @@ class Simulated:
         if comparisons >= len(made.arms):
             raise ValueError(f"wanted at most {len(made.arms) - 1} comparisons, got {comparisons}")
         self.arms = [arm["arm"] for arm in made.arms[: comparisons + 1]]
-        self.place = results.Folder(folder)
+        self.place = Folder(folder)
         self._study = made.study
         self._study["asked"]["arms"] = made.arms[: comparisons + 1]
         self._rows = [made.of(arm) for arm in self.arms]

@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from adalayers.cli import DONE, main
-from adalayers.results import REPORT, load
+from adalayers.command.main import DONE, main
+from adalayers.results.files import REPORT, load
 from adalayers.tuning.session import ray_session
 from reports import write_cover, write_report
 

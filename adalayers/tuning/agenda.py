@@ -18,8 +18,8 @@ import optuna
 from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.config import Kind, TrialConfig, with_overrides
-from adalayers.data import TrialData
-from adalayers.record import StudyRecord
+from adalayers.data.trial_data import TrialData
+from adalayers.results.record import StudyRecord
 from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
 
 DUPLICATES = 50

@@ -17,17 +17,19 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
-from adalayers import results
 from adalayers.config import Kind, TrialConfig, state_indices
-from adalayers.data import TrialData
+from adalayers.data.prepare import Prepared
+from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.prepare import Prepared
+from adalayers.plain import plain
 from adalayers.progress import TrialProgress, say
-from adalayers.provenance import provenance
-from adalayers.record import StudyRecord
-from adalayers.results import STUDY, Folder
+from adalayers.results import files as results
+from adalayers.results.files import STUDY
+from adalayers.results.folder import Folder
+from adalayers.results.provenance import provenance
+from adalayers.results.record import StudyRecord
 from adalayers.study import Plan, Setting, Study, plan
-from adalayers.tracking import Mirror
+from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.searcher import StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
@@ -95,7 +97,7 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
         return {"id": uuid.uuid4().hex}
     study = folder.read_json(STUDY)
     held = study.get("asked", {}).get("flags", {})
-    wanted = results.plain(identity)
+    wanted = plain(identity)
     for name in {**held, **wanted}:
         if held.get(name) != wanted.get(name):
             raise BadInput(

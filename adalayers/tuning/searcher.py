@@ -9,7 +9,7 @@ from typing import Any
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from adalayers.record import StudyRecord
+from adalayers.results.record import StudyRecord
 from adalayers.tuning.agenda import Agenda
 
 

@@ -10,13 +10,14 @@ import torch
 from ray import tune
 
 from adalayers.config import FIELDS, TrialConfig, with_overrides
-from adalayers.data import TrialData
+from adalayers.data.request import DataRequest
+from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, unknown
-from adalayers.model import save
-from adalayers.record import PROGRESS
-from adalayers.request import DataRequest
-from adalayers.results import BEST, PREDICTIONS, Folder
-from adalayers.train import Diverged, Evaluation, Outcome, train
+from adalayers.model.model import save
+from adalayers.results.files import BEST, PREDICTIONS
+from adalayers.results.folder import Folder
+from adalayers.results.record import PROGRESS
+from adalayers.training.train import Diverged, Evaluation, Outcome, train
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 STUDY_KEYS = ("trial_id", "stage", "arm", "work", "threads")
@@ -101,7 +102,7 @@ def _device() -> str:
 
 @functools.lru_cache(maxsize=2)
 def _prepared(request: tuple[tuple[str, Any], ...]) -> TrialData:
-    from adalayers.prepare import prepare  # needs transformers and datasets; a study's workers do not
+    from adalayers.data.prepare import prepare  # needs transformers and datasets; a study's workers do not
 
     values = dict(request)
     for name in ("backbone", "dataset"):

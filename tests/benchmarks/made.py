@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from adalayers import sources
-from adalayers.data import SplitData, TrialData
-from adalayers.features import Features
-from adalayers.model import Shape
-from adalayers.sources import BackboneSource
-from adalayers.tokens import Encoded
-from tests.tiny import tiny_backbone
+from adalayers.backbones import sources
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Shape
+from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.features.features import Features
+from tests.helpers.tiny import tiny_backbone
 
 ROBERTA_LARGE = {"layers": 24, "width": 1024, "heads": 16, "intermediate_size": 4096, "vocab_size": 50265}
 

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adalayers.config import TrialConfig
-from adalayers.prepare import prepare
+from adalayers.config import Precision, TrialConfig
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
 from adalayers.progress import say
-from adalayers.request import DataRequest
-from adalayers.store import Precision
-from adalayers.train import train
+from adalayers.training.train import train
 
 SEEDS = range(1, 9)
 DATASETS = ("acceptability-demo", "entities-demo")

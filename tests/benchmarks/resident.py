@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
-from adalayers import sources
-from adalayers.features import LiveFeatures, StoredFeatures, store_folder
+from adalayers.backbones import sources
+from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder
 from tests.benchmarks import made
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.training import epoch_of

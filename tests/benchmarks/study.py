@@ -9,13 +9,14 @@ import torch
 from ray import tune
 
 from adalayers.config import TrialConfig
-from adalayers.data import TrialData
-from adalayers.results import Folder, read_trials
+from adalayers.data.trial_data import TrialData
+from adalayers.results.files import read_trials
+from adalayers.results.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study
-from adalayers.tracking import Mirror
-from adalayers.train import train
+from adalayers.tracking.mirror import Mirror
+from adalayers.training.train import train
 from adalayers.tuning import Ask, Limits, run_study
-from tests.made_data import made_data
+from tests.helpers.made_data import made_data
 
 SECONDS = 5.0
 

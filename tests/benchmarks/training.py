@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers import backbone as backbones
-from adalayers.config import TrialConfig
-from adalayers.data import TrialData
-from adalayers.extract import extraction_batches
-from adalayers.features import LiveFeatures, StoredFeatures, stored
-from adalayers.model import FusionModel, Shape
-from adalayers.sources import BackboneSource
-from adalayers.tokens import Encoded
-from adalayers.train import _optimiser, _State, _train_epoch
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Shape, TrialConfig
+from adalayers.data.trial_data import TrialData
+from adalayers.features.extract import extraction_batches
+from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.model.model import FusionModel
+from adalayers.training.train import _optimiser, _State, _train_epoch
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
 

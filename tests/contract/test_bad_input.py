@@ -7,9 +7,9 @@ import time
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
-from adalayers.cli import main
+from adalayers.command.main import main
 from studies.alpha_lambda import STUDY
-from tests.studying import ROOT, SCRIPT, flags, world
+from tests.helpers.studying import ROOT, SCRIPT, flags, world
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,8 @@ def test_a_missing_data_dir(tmp_path, capsys):
 
 
 def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
-    from adalayers.results import STUDY as STUDY_FILE
-    from adalayers.results import Folder
+    from adalayers.results.files import STUDY as STUDY_FILE
+    from adalayers.results.files import Folder
 
     Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(
         STUDY_FILE, {"asked": {"flags": {"seed": 7}}}

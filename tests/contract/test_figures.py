@@ -16,8 +16,8 @@ from reports.layers import SINGLE_COLUMNS
 from reports.load import load
 from reports.markdown import report
 from reports.write import images
-from tests.made_layers import with_single_layers, with_sizes
-from tests.made_up import CONTROL, MadeUp
+from tests.helpers.made_layers import with_single_layers, with_sizes
+from tests.helpers.made_up import CONTROL, MadeUp
 
 FIGURES = (
     *("arms", "core_heatmap", "search_trials", "score_by_alpha"),

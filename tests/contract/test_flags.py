@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 from ray import tune
 
-from adalayers import backbone as backbones
-from adalayers.cli import main
+from adalayers.backbones import backbone as backbones
+from adalayers.command.main import main
 from adalayers.config import TrialConfig
-from adalayers.features import _LOADED
-from adalayers.prepare import DataRequest, prepare
-from adalayers.train import train
+from adalayers.data.prepare import DataRequest, prepare
+from adalayers.features.features import _LOADED
+from adalayers.training.train import train
 from adalayers.tuning import trainable
 from adalayers.tuning.session import ray_session
 from reports import write_cover, write_report
 from studies.alpha_lambda import STUDY
-from tests.studying import flags, world
+from tests.helpers.studying import flags, world
 
 # Ray's own: resources left open at shutdown, and deprecations it has not got round to.
 pytestmark = [

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
-from adalayers import results
-from adalayers.model import load
-from tests.studying import command, world
+from adalayers.model.model import load
+from adalayers.results import files as results
+from tests.helpers.studying import command, world
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from adalayers.backbone import load
-from adalayers.sources import MINILM_PACKAGE, MINILM_SHA256, resolve
-from adalayers.tokens import encode, load_tokenizer
+from adalayers.backbones.backbone import load
+from adalayers.backbones.sources import MINILM_PACKAGE, MINILM_SHA256, resolve
+from adalayers.backbones.tokens import encode, load_tokenizer
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec(MINILM_PACKAGE) is None,

@@ -8,8 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from adalayers.metrics import token_scores
-from adalayers.tasks import Task, load_task
+from adalayers.tasks.metrics import token_scores
+from adalayers.tasks.task import Task, load_task
 
 SIZES = {
     "imdb": {"train": 22_500, "validation": 2_500, "test": 25_000},

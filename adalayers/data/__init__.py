@@ -1,0 +1,1 @@
+"""What a trial reads: a task's splits joined with hidden states."""

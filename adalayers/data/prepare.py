@@ -1,0 +1,168 @@
+"""From names to data: a backbone and a dataset resolved, tokenised, and joined with their hidden states."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones import sources, tokens
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Shape
+from adalayers.data.request import DataRequest
+from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.errors import BadInput
+from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
+from adalayers.features.store import default_cache
+from adalayers.tasks.task import Split, Task, load_task
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A task in a backbone's tokens; no hidden state is computed yet."""
+
+    request: DataRequest
+    source: BackboneSource
+    task: Task
+    encoded: dict[str, Encoded]
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(len(encoded.input_ids) for encoded in self.encoded.values())
+
+    @property
+    def store_bytes(self) -> int:
+        """Size of the stored hidden states of all splits, in bytes."""
+        return stored_bytes(self.source, self.n_tokens, self.request.precision)
+
+    @functools.cached_property
+    def backbone_parameters(self) -> int:
+        """Parameters of the whole base model, an unread decoder included; counted without loading it."""
+        return backbones.count_parameters(self.source)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(
+            self.task.kind,
+            len(self.task.label_names),
+            self.source.layers,
+            self.source.width,
+            self.source.family,
+        )
+
+    @functools.cached_property
+    def _backbone(self) -> Backbone:
+        return backbones.load(self.source)
+
+    def data(
+        self,
+        mode: Mode,
+        *,
+        cache: Path | None = None,
+        device: torch.device | None = None,
+        on_progress: Callable[[str, int, int], None] = lambda split, done, total: None,
+    ) -> TrialData:
+        """Return what trials read; in the modes `disk` and `memory` hidden states are computed where missing."""
+
+        def split_features(name: str, encoded: Encoded) -> Features:
+            if mode == "live":
+                return LiveFeatures(self.source, encoded)
+            features = stored(
+                cache or default_cache(),
+                self.source,
+                encoded,
+                lambda: self._backbone,
+                precision=self.request.precision,
+                about=self._stored_about(name),
+                device=device,
+                on_progress=functools.partial(on_progress, name),
+            )
+            features.resident = mode == "memory"
+            return features
+
+        splits = {
+            name: _split_data(split, self.encoded[name], split_features(name, self.encoded[name]))
+            for name, split in self.task.splits.items()
+        }
+        self.__dict__.pop("_backbone", None)  # hidden states are stored: the backbone's memory is free again
+        return TrialData(self.shape, self.task.label_names, self.task.metric, splits, self.about())
+
+    def _stored_about(self, split: str) -> dict[str, Any]:
+        """Return what a store says of its split, for people; its name follows from the token ids themselves."""
+        return {
+            "dataset": self.task.source,
+            "dataset_revision": self.task.revision,
+            "dataset_fingerprint": self.task.fingerprint,
+            "split": split,
+            "max_length": self.request.max_length,
+        }
+
+    def about(self) -> dict[str, Any]:
+        """Return what determines the data of a trial, for hashes and provenance."""
+        return {
+            "backbone": {
+                "id": self.source.id,
+                "revision": self.source.revision,
+                "fingerprint": self.source.fingerprint,
+            },
+            "dataset": {
+                "source": self.task.source,
+                "revision": self.task.revision,
+                "fingerprint": self.task.fingerprint,
+            },
+            "labels": list(self.task.label_names),
+            "precision": self.request.precision,
+            "splits": {name: _digest(self.encoded[name], split) for name, split in self.task.splits.items()},
+        }
+
+
+def prepare(request: DataRequest) -> Prepared:
+    """Resolve and tokenise. Raises `BadInput` for whatever of it cannot be had, before anything is computed."""
+    if request.max_length < 3:
+        raise BadInput(f"wanted --max-length of at least 3 tokens, got {request.max_length}; raise it")
+    source = sources.resolve(request.backbone, data_dir=request.data_dir)
+    if request.max_length > source.max_length:
+        raise BadInput(
+            f"wanted --max-length of at most {source.max_length}, the most tokens {source.name} reads, "
+            f"got {request.max_length}; lower it"
+        )
+    task = load_task(
+        request.dataset,
+        data_dir=request.data_dir,
+        text_column=request.text_column,
+        label_column=request.label_column,
+        train_examples=request.train_examples,
+        eval_examples=request.eval_examples,
+        seed=request.seed,
+    )
+    tokenizer = tokens.load_tokenizer(source)
+    encoded = {
+        name: tokens.encode(tokenizer, split.inputs, request.max_length)
+        for name, split in task.splits.items()
+    }
+    return Prepared(request, source, task, encoded)
+
+
+def _split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
+    if encoded.word_starts is None:
+        return SplitData(features, np.asarray(split.labels), split.index)
+    flat = np.concatenate([np.asarray(labels) for labels in split.labels])
+    return SplitData(features, flat, split.index, encoded.word_starts, encoded.word_offsets)
+
+
+def _digest(encoded: Encoded, split: Split) -> str:
+    """Return a hash of the token ids and labels of a split."""
+    digest = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
+    digest.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
+    for labels in [split.labels] if isinstance(split.labels, np.ndarray) else split.labels:
+        digest.update(np.ascontiguousarray(labels, dtype="<i8").tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,23 @@
+"""Which data a study is about, by name: nothing of it is looked for yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adalayers.config import Precision
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """Which data, seen through which backbone; the flags of `contract.md` of the same names."""
+
+    backbone: str
+    dataset: str
+    data_dir: str | None = None
+    text_column: str | None = None
+    label_column: str | None = None
+    train_examples: int | None = None
+    eval_examples: int | None = None
+    max_length: int = 256
+    precision: Precision = "float16"
+    seed: int = 0

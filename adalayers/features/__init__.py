@@ -1,0 +1,1 @@
+"""Hidden states, stored or computed when read."""

@@ -1,0 +1,71 @@
+"""One pass of a frozen backbone over a split: all hidden states, without padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.tokens import Encoded
+from adalayers.features.store import Writer
+from adalayers.ragged import ragged_index
+
+EXTRACT_TOKENS = 4096
+"""Tokens, padding included, of one forward pass of the backbone."""
+
+Progress = Callable[[int, int], None]
+"""Called with (sequences done, sequences in all)."""
+
+
+def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
+    """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
+    batches: list[np.ndarray] = []
+    batch: list[int] = []
+    for i in np.argsort(-lengths, kind="stable"):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > EXTRACT_TOKENS:
+            batches.append(np.array(batch))
+            batch = []
+        batch.append(i)
+    if batch:
+        batches.append(np.array(batch))
+    return batches
+
+
+def extract(
+    writer: Writer,
+    encoded: Encoded,
+    backbone: Backbone,
+    device: torch.device,
+    on_progress: Progress | None = None,
+) -> None:
+    """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
+
+    Raises `OutOfRange` where a hidden state does not fit the store's precision.
+    """
+    lengths = np.diff(encoded.offsets)
+    batches = extraction_batches(lengths)
+    backbone = backbone.to(device)
+    done = sum(len(batch) for batch in batches[: writer.batches])
+    for examples in batches[writer.batches :]:
+        writer.append(hidden_states(backbone, encoded, examples, device))
+        done += len(examples)
+        if on_progress:
+            on_progress(done, len(lengths))
+
+
+def hidden_states(
+    backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
+) -> list[Tensor]:
+    """Return the l + 1 hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
+    lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
+    real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time]
+    ids = torch.zeros(real.shape, dtype=torch.long)
+    ids[real] = torch.from_numpy(encoded.input_ids[ragged_index(encoded.offsets, examples)].astype(np.int64))
+    padded = not bool(real.all())
+    rows = real.flatten().nonzero().squeeze(1).to(device)
+    states = backbone(ids.to(device), real.long().to(device))
+    flat = (state.flatten(0, 1) for state in states)
+    return [state.index_select(0, rows) if padded else state for state in flat]

@@ -1,0 +1,232 @@
+"""Hidden states of a frozen backbone, computed once per split and read by every trial.
+
+A store's name hashes what determines the numbers: the backbone's files, the token ids themselves (and with them
+the tokenizer, the texts, their order and the maximum length), the stream, the precision, the release of
+transformers and the format. Its arrays are memory-mapped read-only, so trials of one machine share them through
+the page cache, and a state that no trial mixes is never read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adalayers.backbones.backbone import Backbone, load
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Precision
+from adalayers.errors import BadInput
+from adalayers.features import store
+from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
+from adalayers.features.store import OutOfRange, item_bytes
+from adalayers.lazy import Lazy
+from adalayers.progress import say
+from adalayers.ragged import moved, ragged_rows
+
+FORMAT = 2
+
+Mode = Literal["memory", "disk", "live"]
+
+
+class Features(Protocol):
+    """A source of hidden states for the sequences of one split.
+
+    lengths: int64 [n], tokens of each sequence, special ones included
+    """
+
+    lengths: np.ndarray
+
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+        """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held.
+
+        What is returned is the caller's own. Each may be read only when it is asked for, so ask once.
+        """
+        ...
+
+
+class StoredFeatures:
+    """Features read from a store; only its path travels to another process.
+
+    resident: on a GPU, hold each state in its memory once it was read; on a CPU the page cache does that for
+              all processes together
+
+    Raises `BadInput` where the store is not there or a file has another size than it should.
+    """
+
+    def __init__(self, folder: Path, *, resident: bool = False):
+        self.folder, self.resident = folder, resident
+        self._open()
+
+    def _open(self) -> None:
+        self.meta = store.read_meta(self.folder)
+        self.precision: str = self.meta["stored_as"]
+        self._starts = np.load(self.folder / "starts.npy")
+        self.lengths = np.load(self.folder / "lengths.npy")
+        self._mapped: dict[int, Tensor] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"folder": self.folder, "resident": self.resident}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+        index = torch.from_numpy(ragged_rows(self._starts[examples], self.lengths[examples]))
+        if self.resident and device.type != "cpu":
+            index = moved(index, device)
+            return Lazy(states, lambda state: self._held(state, device).index_select(0, index))
+        # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
+        return Lazy(states, lambda state: moved(self._tensor(state).index_select(0, index), device))
+
+    def _tensor(self, state: int) -> Tensor:
+        if state not in self._mapped:
+            self._mapped[state] = store.mapped(self.folder, state, self.precision)
+        return self._mapped[state]
+
+    def _held(self, state: int, device: torch.device) -> Tensor:
+        key = (self.folder, state, device)
+        if key not in _HELD:
+            _HELD[key] = self._tensor(state).to(device)
+        return _HELD[key]
+
+
+_HELD: dict[tuple[Path, int, torch.device], Tensor] = {}
+"""Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
+
+
+class LiveFeatures:
+    """Features computed anew by the backbone at every read: no disk, and the price of a forward pass."""
+
+    def __init__(self, source: BackboneSource, encoded: Encoded):
+        self.source, self.encoded = source, encoded
+        self.lengths = np.diff(encoded.offsets)
+
+    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+        every = hidden_states(_loaded(self.source, device), self.encoded, examples, device)
+        return {state: every[state] for state in states}
+
+
+_LOADED: dict[tuple[str, torch.device], Backbone] = {}
+
+
+def _loaded(source: BackboneSource, device: torch.device) -> Backbone:
+    """Return the backbone, loaded once per process: trials that share a process share it, it never changes."""
+    if (source.fingerprint, device) not in _LOADED:
+        _LOADED[source.fingerprint, device] = load(source).to(device)
+    return _LOADED[source.fingerprint, device]
+
+
+def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:
+    """Return the size of a store of `n_tokens`, in bytes."""
+    return n_tokens * (source.layers + 1) * source.width * item_bytes(precision)
+
+
+def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
+    """Return all that determines the numbers of a store."""
+    ids = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
+    ids.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
+    return {
+        "format": FORMAT,
+        "backbone": source.fingerprint,
+        "stream": "encoder",
+        "token_ids": ids.hexdigest(),
+        "precision": precision,
+        "transformers": importlib.metadata.version("transformers"),
+    }
+
+
+def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
+    """Return the folder of a store below `root`; it need not exist."""
+    text = json.dumps(store_key(source, encoded, precision), sort_keys=True)
+    return root / f"{source.name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def stored(
+    root: Path,
+    source: BackboneSource,
+    encoded: Encoded,
+    backbone: Callable[[], Backbone],
+    *,
+    precision: Precision = "float16",
+    about: Mapping[str, Any] | None = None,
+    device: torch.device | None = None,
+    on_progress: Progress | None = None,
+) -> StoredFeatures:
+    """Return the features of `encoded`, from the store if it holds them whole, else computed now and stored.
+
+    A store that an earlier process began is continued, one whose checksums are wrong is computed anew, one
+    that another process is computing is waited for. `backbone` is called only where there is something to
+    compute. Hidden states beyond float16's range are stored as float32. `about` is written into `meta.json` for
+    people. `device` computes; None is a GPU where there is one.
+
+    Raises `BadInput` where the disk is too small or the cache folder cannot be had.
+    """
+    folder = store_folder(root, source, encoded, precision)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
+        ) from error
+    with store.exclusive(folder):
+        if store.is_whole(folder) and (wrong := store.damage(folder, store_key(source, encoded, precision))):
+            say(f"{folder.name} is damaged ({wrong}); its hidden states are computed anew")
+            shutil.rmtree(folder)
+        if not store.is_whole(folder):
+            model = backbone()
+            device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            began_as = store.started_as(folder) or precision
+            try:
+                _fill(folder, source, encoded, model, began_as, precision, about or {}, device, on_progress)
+            except OutOfRange:
+                _fill(folder, source, encoded, model, "float32", precision, about or {}, device, on_progress)
+        store.touch(folder)
+    return StoredFeatures(folder)
+
+
+def _fill(
+    folder: Path,
+    source: BackboneSource,
+    encoded: Encoded,
+    backbone: Backbone,
+    stored_as: str,
+    precision: str,
+    about: Mapping[str, Any],
+    device: torch.device,
+    on_progress: Progress | None,
+) -> None:
+    n_tokens = len(encoded.input_ids)
+    there = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
+    needed, free = stored_bytes(source, n_tokens, stored_as) - there, shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise BadInput(
+            f"wanted {needed / 1e9:.1f} GB for hidden states in {folder.parent}, {free / 1e9:.1f} GB are free; "
+            "free some (python -m adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
+            "lower --max-length"
+        )
+    lengths = np.diff(encoded.offsets)
+    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
+    spec = {
+        "key": store_key(source, encoded, precision),
+        "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
+    }
+    writer = store.Writer(
+        folder, spec, n_states=source.layers + 1, width=source.width, n_tokens=n_tokens, precision=stored_as
+    )
+    try:
+        extract(writer, encoded, backbone, device, on_progress)
+        starts = np.empty(len(lengths), np.int64)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        writer.finish(starts, lengths, {"backbone": source.id, **about})
+    finally:
+        writer.close()

@@ -1,0 +1,333 @@
+"""The files of a feature store: appended to in one fixed order, so that a kill costs little; read-only once whole.
+
+A store is a folder: `state_00.npy` (embeddings) to `state_<l>.npy`, each [tokens, K], sequences end to end
+without padding; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence; and `meta.json`, written
+last, with the size and checksum of every file. While it is built it has `progress.json` instead: how many rows
+are whole, and their checksums. What lies beyond those rows is cut off and computed again.
+
+Only the page cache is waited for, not the disk: a killed process loses nothing that it had written, and what a
+power cut damages no longer has its checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import xxhash
+from filelock import FileLock, Timeout
+from torch import Tensor
+
+from adalayers.errors import BadInput
+from adalayers.progress import say
+
+META, PROGRESS, USED = "meta.json", "progress.json", "used"
+KEEP_SECONDS = 5.0
+"""Work that a kill can cost, about."""
+READ_BYTES = 1 << 24
+
+PRECISIONS: dict[str, tuple[torch.dtype, str]] = {
+    "float16": (torch.float16, "<f2"),
+    "bfloat16": (torch.bfloat16, "<i2"),  # numpy has no bfloat16: its bits
+    "float32": (torch.float32, "<f4"),
+}
+"""How hidden states are stored -> torch's type, numpy's type of the file."""
+
+
+class OutOfRange(Exception):
+    """A hidden state does not fit the precision asked for."""
+
+
+def default_cache() -> Path:
+    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
+    if path := os.environ.get("ADALAYERS_CACHE"):
+        return Path(path).expanduser().resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adalayers"
+
+
+def state_file(state: int) -> str:
+    """Return the name of the file that holds a hidden state."""
+    return f"state_{state:02d}.npy"
+
+
+def item_bytes(precision: str) -> int:
+    """Return the bytes of one number."""
+    return np.dtype(PRECISIONS[precision][1]).itemsize
+
+
+def to_stored(values: Tensor, precision: str) -> np.ndarray:
+    """Return [tokens, K] as the store keeps it. Raises `OutOfRange` where a number does not fit."""
+    dtype, _ = PRECISIONS[precision]
+    cast = values.to(dtype)
+    least, most = torch.aminmax(
+        cast
+    )  # both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs
+    if not (math.isfinite(float(least)) and math.isfinite(float(most))):
+        raise OutOfRange
+    return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
+
+
+def mapped(folder: Path, state: int, precision: str) -> Tensor:
+    """Return a hidden state [tokens, K] of a finished store, mapped into memory and shared with other processes.
+
+    The mapping is private: whatever is written to it stays in this process and never reaches the file.
+    """
+    path, (dtype, _) = folder / state_file(state), PRECISIONS[precision]
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, _ = np.lib.format.read_array_header_1_0(file)
+        start = file.tell()
+    if shape[0] == 0:
+        return torch.empty(shape, dtype=dtype)
+    whole = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
+    return whole[start:].view(dtype).view(shape)
+
+
+class Writer:
+    """Appends the rows of a store, going on where an earlier process was stopped.
+
+    spec:     all that the numbers and their order follow from; a started store of another spec is discarded
+    n_states: l + 1; width: K; n_tokens: rows in all
+
+    batches, rows: how many were appended so far, by earlier processes too
+    """
+
+    def __init__(
+        self, folder: Path, spec: dict[str, Any], *, n_states: int, width: int, n_tokens: int, precision: str
+    ):
+        self.folder = folder
+        self._spec = {**spec, "states": n_states, "width": width, "tokens": n_tokens, "stored_as": precision}
+        self._names = [state_file(state) for state in range(n_states)]
+        self._width, self._precision, self._n_tokens = width, precision, n_tokens
+        self._kept = time.monotonic()
+        self.batches = self.rows = 0
+        if not self._resume():
+            self._start()
+
+    def append(self, states: Sequence[Tensor]) -> None:
+        """Append the rows of one batch, a tensor [tokens, K] per hidden state."""
+        arrays = [to_stored(state, self._precision) for state in states]
+        for file, hasher, array in zip(self._files, self._hashers, arrays, strict=True):
+            file.write(array.data)
+            hasher.update(array.data)
+        self.rows += len(arrays[0])
+        self.batches += 1
+        if time.monotonic() - self._kept > KEEP_SECONDS:
+            self.keep()
+
+    def keep(self) -> None:
+        """Note what was appended so far: the next process goes on from here."""
+        for file in self._files:
+            file.flush()
+        digests = [hasher.hexdigest() for hasher in self._hashers]
+        _write_json(
+            self.folder / PROGRESS,
+            {"spec": self._spec, "batches": self.batches, "rows": self.rows, "xxh3_128": digests},
+        )
+        self._kept = time.monotonic()
+
+    def finish(self, starts: np.ndarray, lengths: np.ndarray, about: dict[str, Any]) -> None:
+        """Make the store whole; `about` is written beside its key for people to read."""
+        if self.rows != self._n_tokens:
+            raise ValueError(f"wanted {self._n_tokens} rows in {self.folder}, {self.rows} were appended")
+        self.close()
+        for name, values in (("starts.npy", starts), ("lengths.npy", lengths)):
+            np.save(self.folder / name, values.astype(np.int64))
+        files = {
+            name: {"bytes": (self.folder / name).stat().st_size, "xxh3_128": digest}
+            for name, digest in [
+                *(
+                    (name, hasher.hexdigest())
+                    for name, hasher in zip(self._names, self._hashers, strict=True)
+                ),
+                *((name, _digest(self.folder / name)) for name in ("starts.npy", "lengths.npy")),
+            ]
+        }
+        created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        meta = {**self._spec, "examples": len(lengths), **about, "created": created, "files": files}
+        _write_json(self.folder / META, meta)
+        (self.folder / PROGRESS).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the files; what was not kept is lost."""
+        for file in self._files:
+            file.close()
+
+    def _start(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self._files = [(self.folder / name).open("w+b") for name in self._names]
+        self._hashers = [xxhash.xxh3_128() for _ in self._names]
+        header = {
+            "descr": PRECISIONS[self._precision][1],
+            "fortran_order": False,
+            "shape": (self._n_tokens, self._width),
+        }
+        for file, hasher in zip(self._files, self._hashers, strict=True):
+            np.lib.format.write_array_header_1_0(file, header)
+            file.flush()
+            file.seek(0)
+            hasher.update(file.read())
+
+    def _resume(self) -> bool:
+        """Go on with a started store; return False where there is none, or it is not what was kept."""
+        try:
+            progress = json.loads((self.folder / PROGRESS).read_text())
+        except (OSError, ValueError):
+            return False
+        if progress.get("spec") != json.loads(json.dumps(self._spec)):
+            return False
+        rows = progress["rows"]
+        self._files, self._hashers = [], []
+        for name, wanted in zip(self._names, progress["xxh3_128"], strict=True):
+            try:
+                file = (self.folder / name).open("r+b")
+                self._files.append(file)
+                np.lib.format.read_magic(file)
+                np.lib.format.read_array_header_1_0(file)
+            except (OSError, ValueError):  # gone, or no longer what was begun
+                self.close()
+                return False
+            end = file.tell() + rows * self._width * item_bytes(self._precision)
+            file.seek(0)
+            hasher = _hashed(file, end)
+            if file.tell() != end or hasher.hexdigest() != wanted:
+                self.close()
+                return False
+            file.truncate(end)
+            self._hashers.append(hasher)
+        self.batches, self.rows = progress["batches"], rows
+        return True
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a store is there and finished; what is in it is for `read_meta` and `damage` to see."""
+    return (folder / META).exists()
+
+
+def started_as(folder: Path) -> str | None:
+    """Return the precision of a store that was begun and not finished, None where there is none."""
+    try:
+        return str(json.loads((folder / PROGRESS).read_text())["spec"]["stored_as"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """Return the `meta.json` of a store, its files' sizes checked.
+
+    Raises `BadInput` where the store is not there, or a file has another size.
+    """
+    meta, wrong = _checked(folder)
+    if wrong:
+        raise BadInput(
+            f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it anew. "
+            "On a cluster, name a --cache-dir that all machines share"
+        )
+    return meta
+
+
+def damage(folder: Path, key: dict[str, Any]) -> str | None:
+    """Return what is wrong with a finished store, None where key, sizes and checksums hold; reads all of it."""
+    meta, wrong = _checked(folder)
+    if wrong:
+        return wrong
+    if meta.get("key") != key:
+        return "it was computed from something else"
+    return next(
+        (
+            f"the checksum of {name} is wrong"
+            for name, file in meta["files"].items()
+            if _digest(folder / name) != file["xxh3_128"]
+        ),
+        None,
+    )
+
+
+def _checked(folder: Path) -> tuple[dict[str, Any], str | None]:
+    """Return the `meta.json` of a store, and what is wrong with it or with a file's size, if anything is."""
+    try:
+        meta = json.loads((folder / META).read_text())
+        for name, file in meta["files"].items():
+            if (size := (folder / name).stat().st_size) != file["bytes"]:
+                return meta, f"{name} has {size} bytes, not {file['bytes']}"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return {}, f"it cannot be opened ({type(error).__name__}: {error})"
+    return meta, None
+
+
+def touch(folder: Path) -> None:
+    """Note that a store was used now; where the cache cannot be written, nothing is noted."""
+    with contextlib.suppress(PermissionError):
+        (folder / USED).touch()
+
+
+@contextlib.contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the store for this process alone; waits, with a message, while another holds it.
+
+    The lock goes with the process that holds it, however that ends. A cache that cannot be written to is
+    only read, and needs none.
+    """
+    if not os.access(folder.parent, os.W_OK):
+        yield
+        return
+    with try_exclusive(folder) as held:
+        if held:
+            yield
+            return
+    say(f"another process computes the hidden states {folder.name}; waiting for it")
+    with _lock(folder):
+        yield
+
+
+@contextlib.contextmanager
+def try_exclusive(folder: Path) -> Iterator[bool]:
+    """Hold the store for this process alone, without waiting; yields whether it is held."""
+    lock = _lock(folder)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _lock(folder: Path) -> FileLock:
+    return FileLock(folder.parent / f".{folder.name}.lock")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return str(_hashed(file, path.stat().st_size).hexdigest())
+
+
+def _hashed(file: Any, end: int) -> Any:
+    hasher, buffer = xxhash.xxh3_128(), bytearray(READ_BYTES)
+    left = end
+    while left > 0:
+        n = file.readinto(memoryview(buffer)[: min(left, READ_BYTES)])
+        if not n:
+            break
+        hasher.update(memoryview(buffer)[:n])
+        left -= n
+    return hasher
+
+
+def _write_json(path: Path, value: Any) -> None:
+    beside = path.with_name(f".{path.name}")
+    beside.write_text(json.dumps(value, indent=1))
+    beside.replace(path)

@@ -1,0 +1,1 @@
+"""Methods that fuse frozen hidden states, a file each."""

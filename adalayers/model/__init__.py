@@ -1,0 +1,1 @@
+"""What a trial trains: a fusion and a head."""

@@ -1,0 +1,80 @@
+"""The heads over the mixed states F: one label per sequence, or one per token (thesis section 5.2)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.cpu.attention import SelfAttention
+from adalayers.cpu.dropout import Dropout
+
+
+class SequenceHead(nn.Module):
+    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float):
+        super().__init__()
+        self.attention = SelfAttention(k, heads)
+        self.dropout = Dropout(dropout)
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch labels"]:
+        """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
+        attended = self.dropout(functional.gelu(self.attention(mixed, padding)))
+        if padding is None:
+            return self.classify(attended.mean(dim=1))
+        real = ~padding.unsqueeze(-1)
+        return self.classify((attended * real).sum(dim=1) / real.sum(dim=1))
+
+
+class EncoderLayer(nn.Module):
+    """A pre-norm transformer encoder layer with gelu: `nn.TransformerEncoderLayer`, its parameters' names included."""
+
+    def __init__(self, k: int, heads: int, feedforward: int, dropout: float):
+        super().__init__()
+        self.self_attn = SelfAttention(k, heads, dropout)
+        self.linear1 = nn.Linear(k, feedforward)
+        self.linear2 = nn.Linear(feedforward, k)
+        self.norm1, self.norm2 = nn.LayerNorm(k), nn.LayerNorm(k)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time k"]:
+        """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
+        x = x + self.dropout(self.self_attn(self.norm1(x), padding))
+        inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
+        return x + self.dropout(self.linear2(inner))
+
+
+class TokenHead(nn.Module):
+    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time labels"]:
+        """Return logits per token; those at `padding` mean nothing."""
+        for layer in self.layers:
+            mixed = layer(mixed, padding)
+        return self.classify(mixed)
+
+
+def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
+    """Return sin and cos of position / 10000^(2i/k), interleaved (Vaswani et al. 2017, section 3.5)."""
+    position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, k, 2, dtype=torch.float32) * (-math.log(10000.0) / k))
+    table = torch.empty(length, k)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate[: k // 2])
+    return table

@@ -1,0 +1,1 @@
+"""The results folder of a study: its files, read and written."""

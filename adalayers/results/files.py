@@ -1,0 +1,149 @@
+"""The results folder of a study: the only state that matters, written and read here alone.
+
+    study.json           what was asked, on what, what happened
+    trials.csv           a row per trial (`TRIAL_COLUMNS`, then `config/*`, `val/*`, `test/*`)
+    history.parquet      a row per trial and evaluation, and mix weights in between
+    predictions.parquet  a row per confirmed trial, split and example, without its text
+    best/                the best model on validation, trained parts only
+    work/<trial_id>/     a trial under way: its progress and its checkpoint; gone once it is merged
+
+A folder is local or a URI that pyarrow, and therefore Ray, can write. Nothing here imports torch, ray,
+transformers or mlflow: `python -m reports` reads a folder with this module alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from adalayers.errors import BadInput
+from adalayers.plain import plain
+from adalayers.results.folder import Folder
+
+STUDY = "study.json"
+TRIALS = "trials.csv"
+HISTORY = "history.parquet"
+PREDICTIONS = "predictions.parquet"
+CLAIMS = "claims.json"
+REPORT = "report.md"
+BEST = "best"
+WORK = "work"
+
+STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
+FINISHED = ("completed", "stopped", "diverged")
+"""Statuses of a row that never changes again. A failed trial is tried anew by the next run."""
+
+_FIRST = ("trial_id", "stage", "arm", "status", "error")
+_MIDDLE = ("seed", "epochs", "best_epoch")
+_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
+_TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str}
+
+TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
+"""Columns of `trials.csv` that every study has."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A study's results as read from its folder.
+
+    trials:      a row per trial, the columns of `trials.csv`
+    history:     a row per trial and evaluation; empty, with `trial_id`, where the file is missing
+    predictions: a row per confirmed trial, split and example; empty where the file is missing
+    problems:    sentences that say what is missing or disagrees; the report shows them
+    """
+
+    folder: Folder
+    study: dict[str, Any]
+    trials: pd.DataFrame
+    history: pd.DataFrame
+    predictions: pd.DataFrame
+    problems: list[str] = field(default_factory=list)
+
+
+def holding(folder: Folder | str | Path, names: Iterable[str], *, wanted: str, advice: str) -> Folder:
+    """Return the folder, which holds the files `names`. Raises `BadInput` that names the first it lacks."""
+    place = folder if isinstance(folder, Folder) else Folder(folder)
+    for name in names:
+        if not place.exists(name):
+            raise BadInput(f"wanted {wanted}, found no {name} in {place.uri}; name {advice}")
+    return place
+
+
+def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:
+    """Return the folder of a study. Raises `BadInput` where it lacks what all else rests on."""
+    advice = "a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
+    return holding(folder, (STUDY, TRIALS), wanted=wanted, advice=advice)
+
+
+def load(folder: Folder | str | Path) -> Results:
+    """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
+
+    Raises `BadInput` where there is no `study.json` or no `trials.csv`: all else rests on these two.
+    """
+    place = study_folder(folder)
+    study = place.read_json(STUDY)
+    trials = read_trials(place)
+    problems = []
+    frames = {}
+    for name in (HISTORY, PREDICTIONS):
+        if place.exists(name):
+            frames[name] = place.read_parquet(name)
+        else:
+            frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
+            problems.append(f"`{name}` is missing; what depends on it is left out.")
+    if (trials["status"] == "completed").any() and not place.exists(f"{BEST}/model.safetensors"):
+        problems.append(f"`{BEST}/` is missing; the best model cannot be applied from this folder.")
+    evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
+    silent = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
+    if silent and place.exists(HISTORY):
+        problems.append(
+            f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}"
+            + ("…" if len(silent) > 5 else ".")
+        )
+    counted = study.get("happened", {}).get("counts")
+    if counted is not None and counted != counts(trials):
+        problems.append(
+            f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
+        )
+    return Results(place, study, trials, frames[HISTORY], frames[PREDICTIONS], problems)
+
+
+def read_trials(folder: Folder) -> pd.DataFrame:
+    """Read `trials.csv`; text columns stay text (an empty `arm` is "")."""
+    frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=_TEXT)
+    for column in _TEXT:
+        frame[column] = frame[column].fillna("")
+    return frame
+
+
+def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write `trials.csv` whole, columns in the order of the contract."""
+    rows = list(rows)
+    seen = dict.fromkeys(key for row in rows for key in row)
+    columns = [
+        *_FIRST,
+        *sorted(key for key in seen if key.startswith("config/")),
+        *_MIDDLE,
+        *[key for key in seen if key.startswith("val/")],
+        *[key for key in seen if key.startswith("test/")],
+        *_LAST,
+    ]
+    frame = pd.DataFrame([plain(row) for row in rows], columns=columns)
+    for column in ("seed", "epochs", "best_epoch", "mix/live_layers", "parameters"):
+        frame[column] = frame[column].astype("Int64")
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False)
+    folder.write_bytes(TRIALS, buffer.getvalue().encode())
+
+
+def counts(trials: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """Return stage -> status -> number of trials, statuses without trials left out."""
+    return {
+        str(stage): {status: int(n) for status in STATUSES if (n := (rows["status"] == status).sum())}
+        for stage, rows in trials.groupby("stage", sort=True)
+    }

@@ -1,0 +1,1 @@
+"""Labelled datasets as tasks: columns, splits, scores."""

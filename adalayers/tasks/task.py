@@ -1,0 +1,309 @@
+"""Datasets as tasks: texts or words with labels, in train, validation and test splits.
+
+A name is known here, an id on the Hugging Face hub, or a folder. The splits are the thesis's (its section 6):
+whatever brings no validation split gives up a tenth of train, stratified, seed 42; CoLA's and IMDB's always
+do, and CoLA's test is GLUE's validation split, the only labelled one left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adalayers import hub
+from adalayers.config import Kind
+from adalayers.errors import BadInput, unknown
+from adalayers.tasks import columns, corpora, metrics
+from adalayers.tasks.corpora import DatasetName, Known
+
+EMBEDDED = "embedded"
+VALIDATION_SHARE = 0.1
+VALIDATION_SEED = 42
+
+DEFAULT_METRIC: dict[Kind, str] = {"sequence": "f1_macro", "token": "f1"}
+
+_CONLL_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
+
+KNOWN: dict[str, Known] = {
+    "imdb": Known(
+        "stanfordnlp/imdb",
+        "accuracy",
+        label_names=("neg", "pos"),
+        validation=None,
+        also=("stanfordnlp/imdb:plain_text",),
+    ),
+    "cola": Known(
+        "nyu-mll/glue:cola",
+        "matthews",
+        text="sentence",
+        label_names=("unacceptable", "acceptable"),
+        validation=None,
+        test="validation",
+        also=("glue:cola",),
+    ),
+    "conll2003": Known(
+        "eriktks/conll2003",
+        "f1",
+        text="tokens",
+        label="ner_tags",
+        label_names=_CONLL_TAGS,
+        # The main branch holds a loading script, which `datasets` no longer runs.
+        hub_revision="refs/convert/parquet",
+        also=("eriktks/conll2003:conll2003",),
+    ),
+    "acceptability-demo": Known(EMBEDDED, "matthews"),
+    "entities-demo": Known(EMBEDDED, "f1"),
+}
+
+_BY_ID = {
+    identifier.lower(): name
+    for name, known in KNOWN.items()
+    for identifier in (name, known.source, *known.also)
+}
+_BY_ID.pop(EMBEDDED)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples of one split.
+
+    inputs: n texts (sequence), or n lists of words (token)
+    labels: int64 [n] (sequence), or n arrays int64 [words] (token)
+    index:  int64 [n], the row of each example in the source split it came from
+    """
+
+    inputs: list[str] | list[list[str]]
+    labels: np.ndarray | list[np.ndarray]
+    index: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, rows: np.ndarray) -> Split:
+        """Return the examples at `rows` [m] of this split, in that order."""
+        inputs: Any = [self.inputs[row] for row in rows]
+        labels = (
+            self.labels[rows] if isinstance(self.labels, np.ndarray) else [self.labels[row] for row in rows]
+        )
+        return Split(inputs, labels, self.index[rows])
+
+
+@dataclass(frozen=True)
+class Task:
+    """A dataset ready to be learned.
+
+    name:        short, lower case, safe in paths
+    source:      the canonical id; "embedded"; "local:<name>" for a folder
+    revision:    the hub revision asked for
+    metric:      the selection metric, without prefix
+    splits:      "train", "validation", and "test" where there is a labelled one
+    fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the
+                 same for the hub and for a local copy of it
+    """
+
+    name: str
+    source: str
+    revision: str | None
+    kind: Kind
+    label_names: tuple[str, ...]
+    metric: str
+    splits: dict[str, Split]
+    fingerprint: str
+
+    def scores(
+        self, labels: np.ndarray | Sequence[np.ndarray], predictions: np.ndarray | Sequence[np.ndarray]
+    ) -> dict[str, float]:
+        """Return the named scores of integer predictions: [n] (sequence) or [words] per sentence."""
+        if self.kind == "sequence":
+            return metrics.sequence_scores(np.asarray(labels), np.asarray(predictions), len(self.label_names))
+        names = np.array(self.label_names)
+        return metrics.token_scores(
+            [names[sentence].tolist() for sentence in labels],
+            [names[sentence].tolist() for sentence in predictions],
+        )
+
+    def baseline(self, split: str) -> float:
+        """Return the selection metric of always answering the most frequent label of `split`."""
+        labels = self.splits[split].labels
+        flat = labels if isinstance(labels, np.ndarray) else np.concatenate(labels)
+        return metrics.majority_score(self.metric, flat, len(self.label_names))
+
+
+def canonical(name: str) -> DatasetName:
+    """Resolve a dataset's name: a known one, "id[:config][@revision]" on the hub, or a folder.
+
+    A known name goes before a folder of that name (write ./cola for the folder); a folder before a hub id.
+    Nothing is read. Raises `BadInput` for a plain name that is neither, and for a path that is no folder.
+    """
+    identifier, revision = hub.split_revision(name)
+    plain = "/" not in identifier and os.sep not in identifier
+    if not (plain and identifier.lower() in _BY_ID):
+        path = Path(name).expanduser()
+        if name and path.is_dir():
+            path = path.resolve()
+            safe = hub.safe_name(path.name, "dataset")
+            return DatasetName(safe, f"local:{safe}", folder=path)
+        if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
+            raise BadInput(
+                f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder, "
+                f"a hub id (owner/name), or one of {', '.join(sorted(KNOWN))}"
+            )
+    if identifier.lower() in _BY_ID:
+        short = _BY_ID[identifier.lower()]
+        known = KNOWN[short]
+        source = known.source
+        if source == EMBEDDED and revision is not None:
+            raise BadInput(f"wanted a dataset, got {name!r}, but {short} is embedded; drop @{revision}")
+        return DatasetName(short, source, source.partition(":")[2] or None, revision, known=known)
+    if plain:
+        raise unknown(
+            "dataset", name, KNOWN, hint="A hub id (owner/name[:config][@revision]) or a folder works too."
+        )
+    repository, _, config = identifier.partition(":")
+    short = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
+    return DatasetName(short, identifier, config or None, revision)
+
+
+def load_task(
+    name: str,
+    *,
+    data_dir: str | Path | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    train_examples: int | None = None,
+    eval_examples: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Load a dataset as a task: from its folder, a local copy in `data_dir`, or the hub, in this order.
+
+    Validation is set aside first, from all of train. Then `train_examples` are drawn from the rest, and
+    `eval_examples` from validation and from test: uniformly, without replacement, by `seed`, in the order of
+    the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
+
+    Raises `BadInput` for whatever of it cannot be had: the hub out of reach, no such dataset, columns missing
+    or ambiguous, labels missing, a split empty.
+    """
+    for flag, wanted in (("--train-examples", train_examples), ("--eval-examples", eval_examples)):
+        if wanted is not None and wanted < 1:
+            raise BadInput(
+                f"wanted at least 1 example as {flag}, got {wanted}; raise it or leave it out for all"
+            )
+    resolved = canonical(name)
+    known = resolved.known
+    if resolved.source == EMBEDDED:
+        if text_column or label_column:
+            raise BadInput(
+                f"wanted column {text_column or label_column!r} of {resolved.name}, which has no columns; "
+                "leave out --text-column and --label-column"
+            )
+        sources, label_names = _embedded(resolved.name)
+    else:
+        raw = corpora.read(resolved, data_dir)
+        roles = corpora.roles(resolved, list(raw))
+        text = text_column or (known.text if known else None)
+        label = label_column or (known.label if known else None)
+        fallback_names = known.label_names if known and label == known.label else ()
+        found, label_names = columns.labelled(resolved.where, raw, roles, text, label, fallback_names)
+        sources = {
+            role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in found.items()
+        }
+    kind: Kind = "sequence" if isinstance(sources["train"].labels, np.ndarray) else "token"
+    splits = {"train": sources["train"], "validation": sources.get("validation"), "test": sources.get("test")}
+    if splits["validation"] is None:
+        splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"])
+    whole = {role: split for role, split in splits.items() if split is not None}
+    caps = {"train": train_examples, "validation": eval_examples, "test": eval_examples}
+    return Task(
+        name=resolved.name,
+        source=resolved.source,
+        revision=resolved.revision,
+        kind=kind,
+        label_names=label_names,
+        # Another label column is another task than the one the metric was chosen for.
+        metric=known.metric if known and label_column in (None, known.label) else DEFAULT_METRIC[kind],
+        splits={role: _draw(split, caps[role], seed) for role, split in whole.items()},
+        fingerprint=_fingerprint(label_names, whole),
+    )
+
+
+def _embedded(name: str) -> tuple[dict[str, Split], tuple[str, ...]]:
+    from adalayers.tasks import demo_data
+
+    if name == "acceptability-demo":
+        return {
+            role: Split(
+                [text for text, _ in rows], np.array([label for _, label in rows]), np.arange(len(rows))
+            )
+            for role, rows in demo_data.acceptability().items()
+        }, demo_data.ACCEPTABILITY_LABELS
+    return {
+        role: Split([words for words, _ in rows], [np.array(tags) for _, tags in rows], np.arange(len(rows)))
+        for role, rows in demo_data.entities().items()
+    }, demo_data.ENTITY_LABELS
+
+
+def _set_validation_aside(name: DatasetName, source: Split) -> tuple[Split, Split]:
+    """Return train and validation: a tenth of the source's train, stratified where an example has one label.
+
+    The rows are those of `Dataset.train_test_split` with this seed, as in the thesis's released code. Its own
+    steps are called here because it reads the labels one by one: 4 seconds for IMDB.
+    """
+    from datasets.utils.stratify import stratified_shuffle_split_generate_indices
+
+    n = len(source)
+    n_validation = math.ceil(VALIDATION_SHARE * n)
+    rng = np.random.default_rng(VALIDATION_SEED)
+    if isinstance(source.labels, np.ndarray):
+        counts = np.unique(source.labels, return_counts=True)[1]
+        if counts.min() < 2 or n_validation < len(counts):
+            raise BadInput(
+                f"wanted a stratified tenth of train as validation, got {n} examples in {name.where}, "
+                f"the rarest of {len(counts)} classes {counts.min()} times; "
+                "bring a validation split or more examples"
+            )
+        train, validation = next(
+            stratified_shuffle_split_generate_indices(source.labels, n - n_validation, n_validation, rng=rng)
+        )
+    else:
+        if n < 2:
+            raise BadInput(
+                f"wanted a tenth of train as validation, got {n} example in {name.where}; "
+                "bring a validation split or more examples"
+            )
+        order = rng.permutation(n)
+        train, validation = order[n_validation:], order[:n_validation]
+    return source.take(np.sort(train)), source.take(np.sort(validation))
+
+
+def _draw(split: Split, examples: int | None, seed: int) -> Split:
+    """Return `examples` of a split, drawn uniformly and kept in its order; all of it where it has no more."""
+    if examples is None or examples >= len(split):
+        return split
+    return split.take(np.sort(np.random.default_rng(seed).permutation(len(split))[:examples]))
+
+
+def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> str:
+    digest = hashlib.sha256(json.dumps(label_names).encode())
+    for role, split in splits.items():
+        words: Sequence[Any] = split.inputs
+        labels = split.labels
+        lengths = [1] * len(split)
+        if not isinstance(labels, np.ndarray):
+            lengths, words = [len(sentence) for sentence in words], list(itertools.chain.from_iterable(words))
+            labels = np.concatenate(labels)
+        texts = [word.encode("utf-8", "surrogatepass") for word in words]
+        digest.update(f"{role} {len(split)}".encode())
+        # Lengths go in beside the text, so that "a b" and "ab " differ wherever the border falls.
+        for numbers in (lengths, [len(text) for text in texts], labels):
+            digest.update(np.asarray(numbers, dtype="<i8").tobytes())
+        digest.update(b"".join(texts))
+    return digest.hexdigest()[:16]

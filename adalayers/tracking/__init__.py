@@ -1,0 +1,1 @@
+"""MLflow, alone: a mirror of results folders."""

@@ -1,0 +1,280 @@
+"""What is written to MLflow: one parent run per study, one nested run per trial that ended.
+
+    params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
+              a study: `asked/...` and `on/...` of study.json. MLflow's params cannot change: what a later
+              run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
+    series    `val/*`, `train/loss`, `lr`, `mix/weight_01`..., by step, as in history.parquet
+    finals    `test/*`, `mix/entropy`, `mix/live_layers`, `parameters`, `seconds`, `epochs`, `best_epoch` as
+              in trials.csv; its `val/*`, the values at the best epoch, as `best/val/*`: `val/*` is the series
+    tags      `adalayers.kind` (study, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
+              `status`, `error`
+    status    completed FINISHED, stopped KILLED, failed and diverged FAILED; unfinished trials are left out
+
+Nothing here uses MLflow's fluent API, so a user's own active run stays as it is. mlflow is imported on first
+use: importing this module is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from adalayers.results.files import BEST, CLAIMS, HISTORY, REPORT, STUDY, TRIALS, counts, read_trials
+from adalayers.results.folder import Folder
+from adalayers.results.redaction import clean
+from adalayers.tracking.values import Trial, finite_numbers, flat
+
+RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
+_CUT_SHORT = ("interrupted", "time is up")
+_ARTIFACTS = (REPORT, CLAIMS, "contrasts.json", TRIALS, STUDY)
+_ARTIFACT_FOLDERS = ("figures", BEST)
+_READABLE = (".md", ".json", ".csv")
+
+# What every MLflow server accepts; newer ones accept more.
+_BATCH = 1000
+_BATCH_PARAMS = 100
+
+# Without these a dead server holds one call for minutes, and MLflow writes to the terminal. What the user set
+# stays.
+_ENVIRONMENT = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "1",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+}
+
+_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?P<path>[^?]+)")
+
+
+class Session:
+    """An open connection: the experiment, the parent run, and the trials it has.
+
+    Every method may raise what MLflow, SQLAlchemy and the file system raise.
+    """
+
+    def __init__(
+        self, uri: str, *, experiment: str, run_name: str, study_key: str, artifact_root: str | None
+    ):
+        set_environment()
+        from mlflow import MlflowClient
+
+        if (sqlite := _SQLITE.match(uri)) is not None:
+            beside = Path(sqlite["path"]).absolute().parent
+            beside.mkdir(parents=True, exist_ok=True)
+            # MLflow's own default is a folder in the working directory.
+            artifact_root = artifact_root or str(beside / "mlartifacts")
+        elif uri.startswith(("http://", "https://")):
+            artifact_root = None
+        with _quiet():
+            self._client = MlflowClient(tracking_uri=uri)
+            self._key = study_key
+            self._experiment = self._find_experiment(experiment, artifact_root)
+            self._parent = self._find_parent(run_name)
+            self._written = self._find_trials()
+
+    def describe(self, study: Mapping[str, Any]) -> None:
+        """Write what was asked, and on what, as params of the parent; what changed since as tags."""
+        from mlflow.entities import Param, RunTag
+
+        asked = dict(flat({name: study.get(name) or {} for name in ("asked", "on")}))
+        with _quiet():
+            data = self._client.get_run(self._parent).data
+            params = [Param(name, text) for name, text in asked.items() if name not in data.params]
+            tags = [
+                RunTag(name, text)
+                for name, text in asked.items()
+                if data.tags.get(name, data.params.get(name, text)) != text
+            ]
+            for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
+                part = slice(start, start + _BATCH_PARAMS)
+                self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+
+    def write(self, trial: Trial) -> bool:
+        """Write the nested run of a trial, unless it is there; return whether it was written."""
+        from mlflow.entities import Metric, Param
+
+        run_id, status = self._written.get(trial.trial_id, ("", ""))
+        if status == trial.status:
+            return False
+        end = int(time.time() * 1000)
+        begin = end - int(trial.seconds * 1000)
+        with _quiet():
+            if run_id:
+                # Half written by a process that died, or of a trial that was tried anew: params cannot be
+                # changed and points would be doubled, so it is written from the start.
+                self._client.delete_run(run_id)
+            tags = {
+                **trial.tags,
+                "adalayers.kind": "trial",
+                "adalayers.study": self._key,
+                "mlflow.parentRunId": self._parent,
+            }
+            run_id = self._client.create_run(
+                self._experiment, start_time=begin, tags=tags, run_name=trial.trial_id
+            ).info.run_id
+            self._written[trial.trial_id] = (run_id, "")
+            metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]
+            last = max((steps[-1] for steps, _ in trial.series.values()), default=0) or 1
+            for name, (steps, values) in trial.series.items():
+                # history.parquet keeps no clock: the points are spread over the trial's time by their steps.
+                times = begin + (end - begin) * steps // last
+                metrics += map(Metric, [name] * len(steps), values.tolist(), times.tolist(), steps.tolist())
+            params = [Param(name, text) for name, text in trial.params.items()]
+            while params or metrics:
+                room = _BATCH - min(len(params), _BATCH_PARAMS)
+                self._client.log_batch(run_id, metrics[:room], params[:_BATCH_PARAMS], synchronous=True)
+                metrics, params = metrics[room:], params[_BATCH_PARAMS:]
+            self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)
+        self._written[trial.trial_id] = (run_id, trial.status)
+        return True
+
+    def mirror(self, folder: Folder) -> int:
+        """Write what is in the folder and not there yet, end the parent run; return the trials written."""
+        from mlflow.entities import Metric
+
+        study, trials = folder.read_json(STUDY), read_trials(folder)
+        self.describe(study)
+        happened = dict(finite_numbers({"happened": study.get("happened") or {}, "trials": counts(trials)}))
+        with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
+            for name in _artifacts(folder):
+                target = Path(staged, name)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = folder.read_bytes(name)
+                target.write_bytes(clean(data.decode()).encode() if name.endswith(_READABLE) else data)
+            self._client.log_artifacts(self._parent, staged)
+            known = self._client.get_run(self._parent).data.metrics
+            now = int(time.time() * 1000)
+            changed = [
+                Metric(name, value, now, 0) for name, value in happened.items() if known.get(name) != value
+            ]
+            self._client.log_batch(self._parent, metrics=changed[:_BATCH], synchronous=True)
+        rows = [{str(name): value for name, value in row.items()} for row in trials.to_dict("records")]
+        missing = [
+            row
+            for row in rows
+            if row["status"] in RUN_STATUS
+            and self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
+        ]
+        written = 0
+        if missing:
+            history = (
+                folder.read_parquet(HISTORY) if folder.exists(HISTORY) else pd.DataFrame({"trial_id": []})
+            )
+            of_trial = dict(iter(history.groupby("trial_id")))
+            for row in missing:
+                written += self.write(Trial.of(row, of_trial.get(row["trial_id"], history.iloc[:0])))
+        with _quiet():
+            self._client.set_terminated(self._parent, _study_status(study, trials))
+        return written
+
+    def _find_experiment(self, name: str, artifact_root: str | None) -> str:
+        from mlflow.exceptions import MlflowException
+
+        if (found := self._client.get_experiment_by_name(name)) is not None:
+            return str(found.experiment_id)
+        try:
+            return str(
+                self._client.create_experiment(name, f"{artifact_root}/{name}" if artifact_root else None)
+            )
+        except MlflowException as error:
+            # Another study of this name may have been quicker.
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                raise
+            return str(found.experiment_id)
+
+    def _find_parent(self, run_name: str) -> str:
+        studies = self._runs("tags.`adalayers.kind` = 'study'")
+        found = [run for run in studies if run.data.tags.get("adalayers.study") == self._key]
+        if not found:
+            tags = {"adalayers.kind": "study", "adalayers.study": self._key}
+            return str(self._client.create_run(self._experiment, tags=tags, run_name=run_name).info.run_id)
+        first = min(found, key=lambda run: run.info.start_time)
+        if first.info.status != "RUNNING":
+            self._client.update_run(first.info.run_id, status="RUNNING")
+        return str(first.info.run_id)
+
+    def _find_trials(self) -> dict[str, tuple[str, str]]:
+        """Return trial id -> (run id, status in trials.csv); no status where the run is only half written."""
+        return {
+            run.data.tags["adalayers.trial_id"]: (
+                run.info.run_id,
+                run.data.tags.get("status", "") if run.info.status in RUN_STATUS.values() else "",
+            )
+            for run in self._runs(f"tags.`mlflow.parentRunId` = '{self._parent}'")
+            if "adalayers.trial_id" in run.data.tags
+        }
+
+    def _runs(self, filter_string: str) -> Iterator[Any]:
+        token = None
+        while True:
+            page = self._client.search_runs(
+                [self._experiment], filter_string, max_results=500, page_token=token
+            )
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+
+def set_environment() -> None:
+    """Keep MLflow quiet and quick to give up, where the user has set nothing else."""
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
+def is_outage(error: Exception) -> bool:
+    """Say whether the server or database failed, rather than refused what it was sent."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if isinstance(error, MlflowException):
+        return error.error_code != "INVALID_PARAMETER_VALUE"
+    return isinstance(error, (OSError, SQLAlchemyError))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what MLflow logs on this thread off the terminal; what is logged on others goes through."""
+    here = threading.get_ident()
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    # MLflow's handlers serve mlflow, alembic and sqlalchemy; urllib3 warns of each retry on its own logger.
+    sources = [*logging.getLogger("mlflow").handlers, logging.getLogger("urllib3.connectionpool")]
+    for source in sources:
+        source.addFilter(elsewhere)
+    try:
+        yield
+    finally:
+        for source in sources:
+            source.removeFilter(elsewhere)
+
+
+def _artifacts(folder: Folder) -> list[str]:
+    inside = [f"{name}/{file}" for name in _ARTIFACT_FOLDERS for file in folder.names(name)]
+    return [name for name in (*_ARTIFACTS, *inside) if not name.endswith(".partial") and folder.exists(name)]
+
+
+def _study_status(study: Mapping[str, Any], trials: pd.DataFrame) -> str:
+    """Return the parent's status, by `happened.state` and how the trials ended."""
+    state = (study.get("happened") or {}).get("state")
+    if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
+        return "FAILED"
+    if state in _CUT_SHORT or (state != "finished" and (trials["status"] == "unfinished").any()):
+        return "KILLED"
+    return "FINISHED"

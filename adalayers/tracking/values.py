@@ -1,0 +1,136 @@
+"""Values as MLflow takes them: short texts, finite numbers, thinned series, names of few characters."""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adalayers.plain import plain
+from adalayers.results.redaction import HIDDEN, SECRET_NAME, clean
+
+SERIES_POINTS = 200
+"""At most so many points of a series are mirrored; history.parquet has them all."""
+
+_FINALS = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "epochs", "best_epoch")
+
+# What every MLflow server accepts; newer ones accept more.
+_NAME_LENGTH = 250
+_PARAM_LENGTH = 500
+_TAG_LENGTH = 5000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial as MLflow takes it, small enough to wait for a server that is down.
+
+    finals: name -> value of the trial's row
+    series: name -> (steps, values), thinned
+    """
+
+    trial_id: str
+    status: str
+    seconds: float
+    params: dict[str, str]
+    tags: dict[str, str]
+    finals: dict[str, float]
+    series: dict[str, tuple[np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], history: pd.DataFrame) -> Trial:
+        texts = {name: _text(row.get(name)) for name in ("seed", "stage", "arm", "status", "error")}
+        config = {
+            name.removeprefix("config/"): _text(row[name]) for name in row if name.startswith("config/")
+        }
+        config |= {name: texts[name] for name in ("seed", "stage", "arm")}
+        finals = {f"best/{name}": row[name] for name in row if name.startswith("val/")}
+        finals |= {name: row[name] for name in row if name.startswith("test/") or name in _FINALS}
+        numbers_only = {
+            _name(name): number for name, value in finals.items() if (number := _number(value)) is not None
+        }
+        trial_id = str(row["trial_id"])
+        tags = {
+            "adalayers.trial_id": trial_id,
+            **{name: texts[name] for name in ("stage", "arm", "status", "error")},
+        }
+        return cls(
+            trial_id=trial_id,
+            status=str(row["status"]),
+            seconds=_number(row.get("seconds")) or 0.0,
+            params={_name(name): text[:_PARAM_LENGTH] for name, text in config.items() if text},
+            tags={name: text[:_TAG_LENGTH] for name, text in tags.items() if text},
+            finals=numbers_only,
+            series=_series(history),
+        )
+
+
+def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (name/of/the/leaf, text) of nested mappings; secrets hidden, empty values left out."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from flat(item, f"{name}/{key}" if name else str(key))
+    elif text := _text(value):
+        yield _name(name), (HIDDEN if SECRET_NAME.search(name) else text)[:_PARAM_LENGTH]
+
+
+def finite_numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Yield (name/of/the/leaf, value) of the finite numbers in nested mappings; `counts` are given apart."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key != "counts":
+                yield from finite_numbers(item, f"{name}/{key}" if name else str(key))
+    elif (number := _number(value)) is not None:
+        yield _name(name), number
+
+
+def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return name -> (steps, values) of the columns that are series: rising steps, finite values, thinned."""
+    if history.empty or "step" not in history:
+        return {}
+    steps = pd.to_numeric(history["step"], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    order = np.argsort(steps, kind="stable")
+    wanted = [
+        name
+        for name in history
+        if name in ("train/loss", "lr") or str(name).startswith(("val/", "mix/weight_"))
+    ]
+    series = {}
+    for name in wanted:
+        values = pd.to_numeric(history[name], errors="coerce").to_numpy(dtype=float, na_value=np.nan)[order]
+        kept = np.flatnonzero(np.isfinite(values) & np.isfinite(steps[order]))
+        if len(kept) > SERIES_POINTS:
+            kept = kept[np.linspace(0, len(kept) - 1, SERIES_POINTS).round().astype(int)]
+        if len(kept):
+            series[_name(str(name))] = (steps[order][kept].astype(np.int64), values[kept])
+    return series
+
+
+def _number(value: Any) -> float | None:
+    """Return a finite number as a float, else None (also for None, NaN, pandas' NA, text and booleans)."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _text(value: Any) -> str:
+    """Return a value as text, "" for what is missing. 8.0 is "8": a column with gaps comes back as floats."""
+    value = plain(value)
+    if value is None or value is pd.NA:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    return clean(value if isinstance(value, str) else json.dumps(value, default=str))
+
+
+def _name(name: str) -> str:
+    """Return `name` as MLflow accepts it for a param or metric: few characters, a tidy relative path."""
+    tidy = posixpath.normpath(re.sub(r"[^\w\-. :/]", "_", name)).lstrip("/")
+    return tidy.replace("..", "_")[:_NAME_LENGTH]

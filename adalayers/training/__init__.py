@@ -1,0 +1,1 @@
+"""Training of one trial: no Ray, no MLflow."""

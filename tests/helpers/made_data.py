@@ -1,0 +1,61 @@
+"""Small made-up trial data: features in memory, learnable by a head, for tests of training and studies."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from adalayers.config import Shape
+from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.ragged import ragged_index
+
+
+class MadeFeatures:
+    """Random hidden states held in memory; picklable, so that Ray's workers can have them."""
+
+    def __init__(self, lengths, states):
+        self.lengths, self._states = lengths, states
+        self._offsets = np.concatenate([[0], np.cumsum(lengths)])
+
+    def read(self, examples, states, device):
+        rows = ragged_index(self._offsets, examples)
+        return {state: torch.from_numpy(self._states[state][rows]).to(device) for state in states}
+
+
+def made_split(kind, n, layers, width, n_labels, seed, informative):
+    """Return a split whose labels can be read off the hidden state `informative`, and off no other."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(3, 9, n)
+    tokens = int(lengths.sum())
+    states = {i: rng.normal(size=(tokens, width)).astype(np.float32) for i in range(layers + 1)}
+    directions = np.random.default_rng(99).normal(size=(n_labels, width)).astype(np.float32)
+    if kind == "sequence":
+        labels = rng.integers(0, n_labels, n)
+        states[informative] += 3.0 * directions[np.repeat(labels, lengths)]
+        return SplitData(MadeFeatures(lengths, states), labels, np.arange(n))
+    words = lengths - 2  # the first and last token are special
+    word_offsets = np.concatenate([[0], np.cumsum(words)])
+    labels = rng.integers(0, n_labels, int(words.sum()))
+    starts = np.concatenate([np.arange(1, count + 1) for count in words])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.repeat(offsets[:-1], words) + starts
+    states[informative][rows] += 3.0 * directions[labels]
+    return SplitData(MadeFeatures(lengths, states), labels, np.arange(n), starts, word_offsets)
+
+
+def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 48, 48), family="bert"):
+    """Return `TrialData` of a backbone with `layers` layers, made from seeds alone."""
+    names = ("a", "b", "c") if kind == "sequence" else ("O", "B-X", "B-Y")
+    splits = {
+        name: made_split(kind, n, layers, width, len(names), seed, informative)
+        for seed, (name, n) in enumerate(zip(("train", "validation", "test"), sizes, strict=True))
+    }
+    about = {
+        "backbone": {"id": "made", "revision": None, "fingerprint": "0" * 16},
+        "dataset": {"source": "made", "revision": None, "fingerprint": "1" * 16},
+        "labels": list(names),
+        "precision": "float32",
+        "splits": {name: f"{kind}-{name}" for name in splits},
+    }
+    metric = "accuracy" if kind == "sequence" else "f1"
+    return TrialData(Shape(kind, len(names), layers, width, family), names, metric, splits, about)

@@ -1,0 +1,290 @@
+"""Made-up results folders of an `alpha_lambda`-like study, written as a study writes them.
+
+    made = MadeUp(seeds=3, effects={"alpha=8 entropy_weight=0": 0.1})
+    made.write(tmp_path / "minilm-cola")
+
+Scores are a level plus the arm's effect plus a seed's own luck, shared by all arms, plus noise. Nothing
+here trains: a test knows every number it put in.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adalayers.results import files as results
+from adalayers.results.folder import Folder
+from adalayers.tasks.metrics import sequence_scores, token_scores
+
+CONTROL = "alpha=1 entropy_weight=0"
+ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
+CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha in ALPHAS for weight in WEIGHTS)
+TYPES = ("LOC", "MISC", "ORG", "PER")
+
+
+@dataclass
+class MadeUp:
+    """A made-up study; change any field, or `study` and `trials` after `build`, before `write`.
+
+    effects:   arm -> added to its level on every seed
+    failed:    trials (arm, seed) that failed; noise: SD of what differs between arms on one seed
+    stopped:   search trials that the scheduler stopped, among `search` of them
+    evaluations: rows of history per trial, `between` rows of mix weights before each
+    examples:  of the test split; with any, test scores are those of predictions that are right as often as
+               the trial's level says
+    """
+
+    seeds: int = 3
+    effects: Mapping[str, float] = field(default_factory=dict)
+    noise: float = 0.01
+    failed: tuple[tuple[str, int], ...] = ()
+    search: int = 6
+    stopped: int = 2
+    evaluations: int = 5
+    between: int = 1
+    tokens: bool = False
+    test: bool = True
+    layers: int = LAYERS
+    seed: int = 0
+    examples: int = 0
+
+    def __post_init__(self) -> None:
+        self.metric = "f1" if self.tokens else "matthews"
+        self.arms = self._arms()
+        self.trials: list[dict[str, Any]] = []
+        self.history: list[dict[str, Any]] = []
+        self.predictions: list[dict[str, Any]] = []
+        self.rng = np.random.default_rng(self.seed)
+        self._luck = {seed: 0.02 * self.rng.normal() for seed in range(1, self.seeds + 1)}
+        for number in range(self.search):
+            self._search_trial(number)
+        for arm in self.arms:
+            for seed in range(1, self.seeds + 1):
+                self._confirm_trial(arm, seed)
+        self.study = self._study()
+
+    def write(self, folder: str | Path, *, counted: bool = True, best: bool = True) -> Folder:
+        """Write all files; `counted` brings `study.json`'s counts in line with the trials first."""
+        place = Folder(folder)
+        results.write_trials(place, self.trials)
+        study = copy.deepcopy(self.study)
+        if counted and "happened" in study:
+            study["happened"]["counts"] = results.counts(results.read_trials(place))
+        place.write_json(results.STUDY, study)
+        weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
+        columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
+        place.write_parquet(results.HISTORY, pd.DataFrame(self.history, columns=columns))
+        names = ["trial_id", "split", "index", "label", "prediction", "score"]
+        place.write_parquet(results.PREDICTIONS, pd.DataFrame(self.predictions, columns=names))
+        if best:
+            place.write_bytes(f"{results.BEST}/model.safetensors", b"")
+        return place
+
+    def of(self, arm: str) -> list[dict[str, Any]]:
+        """Return the rows of one arm, to be changed in place."""
+        return [row for row in self.trials if row["arm"] == arm]
+
+    def _arms(self) -> list[dict[str, Any]]:
+        arms = [
+            {"arm": f"alpha={alpha} entropy_weight={weight:g}", "group": "core"}
+            | {"config": {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}}
+            for alpha in ALPHAS
+            for weight in WEIGHTS
+        ]
+        arms[6]["aliases"] = ["published"]
+        arms += [
+            {"arm": "uniform", "group": "uniform", "config": {"mix": "uniform"}},
+            {"arm": "last", "group": "last", "config": {"mix": "last"}},
+            {
+                "arm": "best",
+                "group": "best",
+                "config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"},
+            },
+        ]
+        return [{"aliases": [], **arm} for arm in arms]
+
+    def _search_trial(self, number: int) -> None:
+        stopped = number < self.stopped
+        alpha = float(np.exp(self.rng.uniform(np.log(0.5), np.log(1024))))
+        weight = float(self.rng.choice([0.0, 10.0 ** round(self.rng.uniform(-4, -1))]))
+        config = {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}
+        config |= {"lr": 10 ** self.rng.uniform(-4, -2), "mix_lr": 10 ** self.rng.uniform(-4, -1)}
+        level = 0.35 + 0.03 * math.log10(alpha) + 0.03 * self.rng.normal()
+        row = self._row(f"search{number:03d}", "search", "", "stopped" if stopped else "completed", 0, config)
+        self._run(row, level * (0.7 if stopped else 1.0), 2 if stopped else self.evaluations)
+
+    def _confirm_trial(self, arm: Mapping[str, Any], seed: int) -> None:
+        name = arm["arm"]
+        trial_id = f"{self.arms.index(dict(arm)):02d}{seed:02d}"
+        config = {"lr": 0.001, "mix_lr": 0.001, **arm["config"]}
+        if (name, seed) in self.failed:
+            row = self._row(trial_id, "confirm", name, "failed", seed, config)
+            self.trials.append(row | {"error": "RuntimeError: loss | was\n`nan`"})
+            return
+        row = self._row(trial_id, "confirm", name, "completed", seed, config)
+        level = 0.4 + self.effects.get(name, 0.0) + self._luck[seed] + self.noise * self.rng.normal()
+        self._run(row, level, self.evaluations)
+        if self.test:
+            row[f"test/{self.metric}"] = level - 0.01 + 0.3 * self.noise * self.rng.normal()
+            if self.tokens:
+                row |= {f"test/f1/{kind}": level + 0.02 * place for place, kind in enumerate(TYPES)}
+        if self.examples:
+            self._predict(row, level)
+        else:
+            self.predictions.append(
+                {"trial_id": trial_id, "split": "test", "index": 0, "label": 1, "prediction": 1, "score": 0.9}
+            )
+
+    def _predict(self, row: dict[str, Any], level: float) -> None:
+        """Add predictions on the test split, and the score that they have."""
+        right = self.rng.random(self.examples) < 0.5 + level / 2
+        if self.tokens:
+            labels = [("B-LOC I-LOC O B-PER", "O B-ORG")[i % 2] for i in range(self.examples)]
+            said = [
+                tags if ok else tags.replace("I-", "B-").replace("ORG", "LOC")
+                for tags, ok in zip(labels, right, strict=True)
+            ]
+            scores = token_scores([tags.split() for tags in labels], [tags.split() for tags in said])
+        else:
+            gold = np.arange(self.examples) % 3 // 2
+            answer = np.where(right, gold, 1 - gold)
+            names = np.array(["unacceptable", "acceptable"])
+            labels, said = names[gold].tolist(), names[answer].tolist()
+            scores = sequence_scores(gold, answer, 2)
+        row |= {f"test/{name}": score for name, score in scores.items()}
+        self.predictions += [
+            {
+                "trial_id": row["trial_id"],
+                "split": "test",
+                "index": i,
+                "label": a,
+                "prediction": b,
+                "score": 0.9,
+            }
+            for i, (a, b) in enumerate(zip(labels, said, strict=True))
+        ]
+
+    def _row(
+        self, trial_id: str, stage: str, arm: str, status: str, seed: int, config: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        row = {"trial_id": trial_id, "stage": stage, "arm": arm, "status": status, "error": "", "seed": seed}
+        return row | {f"config/{name}": value for name, value in config.items()}
+
+    def _run(self, row: dict[str, Any], level: float, evaluations: int) -> None:
+        """Add a trial that reaches `level` at its last evaluation but one, and its history."""
+        mix, alpha = row["config/mix"], float(row.get("config/alpha", 1.0))
+        weight = float(row.get("config/entropy_weight", 0.0))
+        pull = np.linspace(-1.0, 1.0, self.layers) + 0.3 * self.rng.normal(size=self.layers)
+        best = max(1, evaluations - 1)
+        speed = 0.15 * math.log2(1 + alpha) * (1 + 60 * weight)
+        p = np.full(self.layers, 1 / self.layers)
+        for step in range(1, evaluations * (self.between + 1) + 1):
+            epoch = step / (self.between + 1)
+            logits = speed * pull * epoch / evaluations
+            p = (
+                np.exp(logits) / np.exp(logits).sum()
+                if mix == "learned"
+                else np.full(self.layers, 1 / self.layers)
+            )
+            if mix == "last":
+                p = np.eye(self.layers)[-1]
+            point = {"trial_id": row["trial_id"], "epoch": epoch, "step": 100 * step, "lr": 0.001}
+            point |= {f"mix/weight_{layer:02d}": float(share) for layer, share in enumerate(p, start=1)}
+            if step % (self.between + 1) == 0:
+                reached = min(1.0, epoch / best) ** (1 / (1 + math.log2(1 + alpha)))
+                score = level * reached if epoch <= best else level - 0.005
+                point |= {"train/loss": 1 - 0.5 * reached, f"val/{self.metric}": score}
+            self.history.append(point)
+        entropy = float(-(p[p > 0] * np.log(p[p > 0])).sum())
+        row |= {
+            "epochs": evaluations,
+            "best_epoch": best,
+            f"val/{self.metric}": level,
+            "mix/entropy": entropy,
+        }
+        row |= {"mix/live_layers": int((p > 0.02).sum()), "parameters": 165_512, "seconds": 12.5}
+        self.trials.append(row)
+
+    def _study(self) -> dict[str, Any]:
+        name = "minilm-conll2003" if self.tokens else "minilm-cola"
+        return {
+            "format": 1,
+            "study": "alpha_lambda",
+            "name": name,
+            "asked": {
+                "question": "How large is the influence of alpha and of the entropy term on quality, "
+                "on convergence speed and on the mix weights?",
+                "command": "python studies/alpha_lambda.py --backbone minilm --dataset cola",
+                "flags": {"backbone": ["minilm"]},
+                "trials": self.search,
+                "seeds": self.seeds,
+                "seed": 0,
+                "epochs": self.evaluations,
+                "metric": self.metric,
+                "mode": "max",
+                "control": CONTROL,
+                "smallest_effect": 0.01,
+                "scientific": ["alpha", "entropy_weight"],
+                "nuisance": ["lr", "mix_lr"],
+                "space": {
+                    "alpha": "loguniform(0.5, 1024)",
+                    "entropy_weight": "choice(0.0, 0.0001, 0.001, 0.01, 0.1)",
+                    "lr": "loguniform(0.0001, 0.01)",
+                    "mix_lr": "loguniform(0.0001, 0.1)",
+                },
+                "fixed": {"k": 64, "dropout": 0.1, "cutoff": 0.0, "batch_size": 32},
+                "set": {},
+                "search": "optuna",
+                "scheduler": "asha",
+                "arms": self.arms,
+                "dropped_arms": [{"arm": "published", "reason": "its cutoff 0.2 is not below 1/6"}],
+                "notes": ["The published pair is that of CoLA with RoBERTa-large."],
+            },
+            "on": {
+                "backbone": {
+                    "name": "minilm",
+                    "id": "sentence-transformers/all-MiniLM-L6-v2",
+                    "revision": None,
+                    "fingerprint": "0123abcd",
+                    "layers": self.layers,
+                    "width": 384,
+                    "parameters": 22_713_216,
+                },
+                "dataset": {
+                    "name": "conll2003" if self.tokens else "cola",
+                    "source": "made up",
+                    "revision": None,
+                    "fingerprint": "4567cdef",
+                    "kind": "token" if self.tokens else "sequence",
+                    "labels": list(TYPES) if self.tokens else ["unacceptable", "acceptable"],
+                    "metric": self.metric,
+                    "examples": {"train": 7695, "validation": 856, "test": 1043},
+                    "baseline": {"val": 0.0, "test": 0.0},
+                },
+                "hidden_states": [str(layer) for layer in range(1, self.layers + 1)],
+                "git": {"commit": "199eba5", "dirty": False},
+                "packages": {"torch": "2.13.0", "ray": "2.55.0"},
+                "python": "3.11.7",
+                "platform": "Linux",
+                "device": "cpu",
+            },
+            "happened": {
+                "started": "2026-05-01T10:00:00Z",
+                "ended": "2026-05-01T10:13:32Z",
+                "state": "finished",
+                "counts": {},
+                "wall_seconds": 812.0,
+                "training_seconds": 1400.0,
+                "concurrency": 2,
+                "looks": 1,
+                "test_opened": 1,
+                "smoke": False,
+            },
+        }

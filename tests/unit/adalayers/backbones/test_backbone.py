@@ -1,0 +1,576 @@
+"""Backbones: names, files, frozen states, token ids. Tiny random models of every family, no network."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers import hub
+from adalayers.backbones import pretrained, sources
+from adalayers.backbones import tokens as tk
+from adalayers.backbones.backbone import count_parameters, load
+from adalayers.backbones.sources import ALIASES, canonical, resolve
+from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
+from adalayers.errors import BadInput
+from tests.helpers.tiny import FAMILIES, tiny_backbone
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("backbones")
+    return {family: tiny_backbone(root / family, family, layers=3) for family in FAMILIES}
+
+
+@pytest.fixture
+def bert(folders, tmp_path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(folders["bert"], tmp_path / "bert"))
+
+
+@pytest.fixture
+def no_hub(monkeypatch, tmp_path):
+    """No hub to reach, and an empty hub cache; returns the cache's folder."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def cached(cache: Path, hub_id: str, files: Path, *, only: str = "*") -> Path:
+    """Lay files out as the hub's cache does."""
+    repository = cache / f"models--{hub_id.replace('/', '--')}"
+    snapshot = repository / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    for file in files.glob(only):
+        shutil.copy(file, snapshot)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT)
+    return snapshot
+
+
+def batch(lengths: list[int], vocabulary: int = 60) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, vocabulary, (len(lengths), max(lengths)), generator=generator)
+    mask = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
+    return ids, mask
+
+
+# Names
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_alias_and_full_id_are_the_same(alias):
+    assert canonical(alias) == canonical(ALIASES[alias]) == canonical(ALIASES[alias].lower())
+
+
+def test_canonical_names():
+    assert canonical("FacebookAI/roberta-large").name == "roberta-large"
+    assert canonical("sentence-transformers/all-MiniLM-L6-v2").name == "minilm"
+    asked = canonical("Some-Org/My.Model_2@refs/pr/3")
+    assert (asked.name, asked.id, asked.revision, asked.folder) == (
+        "my.model_2",
+        "Some-Org/My.Model_2",
+        "refs/pr/3",
+        None,
+    )
+    assert canonical("roberta-large@abc").revision == "abc"
+
+
+def test_a_folder_is_named_by_itself(tmp_path):
+    (folder := tmp_path / "My Model (2)").mkdir()
+    asked = canonical(str(folder))
+    assert (asked.name, asked.id, asked.revision, asked.folder) == (
+        "my-model-2",
+        "My Model (2)",
+        None,
+        folder,
+    )
+
+
+def test_a_folder_without_a_model_hides_no_alias(tmp_path, monkeypatch, bert):
+    (tmp_path / "minilm").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert canonical("minilm").folder is None
+    shutil.copy(bert / "config.json", tmp_path / "minilm")
+    assert canonical("minilm").folder == tmp_path / "minilm"
+
+
+@pytest.mark.parametrize("name", ["", "robeta-large", "/no/such/folder", "org/name/more", "org/na me"])
+def test_unknown_names_are_bad_input(name):
+    with pytest.raises(BadInput, match="unknown backbone"):
+        canonical(name)
+
+
+def test_near_names_are_offered():
+    with pytest.raises(BadInput, match="did you mean 'roberta-large'"):
+        canonical("robeta-large")
+
+
+def test_importing_is_free():
+    code = (
+        "import sys, adalayers.backbones.backbone, adalayers.backbones.tokens\n"
+        "assert not {'transformers', 'huggingface_hub'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Where files come from
+
+
+def test_source_of_a_folder(folders):
+    source = resolve(str(folders["roberta"]))
+    assert (source.name, source.id, source.revision, source.folder) == (
+        "roberta",
+        "roberta",
+        None,
+        folders["roberta"],
+    )
+    assert (source.layers, source.width, source.max_length, source.family) == (3, 32, 512, "roberta")
+    assert len(source.fingerprint) == 16
+
+
+@pytest.mark.parametrize("name", ["roberta-large", "FacebookAI/roberta-large"])
+def test_mirror_goes_before_the_hub(folders, tmp_path, no_hub, name):
+    shutil.copytree(folders["roberta"], tmp_path / "data" / "roberta-large")
+    source = resolve(name, data_dir=tmp_path / "data")
+    assert (source.name, source.id) == ("roberta-large", "FacebookAI/roberta-large")
+    assert source.folder == tmp_path / "data" / "roberta-large"
+
+
+def test_mirror_by_last_part_as_spelled_on_the_hub(folders, tmp_path, no_hub):
+    shutil.copytree(folders["bert"], tmp_path / "My-Model")
+    assert resolve("org/My-Model", data_dir=tmp_path).name == "my-model"
+
+
+def test_hub_cache_goes_before_the_hub(folders, no_hub):
+    snapshot = cached(no_hub, "FacebookAI/roberta-large", folders["roberta"])
+    source = resolve("roberta-large")
+    assert (source.folder, source.revision, source.id) == (snapshot, COMMIT, "FacebookAI/roberta-large")
+
+
+def test_partial_hub_cache_is_not_enough(folders, no_hub):
+    cached(no_hub, "FacebookAI/roberta-large", folders["roberta"], only="*.json")
+    with pytest.raises(BadInput, match="HF_HUB_OFFLINE"):
+        resolve("roberta-large")
+
+
+def test_unreachable_hub_names_the_way_out(no_hub):
+    with pytest.raises(BadInput, match=r"FacebookAI/roberta-large.*--data-dir"):
+        resolve("roberta-large")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("RepositoryNotFoundError", "no such model"),
+        ("GatedRepoError", "must be granted"),
+        ("RevisionNotFoundError", "revision 'v9'"),
+        ("LocalEntryNotFoundError", "fetching it failed"),
+    ],
+)
+def test_what_the_hub_refuses_is_bad_input(no_hub, monkeypatch, error, says):
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    def fetch(*_, local_files_only, **__):
+        kind = errors.LocalEntryNotFoundError if local_files_only else getattr(errors, error)
+        raise kind.__new__(kind)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    monkeypatch.setattr(hub, "require_hub", lambda what: None)
+    with pytest.raises(BadInput, match=says):
+        resolve("org/model@v9")
+
+
+def test_only_what_is_read_is_fetched(folders, no_hub, monkeypatch):
+    import huggingface_hub
+    from huggingface_hub.utils import filter_repo_objects
+
+    asked = {}
+
+    def fetch(repo_id, *, revision, allow_patterns, local_files_only):
+        if local_files_only:
+            raise FileNotFoundError
+        asked.update(id=repo_id, revision=revision, patterns=allow_patterns)
+        return str(folders["bert"])
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    monkeypatch.setattr(hub, "require_hub", lambda what: None)
+    resolve("org/model@v9")
+    assert (asked["id"], asked["revision"]) == ("org/model", "v9")
+    offered = [
+        *("config.json", "model.safetensors", "model-00001-of-00002.safetensors", "vocab.txt", "spm.model"),
+        *(
+            "pytorch_model.bin",
+            "tf_model.h5",
+            "README.md",
+            "onnx/model.onnx",
+            "modeling_x.py",
+            "model.fp16.safetensors",
+        ),
+    ]
+    assert list(filter_repo_objects(offered, allow_patterns=asked["patterns"])) == offered[:5]
+
+
+def test_minilm_comes_from_its_package_if_the_weights_are_the_known_ones(
+    folders, tmp_path, no_hub, monkeypatch
+):
+    model = tmp_path / sources.MINILM_PACKAGE / "model"
+    shutil.copytree(folders["bert"], model)
+    (model.parent / "__init__.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BadInput, match="wanted MiniLM weights of sha256 53aa51172d14"):
+        resolve("minilm")
+    monkeypatch.setattr(
+        sources, "MINILM_SHA256", hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
+    )
+    source = resolve("minilm")
+    assert (source.name, source.folder, source.revision) == ("minilm", model, None)
+    with pytest.raises(BadInput, match="out of reach"):
+        resolve("minilm@some-revision")  # the package is of no named revision
+
+
+def test_a_folder_without_config_is_bad_input(bert):
+    (bert / "config.json").unlink()
+    with pytest.raises(BadInput, match=r"no config\.json"):
+        resolve(str(bert))
+
+
+def test_other_weights_than_safetensors_are_bad_input(bert):
+    (bert / "model.safetensors").rename(bert / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="safetensors"):
+        resolve(str(bert))
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"model_type": "of-another-library"}'])
+def test_a_config_that_is_none_is_bad_input(bert, text):
+    (bert / "config.json").write_text(text)
+    with pytest.raises(BadInput, match=r"config\.json of 'bert'"):
+        resolve(str(bert))
+
+
+def test_decoders_are_refused(tmp_path):
+    with pytest.raises(
+        BadInput, match=r"'gpt2' model; this version reads encoders .* and the encoders of .*BART, T5"
+    ):
+        resolve(str(tiny_backbone(tmp_path / "gpt2", "gpt2")))
+
+
+def test_fingerprint_is_that_of_the_files_wherever_they_lie(folders, tmp_path, no_hub):
+    given = resolve(str(folders["roberta"]))
+    shutil.copytree(folders["roberta"], tmp_path / "data" / "roberta-large")
+    (tmp_path / "data" / "roberta-large" / "README.md").write_text("about")
+    (tmp_path / "data" / "roberta-large" / "pytorch_model.bin").write_bytes(b"the same again")
+    (tmp_path / "data" / "roberta-large" / "adapter.safetensors").write_bytes(b"another")
+    mirrored = resolve("roberta-large", data_dir=tmp_path / "data")
+    cached(no_hub, "FacebookAI/roberta-large", folders["roberta"])
+    assert given.fingerprint == mirrored.fingerprint == resolve("roberta-large").fingerprint
+
+
+@pytest.mark.parametrize(
+    "file", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+)
+def test_fingerprint_sees_every_file_that_matters(bert, file):
+    before = resolve(str(bert)).fingerprint
+    content = (bert / file).read_bytes()
+    (bert / file).write_bytes(content + b" ")
+    assert resolve(str(bert)).fingerprint != before
+    (bert / file).write_bytes(content)
+    assert resolve(str(bert)).fingerprint == before
+
+
+def test_sharded_weights(bert):
+    import transformers
+
+    whole = resolve(str(bert))
+    states = load(whole)(*batch([4]))
+    model = transformers.AutoModel.from_pretrained(bert)
+    (bert / "model.safetensors").unlink()
+    model.save_pretrained(bert, max_shard_size="50KB")
+    sharded = resolve(str(bert))
+    assert sharded.fingerprint != whole.fingerprint
+    assert all(torch.equal(a, b) for a, b in zip(states, load(sharded)(*batch([4])), strict=True))
+    next(bert.glob("model-00002-of-*")).unlink()
+    with pytest.raises(BadInput, match="complete"):
+        resolve(str(bert))
+
+
+def test_max_length_by_family(folders, tmp_path):
+    assert {family: resolve(str(folder)).max_length for family, folder in folders.items()} == dict.fromkeys(
+        FAMILIES, 512
+    )
+    (folders["t5"] / "tokenizer_config.json").rename(tmp_path / "kept")
+    unlimited = resolve(str(folders["t5"])).max_length
+    shutil.move(tmp_path / "kept", folders["t5"] / "tokenizer_config.json")
+    assert unlimited == pretrained.UNLIMITED_TOKENS
+
+
+# States
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_states_of_every_family(folders, family):
+    import transformers
+
+    backbone = load(resolve(str(folders[family])))
+    ids, mask = batch([7, 4])
+    states = backbone(ids, mask)
+    assert (backbone.n_layers, backbone.width) == (3, 32)
+    assert [tuple(state.shape) for state in states] == [(2, 7, 32)] * 4
+    assert not any(state.requires_grad or state.is_inference() for state in states)
+    assert all(torch.isfinite(state[mask.bool()]).all() for state in states)
+    assert all(not torch.allclose(a, b) for a, b in itertools.pairwise(states))
+    model = transformers.AutoModel.from_pretrained(folders[family]).eval()
+    assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert backbone.n_parameters == count_parameters(resolve(str(folders[family])))
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
+    with torch.no_grad():
+        last = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    torch.testing.assert_close(states[-1][mask.bool()], last[mask.bool()], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_padding_changes_nothing(folders, family):
+    backbone = load(resolve(str(folders[family])))
+    ids, mask = batch([9, 5, 2])
+    together = backbone(ids, mask)
+    # What stands at padded places means nothing either: RoBERTa's kind would count its positions by it.
+    for filler in (0, 1, 17):
+        filled = backbone(ids.masked_fill(mask == 0, filler), mask)
+        assert all(torch.equal(a, b) for a, b in zip(together, filled, strict=True))
+    for i, length in enumerate([9, 5, 2]):
+        alone = backbone(ids[i : i + 1, :length], mask[i : i + 1, :length])
+        for a, b in zip(together, alone, strict=True):
+            torch.testing.assert_close(a[i, :length], b[0], rtol=0, atol=1e-5)
+
+
+def test_electra_with_narrow_embeddings(tmp_path):
+    source = resolve(str(tiny_backbone(tmp_path / "electra", "electra", embedding_size=16)))
+    assert source.width == 32
+    assert [tuple(state.shape) for state in load(source)(*batch([3]))] == [(1, 3, 32)] * 5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_frozen_and_in_eval_whatever_is_called(folders, family):
+    backbone = load(resolve(str(folders[family])))
+    before = {name: tensor.clone() for name, tensor in backbone.state_dict().items()}
+    first = backbone(*batch([6, 3]))
+    assert not any(parameter.requires_grad for parameter in backbone.parameters())
+    assert backbone.train(True) is backbone
+    assert not any(module.training for module in backbone.modules())
+    torch.nn.Sequential(backbone).train()
+    assert not any(module.training for module in backbone.modules())
+    backbone.model.train()  # past our own train()
+    again = backbone(*batch([6, 3]))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(module.training for module in backbone.modules())
+
+    head = torch.nn.Linear(32, 1)
+    optimizer = torch.optim.AdamW([*backbone.parameters(), *head.parameters()], lr=1.0, weight_decay=0.1)
+    head(again[-1]).sum().backward()
+    optimizer.step()
+    after = backbone.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_states_can_be_saved_for_backward(folders):
+    """Fusions without a gelu multiply the states themselves, which inference_mode would forbid."""
+    weight = torch.ones(4, requires_grad=True)
+    states = load(resolve(str(folders["bert"])))(*batch([4]))
+    sum(w * state.square().sum() for w, state in zip(weight, states, strict=True)).backward()
+    assert (weight.grad > 0).all()
+
+
+def test_dtype(folders):
+    states = load(resolve(str(folders["bert"])), dtype=torch.bfloat16)(*batch([4]))
+    assert {state.dtype for state in states} == {torch.bfloat16}
+
+
+def test_load_says_nothing_and_leaves_the_settings(folders, capfd):
+    from transformers.utils import logging
+
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled(), list(warnings.filters)
+    source = resolve(str(folders["bert"]))
+    load(source)
+    load_tokenizer(source)
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled(), list(warnings.filters)) == before
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("family", ["roberta", "bart"])
+def test_models_saved_with_a_head_give_the_same_states(folders, tmp_path, family, capfd):
+    """Checkpoints on the hub are mostly masked-LM or summarisation models: prefixed names, no pooler."""
+    import transformers
+
+    kind = {"roberta": transformers.RobertaForMaskedLM, "bart": transformers.BartForConditionalGeneration}[
+        family
+    ]
+    base = transformers.AutoModel.from_pretrained(folders[family])
+    model = kind(transformers.AutoConfig.from_pretrained(folders[family]))
+    model.base_model.load_state_dict(base.state_dict(), strict=False)
+    folder = Path(shutil.copytree(folders[family], tmp_path / family))
+    model.save_pretrained(folder)
+    capfd.readouterr()
+    state = torch.random.get_rng_state()
+    with_head = load(resolve(str(folder)))
+    assert torch.equal(
+        torch.random.get_rng_state(), state
+    )  # the missing pooler is drawn beside trials' seeds
+    assert capfd.readouterr() == ("", "")
+    expected = load(resolve(str(folders[family])))(*batch([5]))
+    assert all(torch.equal(a, b) for a, b in zip(expected, with_head(*batch([5])), strict=True))
+
+
+def test_t5_saved_as_an_encoder_alone(folders, tmp_path):
+    import transformers
+
+    folder = Path(shutil.copytree(folders["t5"], tmp_path / "t5"))
+    transformers.T5EncoderModel.from_pretrained(folder).save_pretrained(folder)
+    backbone = load(resolve(str(folder)))
+    expected = load(resolve(str(folders["t5"])))(*batch([5]))
+    assert all(torch.equal(a, b) for a, b in zip(expected, backbone(*batch([5])), strict=True))
+
+
+def test_missing_layers_are_bad_input_not_random_weights(bert):
+    from safetensors.torch import load_file, save_file
+
+    tensors = {
+        name: tensor
+        for name, tensor in load_file(bert / "model.safetensors").items()
+        if "layer.2." not in name
+    }
+    save_file(tensors, bert / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(BadInput, match=r"lack 16 of them \(encoder\.layer\.2"):
+        load(resolve(str(bert)))
+
+
+def test_broken_weights_are_bad_input(bert):
+    (bert / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        load(resolve(str(bert)))
+
+
+# Token ids
+
+
+def tokens(folder: Path, inputs, max_length: int = 12) -> tuple[list[list[str]], Encoded]:
+    tokenizer = load_tokenizer(resolve(str(folder)))
+    encoded = encode(tokenizer, inputs, max_length)
+    rows = np.split(encoded.input_ids, encoded.offsets[1:-1])
+    return [tokenizer.convert_ids_to_tokens(row.tolist()) for row in rows], encoded
+
+
+def test_texts(folders):
+    rows, encoded = tokens(folders["bert"], ["the cat", "", "the zoo"])
+    assert rows == [
+        ["[CLS]", "the", "cat", "[SEP]"],
+        ["[CLS]", "[SEP]"],
+        ["[CLS]", "the", "z", "##o", "##o", "[SEP]"],
+    ]
+    assert encoded.offsets.tolist() == [0, 4, 6, 12]
+    assert (encoded.input_ids.dtype, encoded.offsets.dtype) == (np.int32, np.int64)
+    assert encoded.word_starts is None
+    assert encoded.word_offsets is None
+
+
+def test_words(folders):
+    rows, encoded = tokens(folders["bert"], [["the", "zoo", "cat"], [], ["", "\u200b", "dog"]])
+    assert rows[0] == ["[CLS]", "the", "z", "##o", "##o", "cat", "[SEP]"]
+    assert encoded.word_starts.tolist() == [1, 2, 5, -1, -1, 1]
+    assert encoded.word_offsets.tolist() == [0, 3, 3, 6]
+    assert (encoded.word_starts.dtype, encoded.word_offsets.dtype) == (np.int64, np.int64)
+
+
+def test_truncation_keeps_special_tokens_and_marks_lost_words(folders):
+    rows, encoded = tokens(folders["bert"], [["zoo", "the", "zoo", "the"]], max_length=7)
+    assert rows == [["[CLS]", "z", "##o", "##o", "the", "z", "[SEP]"]]
+    assert encoded.word_starts.tolist() == [1, 4, 5, -1]
+
+
+def test_nothing_to_encode(folders):
+    _, encoded = tokens(folders["bert"], [])
+    assert (encoded.input_ids.tolist(), encoded.offsets.tolist(), encoded.word_starts) == ([], [0], None)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_words_and_text_give_the_same_tokens(folders, family):
+    """But for the first word of byte-level BPE, which in a text follows no space."""
+    words = ["the", "zoo", "London", "dogs"]
+    (by_words,), encoded = tokens(folders[family], [words], max_length=32)
+    (by_text,), _ = tokens(folders[family], [" ".join(words)], max_length=32)
+    first = family != "t5"  # T5 has no special token in front
+    if family in ("roberta", "bart"):
+        assert (by_words[first], by_text[first]) == ("Ġthe", "the")
+        by_text[first] = "Ġthe"
+    assert by_words == by_text
+    letters = [by_words[start].strip("Ġ▁") for start in encoded.word_starts]
+    assert all(word.startswith(piece) for word, piece in zip(words, letters, strict=True))
+    assert encoded.word_starts[0] == first
+
+
+def test_reading_words_leaves_the_tokenizer_as_it_was(folders):
+    tokenizer = load_tokenizer(resolve(str(folders["roberta"])))
+    before = encode(tokenizer, ["the cat"], 8).input_ids.tolist()
+    encode(tokenizer, [["the", "cat"]], 8)
+    assert encode(tokenizer, ["the cat"], 8).input_ids.tolist() == before
+
+
+def test_chunks_are_invisible(folders, monkeypatch):
+    inputs = [["the", "cat"], ["zoo"], [], ["Anna", "sleeps", "in", "London"], ["dog"]]
+    _, whole = tokens(folders["roberta"], inputs)
+    monkeypatch.setattr(tk, "_ENCODE_CHUNK", 2)
+    _, chunked = tokens(folders["roberta"], inputs)
+    for field in ("input_ids", "offsets", "word_starts", "word_offsets"):
+        np.testing.assert_array_equal(getattr(whole, field), getattr(chunked, field))
+
+
+def test_an_input_without_tokens_is_bad_input(folders):
+    tokenizer = load_tokenizer(resolve(str(folders["t5"])))
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=["$A"], special_tokens=[])
+    with pytest.raises(BadInput, match="input 1 gives none"):
+        encode(tokenizer, ["the", ""], 8)
+
+
+def test_a_folder_without_tokenizer_is_bad_input(bert):
+    (bert / "tokenizer.json").unlink()
+    with pytest.raises(BadInput, match="wanted a tokeniser"):
+        load_tokenizer(resolve(str(bert)))
+
+
+def test_a_broken_tokenizer_is_bad_input(bert):
+    (bert / "tokenizer.json").write_text("{}")
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        load_tokenizer(resolve(str(bert)))
+
+
+def test_a_slow_tokenizer_is_bad_input(folders, monkeypatch):
+    import transformers
+
+    class Slow:
+        is_fast = False
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: Slow())
+    with pytest.raises(BadInput, match="Slow is a slow one"):
+        load_tokenizer(resolve(str(folders["bert"])))
+
+
+# The helper itself
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tiny_backbones_are_the_same_every_time(folders, tmp_path, family):
+    again = tiny_backbone(tmp_path / family, family, layers=3)
+    assert resolve(str(again)).fingerprint == resolve(str(folders[family])).fingerprint

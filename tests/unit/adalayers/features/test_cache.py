@@ -1,0 +1,94 @@
+"""python -m adalayers cache: lists and removes stores, and nothing else."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from adalayers.__main__ import main
+from adalayers.features import cache
+from adalayers.features.store import META, USED, exclusive
+
+
+def make(root, name, *, size, days_ago, finished=True):
+    folder = root / name
+    folder.mkdir(parents=True)
+    np.save(folder / "state_00.npy", np.zeros(size, np.int8))
+    if finished:
+        (folder / META).write_text(
+            '{"dataset": "cola", "split": "train", "examples": 9, "tokens": 99, "stored_as": "float16"}'
+        )
+    (folder / USED).touch()
+    then = time.time() - days_ago * 86400
+    for path in folder.iterdir():
+        os.utime(path, (then, then))
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path):
+    make(tmp_path, "minilm-aaa", size=1_000_000, days_ago=1)
+    make(tmp_path, "minilm-bbb", size=3_000_000, days_ago=40)
+    make(tmp_path, "roberta-ccc", size=2_000_000, days_ago=10, finished=False)
+    (tmp_path / "somebody-elses").mkdir()
+    (tmp_path / "somebody-elses" / "file").touch()
+    return tmp_path
+
+
+def left(root):
+    return sorted(path.name for path in root.iterdir() if path.is_dir())
+
+
+def test_lists_size_age_and_key(root, capsys):
+    assert main(["cache", "--cache-dir", str(root)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["minilm-aaa", "roberta-ccc", "minilm-bbb"]
+    assert "3.0 MB" in lines[2]
+    assert "cola train, 9 sequences, 99 tokens, float16" in lines[0]
+    assert "not finished" in lines[1]
+    assert lines[-1].startswith("3 stores, 6.0 MB")
+
+
+@pytest.mark.parametrize(
+    ("rule", "gone"),
+    [
+        (["--remove", "minilm-aaa"], {"minilm-aaa"}),
+        (["--remove", "minilm-*"], {"minilm-aaa", "minilm-bbb"}),
+        (["--unused-days", "30"], {"minilm-bbb"}),
+        (["--unused-days", "5"], {"minilm-bbb", "roberta-ccc"}),
+        (["--keep-gb", "0.0032"], {"minilm-bbb"}),
+        (["--keep-gb", "0.0012"], {"minilm-bbb", "roberta-ccc"}),
+        (["--keep-gb", "1"], set()),
+        (["--remove", "minilm-aaa", "--unused-days", "30"], {"minilm-aaa", "minilm-bbb"}),
+    ],
+)
+def test_removes_by_name_age_and_size(root, rule, gone):
+    before = set(left(root))
+    assert main(["cache", "--cache-dir", str(root), *rule]) == 0
+    assert before - set(left(root)) == gone
+
+
+def test_a_dry_run_removes_nothing(root, capsys):
+    before = left(root)
+    assert main(["cache", "--cache-dir", str(root), "--remove", "*", "--dry-run"]) == 0
+    assert left(root) == before
+    assert capsys.readouterr().out.count("would remove") == 3
+
+
+def test_a_name_that_is_not_there_is_bad_input(root, capsys):
+    assert main(["cache", "--cache-dir", str(root), "--remove", "nothing"]) == 2
+    assert "minilm-aaa" in capsys.readouterr().err
+
+
+def test_an_empty_or_missing_cache_is_no_error(tmp_path, capsys):
+    assert main(["cache", "--cache-dir", str(tmp_path / "none")]) == 0
+    assert capsys.readouterr().out.startswith("0 stores")
+
+
+def test_a_store_that_is_being_computed_is_left(root, capsys):
+    entry = next(entry for entry in cache.entries(root) if entry.name == "minilm-aaa")
+    with exclusive(entry.folder):
+        assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-aaa"]) == 0
+    assert "minilm-aaa" in left(root)
+    assert "another process" in capsys.readouterr().out

@@ -1,0 +1,388 @@
+"""The feature store: the right numbers, the right key, nothing half-made, nothing writable."""
+
+import dataclasses
+import json
+import multiprocessing
+import pickle
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones import sources, tokens
+from adalayers.config import Shape, TrialConfig
+from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.errors import BadInput
+from adalayers.features.extract import extraction_batches
+from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
+from adalayers.features.store import META
+from adalayers.ragged import ragged_index
+from adalayers.training.train import train
+from tests.helpers.tiny import tiny_backbone
+
+CPU = torch.device("cpu")
+TEXTS = ["abba abc", "cab", "a bad cab had a dab of jade", "dad", "fab bag"] * 4
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return sources.resolve(str(tiny_backbone(tmp_path_factory.mktemp("tiny") / "model")))
+
+
+@pytest.fixture(scope="module")
+def encoded(source):
+    return tokens.encode(tokens.load_tokenizer(source), TEXTS, 16)
+
+
+def make(root, source, encoded, **options):
+    return stored(root, source, encoded, lambda: backbones.load(source), **options)
+
+
+def test_stored_states_are_the_backbones_own(source, encoded, tmp_path):
+    features = make(tmp_path, source, encoded, precision="float32")
+    backbone = backbones.load(source)
+    for i in range(len(TEXTS)):
+        ids = torch.from_numpy(
+            encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64)
+        )[None]
+        alone = backbone(ids, torch.ones_like(ids))
+        read = features.read(np.array([i]), range(source.layers + 1), CPU)
+        for state, expected in enumerate(alone):
+            torch.testing.assert_close(read[state], expected[0], atol=1e-5, rtol=1e-5)
+
+
+def test_half_precision_is_near(source, encoded, tmp_path):
+    full, half = make(tmp_path, source, encoded, precision="float32"), make(tmp_path, source, encoded)
+    assert full.folder != half.folder
+    every = np.arange(len(TEXTS))
+    for state, value in full.read(every, [0, 2], CPU).items():
+        torch.testing.assert_close(half.read(every, [0, 2], CPU)[state].float(), value, atol=5e-3, rtol=2e-3)
+
+
+def test_bfloat16_keeps_eight_bits(source, encoded, tmp_path):
+    full = make(tmp_path, source, encoded, precision="float32")
+    brief = make(tmp_path, source, encoded, precision="bfloat16")
+    every = np.arange(len(TEXTS))
+    for state, value in full.read(every, [0, 3], CPU).items():
+        torch.testing.assert_close(brief.read(every, [3, 0], CPU)[state], value.bfloat16(), rtol=0, atol=0)
+
+
+def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
+    disk = make(tmp_path, source, encoded, precision="float32")
+    memory = StoredFeatures(disk.folder, resident=True)
+    live = LiveFeatures(source, encoded)
+    examples = np.array([3, 0, 7])
+    for state in (0, 1, source.layers):
+        a, b, c = (f.read(examples, [state], CPU)[state] for f in (disk, memory, live))
+        assert torch.equal(a, b)
+        torch.testing.assert_close(a, c, atol=1e-5, rtol=1e-5)
+
+
+def test_a_second_call_computes_nothing(source, encoded, tmp_path):
+    make(tmp_path, source, encoded)
+
+    def no_backbone():
+        raise AssertionError("computed again")
+
+    stored(tmp_path, source, encoded, no_backbone)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fingerprint": "f" * 16},
+        {"input_ids": slice(None, None, -1)},
+        {"offsets": 1},
+        {"precision": "float32"},
+        {"precision": "bfloat16"},
+        {"transformers": "0.0.1"},
+        {"format": 99},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch, change):
+    before = store_folder(tmp_path, source, encoded)
+    precision = change.get("precision", "float16")
+    if "fingerprint" in change:
+        source = dataclasses.replace(source, **change)
+    if "input_ids" in change:
+        encoded = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+    if "offsets" in change:
+        cuts = encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)]
+        encoded = dataclasses.replace(encoded, offsets=cuts)
+    if "transformers" in change:
+        monkeypatch.setattr("importlib.metadata.version", lambda name: change["transformers"])
+    if "format" in change:
+        monkeypatch.setattr("adalayers.features.features.FORMAT", change["format"])
+    assert store_folder(tmp_path, source, encoded, precision) != before
+
+
+def test_what_reaches_the_key_is_what_the_tokens_come_from(made_source, tmp_path):
+    """Another tokenizer, text, order, split or maximum length gives other token ids, and so another store."""
+    source, other = made_source
+    tokenizer = tokens.load_tokenizer(source)
+    texts = ["abba abc", "the cat slept in a small house", "dad"]
+    variants = {
+        "as is": tokens.encode(tokenizer, texts, 16),
+        "tokenizer": tokens.encode(tokens.load_tokenizer(other), texts, 16),
+        "text": tokens.encode(tokenizer, [texts[0], "the dog slept in a small house", texts[2]], 16),
+        "order": tokens.encode(tokenizer, texts[::-1], 16),
+        "fewer": tokens.encode(tokenizer, texts[:2], 16),
+        "length": tokens.encode(tokenizer, texts, 6),
+    }
+    folders = {store_folder(tmp_path, source, encoded) for encoded in variants.values()}
+    assert len(folders) == len(variants)
+
+
+@pytest.fixture(scope="module")
+def made_source(source, tmp_path_factory):
+    folder = tiny_backbone(tmp_path_factory.mktemp("other") / "model", family="roberta")
+    return source, sources.resolve(str(folder))
+
+
+class Kill(BaseException):
+    """Stands for SIGKILL: nothing that handles errors handles it."""
+
+
+def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, monkeypatch):
+    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+    whole = make(tmp_path / "whole", source, encoded)
+    computed = []
+
+    def kill(done, total):
+        computed.append(done)
+        if len(computed) == 3:
+            raise Kill
+
+    root = tmp_path / "killed"
+    with pytest.raises(Kill):
+        make(root, source, encoded, on_progress=kill)
+    folder = store_folder(root, source, encoded)
+    assert not (folder / META).exists()
+    with pytest.raises(BadInput, match="cannot be opened"):
+        StoredFeatures(folder)
+    with (folder / "state_01.npy").open("ab") as file:
+        file.write(b"what a kill left half-written")
+    resumed = []
+    features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
+    assert resumed[0] > computed[2], "it began anew"
+    assert {f.name: f.read_bytes() for f in sorted(folder.glob("*.npy"))} == {
+        f.name: f.read_bytes() for f in sorted(whole.folder.glob("*.npy"))
+    }
+    assert features.meta["files"] == whole.meta["files"]
+    assert not (folder / "progress.json").exists()
+
+
+@pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
+def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, tmp_path, monkeypatch, what):
+    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+
+    def kill(done, total):
+        raise Kill
+
+    with pytest.raises(Kill):
+        make(tmp_path, source, encoded, on_progress=kill)
+    folder = store_folder(tmp_path, source, encoded)
+    if what == "rows":
+        with (folder / "state_02.npy").open("r+b") as file:
+            file.seek(-1, 2)
+            file.write(b"\x77")
+    elif what == "file":
+        (folder / "state_02.npy").unlink()
+    elif what == "header":
+        (folder / "state_02.npy").write_bytes(b"not an array")
+    else:
+        monkeypatch.setattr("torch.__version__", "0.0.1")
+    done = []
+    make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
+    assert len(done) == len(extraction_batches_of(encoded)), "rows that could not be trusted were kept"
+
+
+def extraction_batches_of(encoded):
+    from adalayers.features import extract
+
+    return extract.extraction_batches(np.diff(encoded.offsets))
+
+
+@pytest.mark.parametrize("file", ["state_01.npy", "starts.npy", "meta.json"])
+def test_a_damaged_store_is_computed_anew(source, encoded, tmp_path, capsys, file):
+    features = make(tmp_path, source, encoded)
+    before = features.read(np.arange(5), [0, 1, 2], CPU)
+    damaged = bytearray((features.folder / file).read_bytes())
+    damaged[-20] ^= 1
+    (features.folder / file).write_bytes(damaged)
+    again = make(tmp_path, source, encoded)
+    assert "computed anew" in capsys.readouterr().err
+    for state, values in again.read(np.arange(5), [0, 1, 2], CPU).items():
+        assert torch.equal(values, before[state])
+
+
+def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):
+    other = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+    wrong = make(tmp_path, source, other)
+    wrong.folder.rename(store_folder(tmp_path, source, encoded))
+    right = make(tmp_path, source, encoded)
+    assert "something else" in capsys.readouterr().err
+    assert torch.equal(
+        right.read(np.arange(3), [1], CPU)[1],
+        make(tmp_path / "clean", source, encoded).read(np.arange(3), [1], CPU)[1],
+    )
+
+
+def test_a_file_cut_short_is_noticed_when_a_trial_opens_the_store(source, encoded, tmp_path):
+    features = make(tmp_path, source, encoded)
+    path = features.folder / "state_02.npy"
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(BadInput, match=r"state_02\.npy"):
+        StoredFeatures(features.folder)
+
+
+def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
+    """Two processes ask for one store: one computes, the other waits, says so, and computes nothing."""
+    context = multiprocessing.get_context("spawn")
+    first_computes, go_on = context.Event(), context.Event()
+    arguments = (tmp_path, source, encoded)
+    first = context.Process(target=_computes, args=(*arguments, first_computes, go_on))
+    second = context.Process(target=_must_not_compute, args=arguments)
+    first.start()
+    assert first_computes.wait(60)
+    second.start()
+    second.join(1.0 + 4.0)
+    assert second.is_alive(), "the second did not wait"
+    go_on.set()
+    first.join(60)
+    second.join(60)
+    assert (first.exitcode, second.exitcode) == (0, 0)
+    assert "another process" in capfd.readouterr().err
+
+
+def _computes(root, source, encoded, computing, go_on):
+    def backbone():
+        computing.set()
+        go_on.wait(60)
+        return backbones.load(source)
+
+    stored(root, source, encoded, backbone)
+
+
+def _must_not_compute(root, source, encoded):
+    def backbone():
+        raise AssertionError("computed a second time")
+
+    stored(root, source, encoded, backbone)
+
+
+def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, encoded, tmp_path, monkeypatch):
+    context = multiprocessing.get_context("spawn")
+    some_are_kept = context.Event()
+    process = context.Process(target=_is_killed, args=(tmp_path, source, encoded, some_are_kept))
+    process.start()
+    assert some_are_kept.wait(60)
+    process.kill()
+    process.join()
+    assert not (store_folder(tmp_path, source, encoded) / META).exists()
+    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
+    done = []
+    features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
+    assert 0 < len(done) < len(extraction_batches_of(encoded)), "it began anew"
+    whole = make(tmp_path / "whole", source, encoded)
+    assert features.meta["files"] == whole.meta["files"]
+
+
+def _is_killed(root, source, encoded, some_are_kept):
+    from adalayers.features import extract, features, store
+
+    extract.EXTRACT_TOKENS = features.EXTRACT_TOKENS = 24
+    store.KEEP_SECONDS = 0.0
+
+    def on_progress(done, total):
+        if done > total / 2:
+            some_are_kept.set()
+            time.sleep(60)
+
+    stored(root, source, encoded, lambda: backbones.load(source), on_progress=on_progress)
+
+
+def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):
+    class Loud(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = backbones.load(source)
+
+        def forward(self, ids, mask):
+            return [state * 1e6 for state in self.inner(ids, mask)]
+
+    features = stored(tmp_path, source, encoded, Loud)
+    assert features.meta["stored_as"] == "float32"
+    assert torch.isfinite(features.read(np.arange(3), [1], CPU)[1]).all()
+
+
+def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+    with pytest.raises(BadInput, match="--cache-dir"):
+        make(tmp_path, source, encoded)
+
+
+def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="--cache-dir"):
+        make(tmp_path / "file" / "cache", source, encoded)
+
+
+def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
+    features = make(tmp_path, source, encoded)
+    before = {f.name: f.read_bytes() for f in features.folder.iterdir()}
+    features.read(np.arange(4), [0, 1], CPU)[1].fill_(7.0)
+    features._tensor(1).fill_(7.0)  # not even from inside
+    assert {f.name: f.read_bytes() for f in features.folder.iterdir()} == before
+
+
+def test_only_the_path_travels(source, encoded, tmp_path):
+    features = make(tmp_path, source, encoded)
+    features.read(np.arange(4), [0, 1], CPU)
+    assert len(pickle.dumps(features)) < 1000
+    again = pickle.loads(pickle.dumps(features))
+    assert torch.equal(again.read(np.arange(2), [1], CPU)[1], features.read(np.arange(2), [1], CPU)[1])
+
+
+def test_meta_says_what_it_is(source, encoded, tmp_path):
+    meta = json.loads((make(tmp_path, source, encoded).folder / META).read_text())
+    assert meta["key"]["backbone"] == source.fingerprint
+    assert meta["stored_as"] == "float16"
+
+
+def test_ragged_index():
+    offsets = np.array([0, 2, 2, 5, 6])
+    assert ragged_index(offsets, np.array([2, 0, 1, 3])).tolist() == [2, 3, 4, 0, 1, 5]
+
+
+def test_extraction_batches_hold_each_sequence_once_within_the_limit():
+    lengths = np.random.default_rng(0).integers(2, 900, 200)
+    batches = extraction_batches(lengths)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
+
+
+def test_training_over_live_features_and_a_float32_store_agree_to_rounding(source, encoded, tmp_path):
+    def history(features):
+        labels = np.arange(len(TEXTS)) % 2
+        splits = {
+            name: SplitData(features, labels, np.arange(len(TEXTS))) for name in ("train", "validation")
+        }
+        shape = Shape("sequence", 2, source.layers, source.width, source.family)
+        data = TrialData(shape, ("a", "b"), "accuracy", splits, {})
+        config = TrialConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
+        return pd.DataFrame(train(config, data, seed=0).history)
+
+    live = history(LiveFeatures(source, encoded))
+    exact = history(make(tmp_path, source, encoded, precision="float32"))
+    half = history(make(tmp_path, source, encoded))
+    pd.testing.assert_frame_equal(live, exact, rtol=1e-4, atol=1e-5)
+    assert not np.array_equal(half["train/loss"], exact["train/loss"], equal_nan=True), "float16 was not used"
+    pd.testing.assert_series_equal(half["train/loss"], exact["train/loss"], rtol=1e-2)

@@ -1,0 +1,252 @@
+"""LayerMix against an independent computation in NumPy, and its promises about cut layers and variants."""
+
+import math
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.cpu import mix as fused
+from adalayers.cpu.mix import GeluProjectNormaliseMix, Workspace
+from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
+
+STATES, WIDTH, K, TOKENS = 5, 12, 8, 7
+
+
+def inputs(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return {i: torch.randn(TOKENS, WIDTH, generator=generator) for i in range(STATES)}
+
+
+def numpy_mix(states, projections, p, alpha, cutoff):
+    """F of thesis section 5, in float64, written from the formulas alone."""
+    logits = alpha * p
+    weights = np.exp(logits - logits.max())
+    weights = weights / weights.sum()
+    weights = np.where(weights <= cutoff, 0.0, weights)
+    weights = weights / weights.sum()
+    total = 0.0
+    for weight, z, w in zip(weights, states, projections, strict=True):
+        gelu = z * 0.5 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))
+        f = gelu @ w.T
+        f = (f - f.mean(-1, keepdims=True)) / np.sqrt(f.var(-1, keepdims=True) + 1e-5)
+        total = total + weight * f
+    return weights, total
+
+
+@pytest.mark.parametrize(("alpha", "cutoff"), [(1.0, 0.0), (8.0, 0.0), (64.0, 0.0), (8.0, 0.1), (3.0, 0.15)])
+def test_agrees_with_numpy(alpha, cutoff):
+    torch.manual_seed(1)
+    mix = LayerMix(STATES, WIDTH, K, alpha=alpha, cutoff=cutoff)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
+    states = inputs()
+    weights, expected = numpy_mix(
+        [states[i].double().numpy() for i in range(STATES)],
+        [layer.weight.detach().double().numpy() for layer in mix.projections],
+        mix.p.detach().double().numpy(),
+        alpha,
+        cutoff,
+    )
+    np.testing.assert_allclose(mix.weights().detach().numpy(), weights, atol=1e-6)
+    np.testing.assert_allclose(mix(states).detach().numpy(), expected, atol=1e-5)
+    entropy = -sum(w * math.log(w) for w in weights if w > 0)
+    assert float(mix.entropy().detach()) == pytest.approx(entropy, abs=1e-6)
+
+
+def test_starts_uniform():
+    mix = LayerMix(STATES, WIDTH, K, alpha=64.0)
+    assert mix.weights().tolist() == pytest.approx([1 / STATES] * STATES)
+    assert float(mix.entropy().detach()) == pytest.approx(math.log(STATES))
+
+
+def test_cut_layer_is_not_read_and_gets_no_gradient():
+    mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
+    assert mix.live() == [0, 1, 3, 4]
+    states = inputs()
+    del states[2]
+    out = mix(states)
+    (out.square() * torch.arange(K)).sum().backward()
+    assert float(mix.weights().detach()[2]) == 0.0
+    assert float(mix.p.grad[2]) == 0.0
+    assert mix.projections[2].weight.grad is None
+    assert all(float(mix.p.grad[i]) != 0.0 for i in mix.live())
+
+
+def test_entropy_of_a_cut_mix_is_finite_and_differentiable():
+    mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([1.5, 1.0, -3.0, -3.0, -3.0]))
+    mix.entropy().backward()
+    assert torch.isfinite(mix.p.grad).all()
+    assert mix.p.grad[:2].abs().min() > 0
+
+
+def test_entropy_of_underflowing_weights_is_differentiable():
+    mix = LayerMix(STATES, WIDTH, K, alpha=512.0)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([1.5, 1.5, 0.0, 0.0, 0.0]))
+    mix.entropy().backward()
+    assert float(mix.entropy().detach()) == pytest.approx(math.log(2))
+    assert torch.isfinite(mix.p.grad).all()
+
+
+def test_a_cutoff_that_cuts_everything_is_refused():
+    with pytest.raises(ValueError, match="below 1/5"):
+        LayerMix(STATES, WIDTH, K, cutoff=0.2)
+    LayerMix(STATES, WIDTH, K, cutoff=0.199)
+
+
+def test_fixed_variants_differ_in_the_mix_alone():
+    def trainable(mix):
+        return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}
+
+    learned = trainable(LayerMix(STATES, WIDTH, K))
+    assert learned.pop("p") == (STATES,)
+    for variant, single in (("uniform", None), ("last", None), ("single", 2)):
+        assert trainable(LayerMix(STATES, WIDTH, K, variant=variant, single=single)) == learned
+
+
+@pytest.mark.parametrize(
+    ("variant", "single", "weights"),
+    [("uniform", None, [0.2] * 5), ("last", None, [0, 0, 0, 0, 1]), ("single", 2, [0, 0, 1, 0, 0])],
+)
+def test_fixed_weights(variant, single, weights):
+    mix = LayerMix(STATES, WIDTH, K, variant=variant, single=single)
+    assert mix.weights().tolist() == pytest.approx(weights)
+    assert mix.live() == [i for i, weight in enumerate(weights) if weight]
+
+
+def test_projections_of_fixed_mixes_are_trained_unless_as_released():
+    for train_projections in (True, False):
+        mix = LayerMix(STATES, WIDTH, K, variant="last", train_projections=train_projections)
+        out = mix({4: inputs()[4]}).square() * torch.arange(K)
+        assert out.requires_grad == train_projections
+        if train_projections:
+            out.sum().backward()
+            assert mix.projections[4].weight.grad.abs().max() > 0
+
+
+def test_wrong_states_are_named():
+    mix = LayerMix(STATES, WIDTH, K)
+    states = inputs()
+    del states[3]
+    with pytest.raises(ValueError, match=r"missing \[3\]"):
+        mix(states)
+    with pytest.raises(ValueError, match=r"out of range \[5\]"):
+        mix({**inputs(), 5: inputs()[0]})
+
+
+def test_alpha_is_a_learning_rate_of_p_under_adam():
+    """Spec section 2, fault 4: (alpha 64, lr 1e-4) and (alpha 1, lr 6.4e-3) are one run.
+
+    Only while Adam's epsilon is small beside p's gradients.
+    """
+
+    def weights_after(alpha, lr):
+        torch.manual_seed(0)
+        mix = LayerMix(STATES, WIDTH, K, alpha=alpha)
+        optimiser = torch.optim.Adam([mix.p], lr=lr, eps=1e-12)
+        target = torch.randn(TOKENS, K)
+        for _ in range(50):
+            loss = (mix(inputs()) - target).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return mix.weights().detach().numpy()
+
+    np.testing.assert_allclose(weights_after(64.0, 1e-4), weights_after(1.0, 6.4e-3), atol=1e-4)
+    assert np.abs(weights_after(64.0, 1e-4) - weights_after(1.0, 1e-4)).max() > 0.01
+
+
+def fused_inputs(seed=3, width=6):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    weights = torch.softmax(draw(3), dim=0).requires_grad_()
+    return weights, [draw(5, width) for _ in range(3)], [draw(4, width).requires_grad_() for _ in range(3)]
+
+
+def test_the_fused_mix_has_the_gradients_of_its_numbers():
+    weights, states, matrices = fused_inputs()
+    assert torch.autograd.gradcheck(
+        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices),
+        (weights, *matrices),
+    )
+
+
+@pytest.mark.parametrize("width", [6, 1024], ids=["narrow", "rows whole pages apart"])
+def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
+    fused.ACTIVATIONS.take((3, 5, 2000), torch.float64).fill_(math.nan)  # as if left by an earlier step
+    weights, states, matrices = fused_inputs(width=width)
+    fused_mix = GeluProjectNormaliseMix.apply
+    towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    mixed, batched = fused_mix(weights, NORM_EPS, states, *matrices), mix_batched(weights, states, matrices)
+    torch.testing.assert_close(mixed, batched)
+    wanted = [weights, *matrices]
+    for a, b in zip(
+        torch.autograd.grad(mixed, wanted, towards),
+        torch.autograd.grad(batched, wanted, towards),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)
+
+
+def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_pass():
+    weights, states, matrices = fused_inputs()
+    alone = torch.autograd.grad(
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum(),
+        [weights, *matrices],
+    )
+    first = GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum()
+    others = fused_inputs(seed=5)
+    second = GeluProjectNormaliseMix.apply(others[0], NORM_EPS, others[1], *others[2]).square().sum()
+    torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
+    second.backward()
+    assert others[0].grad is not None
+
+
+def test_memory_is_used_again_once_nobody_needs_it():
+    workspace = Workspace()
+    first = workspace.take((3, 4), torch.float32)
+    place = first.data_ptr()
+    assert workspace.take((3, 4), torch.float32).data_ptr() != place
+    del first
+    assert workspace.take((2, 5), torch.float32).data_ptr() == place
+
+
+def test_memory_is_used_again_by_the_next_step_of_training():
+    mix, places, take = LayerMix(STATES, WIDTH, K), [], fused.ACTIVATIONS.take
+
+    def noted(*asked):
+        taken = take(*asked)
+        places.append(taken.data_ptr())
+        return taken
+
+    with mock.patch.object(Workspace, "take", side_effect=noted):
+        for _ in range(3):
+            loss = mix(inputs()).square().sum()  # as in training, the last step's loss is still held
+            loss.backward()
+    assert len(places) == 3
+    assert len(set(places)) == 1
+
+
+def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
+    weights, states, matrices = fused_inputs()
+    states[1].requires_grad_()
+    with pytest.raises(ValueError, match="mix_batched"):
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices)
+
+
+def test_hidden_states_that_are_trained_get_gradients():
+    mix = LayerMix(STATES, WIDTH, K)
+    states = {i: state.requires_grad_() for i, state in inputs().items()}
+    trained = mix(states)
+    (trained.square() * torch.arange(K)).sum().backward()
+    assert all(state.grad.abs().max() > 0 for state in states.values())
+    torch.testing.assert_close(trained, mix(inputs()), atol=1e-5, rtol=1e-5)

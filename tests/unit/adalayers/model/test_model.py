@@ -1,0 +1,136 @@
+"""Heads and the whole trained part: parameter counts, padding, gradients, saving."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.config import Shape, TrialConfig
+from adalayers.errors import BadInput
+from adalayers.model.heads import sinusoidal_positions
+from adalayers.model.model import FusionModel, load, save
+from adalayers.results.folder import Folder
+
+SMALL = {"k": 8, "heads": 2, "feedforward": 16}
+
+
+def shape(kind="sequence", n_labels=3, layers=4, width=12, family="bert"):
+    return Shape(kind, n_labels, layers, width, family)
+
+
+def states(model, lengths, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return {i: torch.randn(sum(lengths), model.shape.width, generator=generator) for i in model.states}
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_labels", "layers", "hidden_states", "family", "overrides", "count"),
+    [
+        ("sequence", 2, 24, "as-released", "roberta", {"k": 64, "heads": 16}, 1_589_658),
+        ("sequence", 2, 12, "as-released", "bart", {"k": 64}, 868_751),
+        ("token", 9, 24, "as-released", "roberta", {"k": 128, "feedforward": 2048}, 3_739_937),
+        ("token", 9, 12, "as-released", "bart", {"k": 128, "feedforward": 2048}, 2_298_134),
+        ("sequence", 2, 12, "layers", "bart", {"k": 64}, 803_214),
+        ("token", 9, 12, "layers", "bart", {"k": 128, "feedforward": 2048}, 2_167_061),
+    ],
+)
+def test_parameter_counts_of_the_published_shapes(
+    kind, n_labels, layers, hidden_states, family, overrides, count
+):
+    """Spec section 2, each with its choice of hidden states."""
+    model = FusionModel(
+        TrialConfig(hidden_states=hidden_states, **overrides), Shape(kind, n_labels, layers, 1024, family)
+    )
+    assert model.n_parameters() == count
+
+
+def test_a_fixed_mix_counts_what_can_affect_its_output():
+    learned = FusionModel(TrialConfig(**SMALL), shape())
+    uniform = FusionModel(TrialConfig(mix="uniform", **SMALL), shape())
+    last = FusionModel(TrialConfig(mix="last", **SMALL), shape())
+    assert learned.n_parameters() - uniform.n_parameters() == 4
+    assert uniform.n_parameters() - last.n_parameters() == 3 * 12 * 8
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize("positions", [False, True])
+def test_padding_changes_nothing(kind, positions):
+    model = FusionModel(TrialConfig(positions=positions, **SMALL), shape(kind)).eval()
+    lengths = [3, 7, 5]
+    together = states(model, lengths)
+    with torch.no_grad():
+        batch = model(together, torch.tensor(lengths))
+        start = 0
+        for row, length in enumerate(lengths):
+            alone = model({i: z[start : start + length] for i, z in together.items()}, torch.tensor([length]))
+            expected = batch[row] if kind == "sequence" else batch[row, :length]
+            torch.testing.assert_close(alone[0], expected, atol=1e-5, rtol=1e-5)
+            start += length
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize("mix", ["learned", "uniform"])
+def test_every_trainable_parameter_gets_a_gradient(kind, mix):
+    torch.manual_seed(0)
+    model = FusionModel(TrialConfig(mix=mix, entropy_weight=0.1, dropout=0.0, **SMALL), shape(kind))
+    logits = model(states(model, [4, 6]), torch.tensor([4, 6]))
+    loss = (logits * torch.randn_like(logits)).sum()
+    loss.backward()
+    missing = [
+        name
+        for name, p in model.named_parameters()
+        if p.requires_grad and (p.grad is None or not p.grad.abs().max() > 0)
+    ]
+    assert missing == []
+
+
+def test_the_penalty_is_lambda_times_the_entropy_in_nats():
+    model = FusionModel(TrialConfig(entropy_weight=0.5, **SMALL), shape())
+    assert float(model.penalty().detach()) == pytest.approx(0.5 * math.log(4))
+    released = FusionModel(TrialConfig(entropy_weight=0.5, entropy_scale="as-released", **SMALL), shape())
+    assert float(released.penalty().detach()) == pytest.approx(0.5 * math.log(4) / 4)
+    assert FusionModel(TrialConfig(**SMALL), shape()).penalty() is None
+    assert FusionModel(TrialConfig(mix="uniform", entropy_weight=0.5, **SMALL), shape()).penalty() is None
+
+
+def test_a_cutoff_after_training_waits():
+    model = FusionModel(TrialConfig(cutoff=0.2, cutoff_when="after-training", **SMALL), shape())
+    with torch.no_grad():
+        model.fusion.p.copy_(torch.tensor([3.0, 3.0, 1.0, 1.0]))
+    assert model.live_states() == [1, 2, 3, 4]
+    model.finish()
+    assert model.live_states() == [1, 2]
+
+
+def test_single_takes_a_hidden_state_by_its_number():
+    model = FusionModel(TrialConfig(mix="single", layer=2, **SMALL), shape())
+    assert model.live_states() == [2]
+    embeddings = TrialConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
+    assert FusionModel(embeddings, shape()).live_states() == [0]
+    with pytest.raises(BadInput, match="layer"):
+        FusionModel(TrialConfig(mix="single", layer=0, **SMALL), shape())
+
+
+def test_positions_are_sines_and_cosines():
+    table = sinusoidal_positions(6, 8).numpy()
+    for position in range(6):
+        for pair in range(4):
+            angle = position / 10000 ** (2 * pair / 8)
+            np.testing.assert_allclose(table[position, 2 * pair], math.sin(angle), atol=1e-5)
+            np.testing.assert_allclose(table[position, 2 * pair + 1], math.cos(angle), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_saved_parts_load_to_the_same_outputs(kind, tmp_path):
+    model = FusionModel(TrialConfig(alpha=4.0, **SMALL), shape(kind)).eval()
+    save(model, Folder(tmp_path / "best"), about={"labels": ["a", "b", "c"]})
+    again = load(tmp_path / "best")
+    with torch.no_grad():
+        inputs, lengths = states(model, [3, 5]), torch.tensor([3, 5])
+        assert torch.equal(model(inputs, lengths), again(inputs, lengths))
+
+
+def test_loading_from_another_folder_is_bad_input(tmp_path):
+    with pytest.raises(BadInput, match="best/"):
+        load(tmp_path)

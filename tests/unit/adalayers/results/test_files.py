@@ -1,0 +1,79 @@
+"""The results folder: atomic writes, columns of the contract, and what is missing is named."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from adalayers.errors import BadInput
+from adalayers.results import files as results
+from adalayers.results.files import HISTORY, PREDICTIONS, STUDY, TRIALS
+from adalayers.results.folder import Folder
+
+
+@pytest.fixture(params=["path", "uri"])
+def folder(request, tmp_path):
+    return Folder(tmp_path / "a study" if request.param == "path" else f"file://{tmp_path}/study")
+
+
+def rows():
+    return [
+        {"trial_id": "t1", "stage": "search", "arm": "", "status": "stopped", "error": "", "config/k": 64, "seed": 0,
+         "epochs": 3, "best_epoch": 2, "val/f1": 0.5, "mix/entropy": 1.0, "mix/live_layers": 6, "parameters": 9,
+         "seconds": 2.0},
+        {"trial_id": "t2", "stage": "confirm", "arm": "uniform", "status": "completed", "error": "",
+         "config/mix": "uniform",
+         "seed": 1, "epochs": 4, "best_epoch": 4, "val/f1": 0.6, "test/f1": 0.55, "parameters": 8, "seconds": 3.0},
+        {"trial_id": "t3", "stage": "confirm", "arm": "uniform", "status": "unfinished", "error": "", "seed": 2},
+    ]  # fmt: skip
+
+
+def test_trials_round_trip_in_the_contracts_order(folder):
+    results.write_trials(folder, rows())
+    frame = results.read_trials(folder)
+    assert list(frame.columns) == [
+        "trial_id", "stage", "arm", "status", "error", "config/k", "config/mix", "seed", "epochs", "best_epoch",
+        "val/f1", "test/f1", "mix/entropy", "mix/live_layers", "parameters", "seconds",
+    ]  # fmt: skip
+    assert frame["arm"].tolist() == ["", "uniform", "uniform"]
+    assert frame["seed"].tolist() == [0, 1, 2]
+    assert b",3,2,0.5,," in folder.read_bytes(TRIALS), "whole numbers stay whole beside missing ones"
+
+
+def test_a_write_is_whole_or_not_at_all(folder):
+    folder.write_bytes("a.txt", b"old")
+
+    class Broken(bytes):
+        pass
+
+    with pytest.raises(TypeError):
+        folder.write_bytes("a.txt", object())
+    assert folder.read_bytes("a.txt") == b"old"
+
+
+def test_load_names_what_is_missing_and_what_disagrees(folder):
+    results.write_trials(folder, rows())
+    folder.write_json(STUDY, {"happened": {"counts": {"search": {"stopped": 2}}}})
+    found = results.load(folder)
+    text = " ".join(found.problems)
+    for name in (HISTORY, PREDICTIONS, "best/", "counts"):
+        assert name in text
+    folder.write_parquet(HISTORY, pd.DataFrame({"trial_id": ["t2"], "epoch": [1.0]}))
+    assert any("t1" in problem for problem in results.load(folder).problems), "t1 has no history"
+
+
+def test_a_folder_that_is_no_study_is_bad_input(folder):
+    with pytest.raises(BadInput, match=r"study\.json"):
+        results.load(folder)
+
+
+def test_json_is_plain(folder):
+    import numpy as np
+
+    folder.write_json("x.json", {"a": np.float64(1.5), "b": (np.int64(2), float("nan")), "c": float("inf")})
+    assert json.loads(folder.read_bytes("x.json")) == {"a": 1.5, "b": [2, None], "c": None}
+
+
+def test_counts():
+    frame = pd.DataFrame(rows())
+    assert results.counts(frame) == {"confirm": {"completed": 1, "unfinished": 1}, "search": {"stopped": 1}}

@@ -1,0 +1,212 @@
+"""python -m pytest tests/unit/test_metrics.py"""
+
+import itertools
+import random
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from adalayers.tasks import metrics
+from adalayers.tasks.metrics import entity_counts, majority_score, sequence_scores, token_scores
+
+TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+
+
+def array(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def random_sentences(tags: tuple[str, ...], n: int, seed: int) -> list[list[str]]:
+    rng = random.Random(seed)
+    return [rng.choices(tags, k=rng.randint(1, 12)) for _ in range(n)]
+
+
+def test_sequence_scores_by_hand():
+    scores = sequence_scores(array(1, 1, 1, 0), array(1, 1, 0, 0), 2)
+    # class 0: P 1/2, R 1; class 1: P 1, R 2/3; Matthews: (2*1 - 0*1) / sqrt(2 * 3 * 1 * 2)
+    assert scores == {
+        "accuracy": 0.75,
+        "f1_macro": pytest.approx((2 / 3 + 0.8) / 2),
+        "matthews": pytest.approx(2 / 12**0.5),
+    }
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 7])
+def test_sequence_scores_are_those_of_scikit_learn(n_labels):
+    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+    rng = np.random.default_rng(n_labels)
+    labels = rng.integers(0, n_labels, 500)
+    predictions = np.where(rng.random(500) < 0.6, labels, rng.integers(0, n_labels, 500))
+    assert sequence_scores(labels, predictions, n_labels) == {
+        "accuracy": pytest.approx(accuracy_score(labels, predictions)),
+        "f1_macro": pytest.approx(f1_score(labels, predictions, average="macro")),
+        "matthews": pytest.approx(matthews_corrcoef(labels, predictions)),
+    }
+
+
+@pytest.mark.parametrize("labels", [array(0, 1, 1), array(1, 1, 1)])
+def test_constant_predictions_have_no_matthews_correlation_and_no_warning(labels):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sequence_scores(labels, array(1, 1, 1), 2)["matthews"] == 0.0
+
+
+def test_classes_that_never_occur_count_in_macro_f1():
+    assert sequence_scores(array(0, 1), array(0, 1), 4)["f1_macro"] == 0.5
+
+
+def test_matthews_of_many_examples_does_not_overflow():
+    labels = np.tile(array(0, 1), 2_000_000)
+    assert sequence_scores(labels, labels, 2)["matthews"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "message"),
+    [
+        (array(0, 1), array(0), "as many predictions as labels"),
+        (array(), array(), "at least one"),
+        (array(0, 2), array(0, 1), r"labels in 0\.\.1, got 0\.\.2"),
+        (array(0, 1), array(0, -1), r"predictions in 0\.\.1, got -1\.\.0"),
+    ],
+)
+def test_sequence_scores_refuse_what_cannot_be_scored(labels, predictions, message):
+    with pytest.raises(ValueError, match=message):
+        sequence_scores(labels, predictions, 2)
+
+
+def test_token_scores_by_hand():
+    labels = [["B-PER", "I-PER", "O", "B-LOC"], ["B-PER", "O", "B-LOC"]]
+    predictions = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "B-ORG", "O"]]
+    # gold 4, predicted 4, of which one LOC and one PER agree
+    assert token_scores(labels, predictions) == {
+        "precision": 0.5,
+        "recall": 0.5,
+        "f1": 0.5,
+        "f1/LOC": pytest.approx(2 / 3),
+        "f1/PER": 0.5,
+    }
+
+
+def test_entity_counts_by_hand_and_against_seqeval():
+    labels = [["B-PER", "I-PER", "O", "B-LOC"], [], ["B-PER", "O", "B-LOC"], ["O"]]
+    predictions = [["B-PER", "O", "O", "B-LOC"], [], ["B-PER", "B-ORG", "O"], ["I-LOC"]]
+    gold, predicted, correct = entity_counts(labels, predictions)
+    assert (gold.tolist(), predicted.tolist(), correct.tolist()) == ([2, 0, 2, 0], [2, 0, 2, 1], [1, 0, 1, 0])
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    labels, predictions = (random_sentences(TAGS, 40, seed) for seed in (0, 0))
+    predictions = [tags[::-1] for tags in predictions]
+    expected = [
+        (len(ours), len(theirs), len(set(ours) & set(theirs)))
+        for ours, theirs in (
+            (get_entities(a), get_entities(b)) for a, b in zip(labels, predictions, strict=True)
+        )
+    ]
+    assert list(zip(*(part.tolist() for part in entity_counts(labels, predictions)), strict=True)) == expected
+
+
+def test_boundaries_are_conllevals():
+    # An I- after O, or after another type, starts an entity; B- always does; no entity crosses sentences.
+    for same in (["O", "I-PER"], ["O", "B-PER"]), (["B-LOC", "I-PER"], ["B-LOC", "B-PER"]):
+        assert token_scores([same[0]], [same[1]])["f1"] == 1.0
+    assert token_scores([["B-PER", "B-PER"]], [["B-PER", "I-PER"]])["f1"] == 0.0
+    assert token_scores([["B-PER"], ["I-PER"]], [["B-PER"], ["B-PER"]])["f1"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [TAGS, (*TAGS, "E-PER", "S-PER", "B-DISEASE-X"), ("O", "I-PER", "I-LOC")],
+    ids=["iob2", "iobes", "io"],
+)
+def test_token_scores_are_those_of_seqeval(tags):
+    from seqeval.metrics import classification_report
+
+    for seed in range(20):
+        labels = random_sentences(tags, 30, seed)
+        rng = random.Random(seed)
+        predictions = [[tag if rng.random() < 0.7 else rng.choice(tags) for tag in tags_] for tags_ in labels]
+        report = classification_report(labels, predictions, output_dict=True, zero_division=0)
+        expected = {
+            "precision": report["micro avg"]["precision"],
+            "recall": report["micro avg"]["recall"],
+            "f1": report["micro avg"]["f1-score"],
+        } | {
+            f"f1/{kind}": row["f1-score"]
+            for kind, row in report.items()
+            if "avg" not in kind and row["support"]
+        }
+        assert token_scores(labels, predictions) == pytest.approx(expected)
+
+
+def test_every_pair_of_short_tag_sequences_agrees_with_seqeval():
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    for length in (1, 2, 3):
+        for tags in itertools.product(TAGS, repeat=length):
+            types: dict[str, int] = {}
+            starts, ends, kinds = metrics.entities([list(tags)], types)
+            names = list(types)
+            # One O stands before the sentence, and seqeval's ends are inclusive.
+            ours = [(names[k], s - 1, e - 2) for s, e, k in zip(starts, ends, kinds, strict=True)]
+            assert ours == get_entities(list(tags))
+
+
+@pytest.mark.parametrize("predictions", [[["O", "O"]], [["B-LOC", "I-LOC"]]])
+def test_nothing_right_is_zero_without_a_warning(predictions):
+    assert token_scores([["B-PER", "O"]], predictions) == {
+        "precision": 0.0,
+        "recall": 0.0,
+        "f1": 0.0,
+        "f1/PER": 0.0,
+    }
+
+
+def test_no_entities_at_all():
+    assert token_scores([["O"], []], [["O"], []]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert token_scores([], []) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
+
+
+def test_types_come_by_name_and_only_those_of_gold():
+    scores = token_scores([["B-PER", "B-LOC"]], [["B-ORG", "B-LOC"]])
+    assert [name for name in scores if "/" in name] == ["f1/LOC", "f1/PER"]
+
+
+def test_tags_without_prefix_are_runs():
+    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "VERB", "VERB"]])["f1"] == 0.0
+    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "NOUN", "VERB"]])["f1/NOUN"] == 1.0
+
+
+def test_lengths_that_differ_name_the_sentence():
+    with pytest.raises(ValueError, match="sentence 1: wanted 2 predictions, one per label, got 1"):
+        token_scores([["O"], ["O", "O"]], [["O"], ["O"]])
+    with pytest.raises(ValueError, match="2 sentences, got them for 1"):
+        token_scores([["O"], ["O"]], [["O"]])
+
+
+def test_majority_score():
+    labels = array(0, 1, 1, 1)
+    assert majority_score("accuracy", labels, 2) == 0.75
+    assert majority_score("f1_macro", labels, 2) == pytest.approx(6 / 7 / 2)
+    for metric in ("matthews", "f1", "precision", "recall", "f1/PER"):
+        assert majority_score(metric, labels, 2) == 0.0
+    with pytest.raises(ValueError, match="unknown metric 'rouge'"):
+        majority_score("rouge", labels, 2)
+
+
+def test_a_corpus_is_scored_well_under_a_second():
+    labels = random_sentences(TAGS, 3_250 * 2, 0)  # as many words as CoNLL's validation split, roughly
+    start = time.perf_counter()
+    assert token_scores(labels, labels)["f1"] == 1.0
+    assert time.perf_counter() - start < 0.5
+
+
+def test_importing_metrics_is_free():
+    heavy = {"sklearn", "seqeval", "torch", "pandas"}
+    code = f"import sys, adalayers.tasks.metrics; print({heavy!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,652 @@
+"""python -m pytest tests/unit/test_tasks.py"""
+
+import time
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+
+from adalayers import hub
+from adalayers.errors import BadInput
+from adalayers.tasks import task as tasks
+from adalayers.tasks.task import Split, canonical, load_task
+
+SENTENCE = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
+TAGGED = Features({"words": List(Value("string")), "tags": List(ClassLabel(names=["O", "B-PER", "I-PER"]))})
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch, tmp_path):
+    """No test reads the hub or the user's cache, and each stands in an empty folder."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+
+def sentences(n, start=0, features=SENTENCE, text="text", label="label"):
+    rows = range(start, start + n)
+    return Dataset.from_dict({text: [f"Row {i}." for i in rows], label: [i % 2 for i in rows]}, features)
+
+
+def tagged(n, start=0):
+    words = [["Ann", f"saw{i}", "Bo", "Lee"][: 2 + i % 3] for i in range(start, start + n)]
+    return Dataset.from_dict({"words": words, "tags": [[1, 0, 1, 2][: len(w)] for w in words]}, TAGGED)
+
+
+def save(folder, **splits):
+    """Write parquet files named as the hub names them, and return the folder as text."""
+    folder.mkdir(parents=True)
+    for split, rows in splits.items():
+        rows.to_parquet(str(folder / f"{split}-00000-of-00001.parquet"))
+    return str(folder)
+
+
+def assert_equal(one, other):
+    assert len(one) == len(other)
+    for split, twin in zip(one.values(), other.values(), strict=True):
+        assert split.inputs == twin.inputs
+        np.testing.assert_array_equal(np.hstack(split.labels), np.hstack(twin.labels))
+        np.testing.assert_array_equal(split.index, twin.index)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("spellings", "name", "source"),
+    [
+        (["cola", "CoLA", "nyu-mll/glue:cola", "glue:cola"], "cola", "nyu-mll/glue:cola"),
+        (["imdb", "stanfordnlp/imdb", "stanfordnlp/imdb:plain_text"], "imdb", "stanfordnlp/imdb"),
+        (["conll2003", "eriktks/conll2003"], "conll2003", "eriktks/conll2003"),
+        (["acceptability-demo"], "acceptability-demo", "embedded"),
+        (["Some/Data.Set"], "data.set", "Some/Data.Set"),
+        (["some/set:Config One"], "set-config-one", "some/set:Config One"),
+    ],
+)
+def test_all_spellings_are_one_dataset(spellings, name, source):
+    resolved = {canonical(spelling) for spelling in spellings}
+    assert len(resolved) == 1
+    assert (resolved.pop().name, canonical(spellings[0]).source) == (name, source)
+
+
+def test_ids_come_apart():
+    resolved = canonical("owner/set:part@refs/convert/parquet")
+    assert (resolved.id, resolved.config, resolved.revision) == ("owner/set", "part", "refs/convert/parquet")
+    assert canonical("cola@main").revision == "main"
+    assert canonical("cola").config == "cola"
+    assert canonical("cola").known is tasks.KNOWN["cola"]
+    assert canonical("other/cola").known is None
+
+
+def test_a_known_name_goes_before_a_folder_and_a_folder_before_an_id(tmp_path):
+    for folder in ("cola", "owner/set", "My Data"):
+        (tmp_path / "here" / folder).mkdir(parents=True)
+    assert canonical("cola").folder is None
+    assert canonical("./cola").folder == (tmp_path / "here" / "cola").resolve()
+    assert canonical("./cola").source == "local:cola"
+    assert canonical("owner/set").folder is not None
+    assert canonical("My Data/").name == "my-data"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("colla", "unknown dataset 'colla'; did you mean 'cola'"),
+        ("wikitext", "known: acceptability-demo, cola, conll2003, entities-demo, imdb\nA hub id"),
+        ("", "unknown dataset ''"),
+        ("./nowhere", "the path './nowhere', which is no folder"),
+        ("/no/such/place", "which is no folder"),
+        ("a/b/c", "which is no folder"),
+        ("entities-demo@main", "is embedded; drop @main"),
+    ],
+)
+def test_unknown_names(name, message):
+    with pytest.raises(BadInput, match=message):
+        canonical(name)
+
+
+# The hub
+
+
+def test_a_hub_out_of_reach_names_the_data_dir_and_is_noticed_at_once(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    start = time.perf_counter()
+    with pytest.raises(BadInput, match=r"'stanfordnlp/imdb' from the Hugging Face hub.*--data-dir"):
+        load_task("imdb")
+    assert time.perf_counter() - start < 15
+
+
+@pytest.fixture
+def pretended_hub(monkeypatch):
+    """A hub that answers; returns what it is asked for, and what it answers by id."""
+    asked, answers = [], {}
+
+    def load_dataset(path, name=None, *, revision=None):
+        asked.append((path, name, revision))
+        if path not in answers:
+            raise datasets.exceptions.DatasetNotFoundError(f"Dataset {path!r} doesn't exist on the Hub.")
+        if isinstance(answers[path], Exception):
+            raise answers[path]
+        return DatasetDict(answers[path])
+
+    monkeypatch.setattr(hub, "require_hub", lambda what: None)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return asked, answers
+
+
+def test_what_the_hub_is_asked_for(pretended_hub):
+    asked, answers = pretended_hub
+    answers["owner/set"] = {"train": sentences(20), "validation": sentences(4)}
+    task = load_task("owner/set:part@abc")
+    assert (task.name, task.source, task.revision) == ("set-part", "owner/set:part", "abc")
+    for name in ("cola", "conll2003", "conll2003@main"):
+        with pytest.raises(BadInput):
+            load_task(name)
+    assert asked == [
+        ("owner/set", "part", "abc"),
+        ("nyu-mll/glue", "cola", None),
+        ("eriktks/conll2003", None, "refs/convert/parquet"),
+        ("eriktks/conll2003", None, "main"),
+    ]
+
+
+def test_ids_that_the_hub_does_not_have_or_cannot_give(pretended_hub):
+    _, answers = pretended_hub
+    with pytest.raises(
+        BadInput, match=r"wanted dataset 'owner/none' from the hub, got .*doesn't exist.*check the id"
+    ):
+        load_task("owner/none")
+    answers["owner/old"] = RuntimeError("Dataset scripts are no longer supported, but found old.py")
+    with pytest.raises(BadInput, match="owner/old@refs/convert/parquet"):
+        load_task("owner/old")
+
+
+def test_what_was_downloaded_before_is_used_offline(monkeypatch):
+    def load_dataset(path, name=None, **other):
+        assert datasets.config.HF_HUB_OFFLINE is True
+        assert (path, name, other) == ("owner/set", None, {})
+        return DatasetDict(train=sentences(20), validation=sentences(4))
+
+    before = datasets.config.HF_HUB_OFFLINE
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    assert len(load_task("owner/set").splits["train"]) == 20
+    assert datasets.config.HF_HUB_OFFLINE is before
+    with pytest.raises(BadInput, match="out of reach"):
+        load_task("owner/set@abc")  # the cache cannot tell which revision it holds
+
+
+def test_hub_and_local_copy_are_the_same_task(pretended_hub, tmp_path, monkeypatch):
+    _, answers = pretended_hub
+    glue = {"train": sentences(40), "validation": sentences(10, start=40), "test": sentences(5, start=50)}
+    renamed = {split: rows.rename_column("text", "sentence") for split, rows in glue.items()}
+    answers["nyu-mll/glue"] = renamed
+    from_hub = load_task("cola")
+    monkeypatch.undo()
+    save(tmp_path / "data" / "cola", train=renamed["train"], validation=renamed["validation"])
+    from_folder = load_task("nyu-mll/glue:cola", data_dir=tmp_path / "data")
+    assert from_hub.fingerprint == from_folder.fingerprint
+    assert_equal(from_hub.splits, from_folder.splits)
+
+
+# Where local copies lie, and their formats
+
+
+@pytest.mark.parametrize("folder", ["set-part", "set/part", "part"])
+def test_local_copies_of_a_config(tmp_path, folder):
+    save(tmp_path / folder, train=sentences(20), validation=sentences(4))
+    assert load_task("owner/Set:part", data_dir=tmp_path).name == "set-part"
+
+
+def test_a_clone_with_several_configs_is_read_by_config(tmp_path):
+    for i, config in enumerate(("one", "two")):
+        save(tmp_path / "Set" / f"files-{config}", train=sentences(20 + i), validation=sentences(4))
+    lines = [f"- config_name: {c}\n  data_dir: files-{c}" for c in ("one", "two")]
+    (tmp_path / "Set" / "README.md").write_text("---\nconfigs:\n" + "\n".join(lines) + "\n---\n")
+    assert len(load_task("owner/Set:two", data_dir=tmp_path).splits["train"]) == 21
+    with pytest.raises(BadInput, match="three"):
+        load_task("owner/Set:three", data_dir=tmp_path)
+
+
+def test_no_local_copy_goes_to_the_hub(tmp_path):
+    with pytest.raises(BadInput, match="out of reach"):
+        load_task("owner/set", data_dir=tmp_path)
+    with pytest.raises(BadInput, match="--data-dir"):
+        load_task("cola", data_dir=tmp_path / "missing")
+
+
+def test_folders_of_every_format_are_the_same_task(tmp_path):
+    train, validation = sentences(20), sentences(6, start=20)
+    folder = save(tmp_path / "parquet" / "mine", train=train, validation=validation)
+    DatasetDict(train=train, validation=validation).save_to_disk(str(tmp_path / "disk" / "mine"))
+    for split, rows in {"train": train, "validation": validation}.items():
+        named = pd.DataFrame({"text": rows["text"], "label": [("no", "yes")[i] for i in rows["label"]]})
+        for kind in ("csv", "json"):  # folders named like a format were once read as the format
+            (tmp_path / kind / kind).mkdir(parents=True, exist_ok=True)
+        named.to_csv(tmp_path / "csv" / "csv" / f"{split}.csv", index=False)
+        named.to_json(tmp_path / "json" / "json" / f"{split}.jsonl", orient="records", lines=True)
+    first = load_task(folder)
+    assert (first.name, first.source, first.metric, first.label_names) == (
+        "mine",
+        "local:mine",
+        "f1_macro",
+        ("no", "yes"),
+    )
+    for other in ("disk/mine", "csv/csv", "json/json"):
+        task = load_task(str(tmp_path / other), label_column="label")
+        assert task.fingerprint == first.fingerprint
+        assert_equal(task.splits, first.splits)
+    assert not (tmp_path / "cache").exists()  # the user's cache holds no copy of what is on disk
+
+
+def test_a_single_dataset_saved_to_disk_is_its_train_split(tmp_path):
+    sentences(40).save_to_disk(str(tmp_path / "one"))
+    assert {name: len(split) for name, split in load_task(str(tmp_path / "one")).splits.items()} == {
+        "train": 36,
+        "validation": 4,
+    }
+
+
+def test_a_relative_folder(tmp_path):
+    save(tmp_path / "here" / "mine", train=sentences(20), validation=sentences(4))
+    assert load_task("mine").source == "local:mine"
+
+
+@pytest.mark.parametrize("content", [{}, {"train.csv": "\xff\xfe"}, {"train.parquet": "no parquet"}])
+def test_folders_that_cannot_be_read(tmp_path, content):
+    (tmp_path / "mine").mkdir()
+    for name, text in content.items():
+        (tmp_path / "mine" / name).write_bytes(text.encode("latin-1"))
+    with pytest.raises(
+        BadInput, match=r"wanted a dataset in .*mine', which cannot be read .*; give a folder"
+    ):
+        load_task(str(tmp_path / "mine"))
+
+
+def test_copies_of_known_datasets_that_lost_their_class_names_keep_the_hubs(tmp_path):
+    frame = pd.DataFrame({"tokens": [["Ann", "ran"], ["Bo"]], "ner_tags": [[1, 0], [1]]})
+    (tmp_path / "ints" / "conll2003").mkdir(parents=True)
+    (tmp_path / "names" / "conll2003").mkdir(parents=True)
+    for split in ("train", "validation", "test"):
+        frame.to_parquet(tmp_path / "ints" / "conll2003" / f"{split}.parquet")
+        frame.assign(ner_tags=[["B-PER", "O"], ["B-PER"]]).to_parquet(
+            tmp_path / "names" / "conll2003" / f"{split}.parquet"
+        )
+    ints, names = (load_task("conll2003", data_dir=tmp_path / copy) for copy in ("ints", "names"))
+    assert ints.label_names[:3] == ("O", "B-PER", "I-PER")
+    assert ints.fingerprint == names.fingerprint
+
+
+# Splits
+
+
+def test_the_thesis_splits_of_imdb(tmp_path):
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["neg", "pos"])})
+    train, test = sentences(200, features=features), sentences(50, start=200, features=features)
+    save(tmp_path / "imdb", train=train, test=test, unsupervised=sentences(5, start=900, features=features))
+    task = load_task("imdb", data_dir=tmp_path)
+    halves = train.train_test_split(test_size=0.1, seed=42, stratify_by_column="label")
+    assert sorted(task.splits["train"].inputs) == sorted(halves["train"]["text"])
+    assert sorted(task.splits["validation"].inputs) == sorted(halves["test"]["text"])
+    assert task.splits["test"].inputs == test["text"][:]
+    assert (task.metric, task.kind, task.revision) == ("accuracy", "sequence", None)
+    assert task.splits["validation"].labels.mean() == 0.5
+
+
+def test_the_thesis_splits_of_cola(tmp_path):
+    train, validation = sentences(40), sentences(10, start=40)
+    unlabelled = Dataset.from_dict({"text": ["Row x."], "label": [-1]}, SENTENCE)
+    rows = {"train": train, "validation": validation, "test": unlabelled}
+    save(
+        tmp_path / "cola", **{split: table.rename_column("text", "sentence") for split, table in rows.items()}
+    )
+    task = load_task("cola", data_dir=tmp_path)
+    assert task.metric == "matthews"
+    assert task.splits["test"].inputs == validation["text"][:]
+    assert {name: len(split) for name, split in task.splits.items()} == {
+        "train": 36,
+        "validation": 4,
+        "test": 10,
+    }
+
+
+def test_a_known_dataset_needs_its_own_splits(tmp_path):
+    save(tmp_path / "imdb", train=sentences(20))
+    with pytest.raises(BadInput, match="wanted split 'test' of stanfordnlp/imdb, which has train"):
+        load_task("imdb", data_dir=tmp_path)
+
+
+def test_validation_from_train_is_a_stratified_tenth(tmp_path):
+    labels = np.repeat([0, 1], [300, 100])
+    train = Dataset.from_dict({"text": [f"Row {i}." for i in range(400)], "label": labels}, SENTENCE)
+    task = load_task(save(tmp_path / "mine", train=train, test=sentences(7, start=900)))
+    validation = task.splits["validation"]
+    assert np.bincount(validation.labels).tolist() == [30, 10]
+    both = np.concatenate([task.splits["train"].index, validation.index])
+    assert sorted(both) == list(range(400))
+    assert validation.inputs == [f"Row {i}." for i in validation.index]
+    assert task.splits["test"].index.tolist() == list(range(7))
+    halves = train.train_test_split(test_size=0.1, seed=42, stratify_by_column="label")
+    assert sorted(validation.inputs) == sorted(halves["test"]["text"])
+
+
+def test_tokens_without_validation_give_up_an_unstratified_tenth(tmp_path):
+    train = tagged(50)
+    task = load_task(save(tmp_path / "mine", train=train))
+    halves = train.train_test_split(test_size=0.1, seed=42)
+    assert sorted(task.splits["validation"].inputs) == sorted(halves["test"]["words"])
+    assert (len(task.splits["train"]), task.kind, task.metric) == (45, "token", "f1")
+    for words, labels in zip(task.splits["train"].inputs, task.splits["train"].labels, strict=True):
+        assert labels.dtype == np.int64
+        assert labels.tolist() == [1, 0, 1, 2][: len(words)]
+
+
+@pytest.mark.parametrize("split", ["dev", "valid", "val"])
+def test_other_names_of_validation(tmp_path, split):
+    DatasetDict({"train": sentences(20), split: sentences(4)}).save_to_disk(str(tmp_path / "mine"))
+    assert len(load_task(str(tmp_path / "mine")).splits["validation"]) == 4
+
+
+def test_a_test_split_without_labels_is_none(tmp_path):
+    unlabelled = Dataset.from_dict({"text": ["Row x."], "label": [-1]}, SENTENCE)
+    with_it = load_task(save(tmp_path / "one", train=sentences(20), validation=sentences(4), test=unlabelled))
+    without = load_task(save(tmp_path / "two", train=sentences(20), validation=sentences(4)))
+    assert set(with_it.splits) == {"train", "validation"}
+    assert with_it.fingerprint == without.fingerprint
+    DatasetDict(
+        train=sentences(20), validation=sentences(4), test=sentences(3).remove_columns("label")
+    ).save_to_disk(str(tmp_path / "three"))
+    assert set(load_task(str(tmp_path / "three")).splits) == {"train", "validation"}
+
+
+def unlabelled(n):
+    return Dataset.from_dict({"text": [f"Row {i}." for i in range(n)], "label": [-1] * n}, SENTENCE)
+
+
+def partly(n):
+    return Dataset.from_dict(
+        {"text": [f"Row {i}." for i in range(n)], "label": [-1] + [1] * (n - 1)}, SENTENCE
+    )
+
+
+def without_text(n):
+    return Dataset.from_dict({"text": [None] * n, "label": [0, 1] * (n // 2)}, SENTENCE)
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        ({"test": sentences(4)}, "wanted split 'train' of .*, which has test"),
+        ({"train": unlabelled(20)}, "wanted labels in column 'label' of split 'train'"),
+        ({"train": sentences(20), "validation": unlabelled(4)}, "wanted labels .* of split 'validation'"),
+        ({"train": partly(20)}, r"wanted labels in 0\.\.1 in column 'label' .*, got 1 others"),
+        ({"train": sentences(20), "validation": sentences(4), "test": partly(4)}, "got 1 others"),
+        ({"train": without_text(20)}, "wanted text in column 'text' of split 'train'.*row 0"),
+        ({"train": sentences(3)}, "wanted a stratified tenth of train.*the rarest of 2 classes 1 times"),
+        ({"train": sentences(1)}, "wanted a stratified tenth of train"),
+        ({"train": tagged(1)}, "wanted a tenth of train as validation, got 1 example"),
+    ],
+)
+def test_data_that_cannot_be_used(tmp_path, splits, message):
+    DatasetDict(splits).save_to_disk(str(tmp_path / "mine"))
+    with pytest.raises(BadInput, match=message) as caught:
+        load_task(str(tmp_path / "mine"))
+    assert ";" in str(caught.value).splitlines()[0]  # what to do, on the first line
+
+
+def test_empty_splits(pretended_hub):
+    _, answers = pretended_hub
+    answers["owner/set"] = {"train": sentences(0), "validation": sentences(4)}
+    with pytest.raises(BadInput, match=r"wanted examples in split 'train' .*, which is empty"):
+        load_task("owner/set")
+    answers["owner/set"] = {"train": sentences(20), "validation": sentences(0)}
+    with pytest.raises(BadInput, match="wanted examples in split 'validation'"):
+        load_task("owner/set")
+    answers["owner/set"] = {"train": sentences(20), "validation": sentences(4), "test": sentences(0)}
+    assert set(load_task("owner/set").splits) == {"train", "validation"}
+
+
+def test_words_and_tags_must_match(tmp_path):
+    train = Dataset.from_dict({"words": [["a", "b"], ["c", "d"]], "tags": [[0, 1], [0]]}, TAGGED)
+    with pytest.raises(BadInput, match=r"wanted a tag per word in .*, got 1 for 2 words in row 1"):
+        load_task(save(tmp_path / "mine", train=train))
+
+
+def test_classes_must_be_the_same_in_all_splits(tmp_path):
+    other = Features({"text": Value("string"), "label": ClassLabel(names=["yes", "no"])})
+    DatasetDict(train=sentences(20), validation=sentences(4, features=other)).save_to_disk(
+        str(tmp_path / "mine")
+    )
+    with pytest.raises(BadInput, match="to be train's, got others"):
+        load_task(str(tmp_path / "mine"))
+
+
+# Columns
+
+
+def frame(tmp_path, features, **columns):
+    rows = Dataset.from_dict(columns, Features(features))
+    return save(tmp_path / "mine", train=rows, validation=rows)
+
+
+def test_columns_are_found_by_type(tmp_path):
+    features = {
+        "id": Value("string"),
+        "n": Value("int64"),
+        "said": Value("string"),
+        "kind": ClassLabel(names=["a", "b"]),
+    }
+    task = load_task(frame(tmp_path, features, id=["x", "y"], n=[3, 4], said=["Hi.", "No."], kind=[1, 0]))
+    assert task.splits["train"].inputs == ["Hi.", "No."]
+    assert task.splits["train"].labels.tolist() == [1, 0]
+    assert task.label_names == ("a", "b")
+
+
+def test_ambiguous_columns_are_listed(tmp_path):
+    features = {"one": Value("string"), "two": Value("string"), "label": ClassLabel(names=["a", "b"])}
+    folder = frame(tmp_path, features, one=["p", "q"], two=["r", "s"], label=[0, 1])
+    with pytest.raises(BadInput, match="several such pairs") as caught:
+        load_task(folder)
+    assert "--text-column two --label-column label" in str(caught.value)
+    assert load_task(folder, text_column="two").splits["train"].inputs == ["r", "s"]
+
+
+def test_several_tag_columns_need_a_choice(tmp_path):
+    names = List(ClassLabel(names=["O", "B-X"]))
+    features = {"words": List(Value("string")), "ner": names, "chunk": names}
+    folder = frame(tmp_path, features, words=[["a"], ["b"]], ner=[[0], [1]], chunk=[[1], [1]])
+    with pytest.raises(BadInput, match="several such pairs"):
+        load_task(folder)
+    assert load_task(folder, label_column="chunk").splits["train"].labels[0].tolist() == [1]
+
+
+def test_labels_without_classes_must_be_named(tmp_path):
+    features = {
+        "text": Value("string"),
+        "stars": Value("int64"),
+        "mood": Value("string"),
+        "score": Value("float32"),
+    }
+    columns = {
+        "text": ["a", "b", "c"],
+        "stars": [-1, 1, 5],
+        "mood": ["up", "down", "up"],
+        "score": [0.1, 0.2, 0.3],
+    }
+    folder = frame(tmp_path, features, **columns)
+    with pytest.raises(BadInput, match="none such") as caught:
+        load_task(folder)
+    assert "stars (int)" in str(caught.value)
+    task = load_task(folder, text_column="text", label_column="mood")
+    assert (task.label_names, task.splits["train"].labels.tolist()) == (("down", "up"), [1, 0, 1])
+    task = load_task(folder, text_column="text", label_column="stars")
+    assert (task.label_names, task.splits["train"].labels.tolist()) == (("-1", "1", "5"), [0, 1, 2])
+    with pytest.raises(BadInput, match=r"wanted classes in column 'score' of .*, got float32"):
+        load_task(folder, text_column="text", label_column="score")
+    with pytest.raises(BadInput, match=r"unknown column of .* 'stas'; did you mean 'stars'"):
+        load_task(folder, label_column="stas")
+    with pytest.raises(BadInput, match="none such"):
+        load_task(folder, text_column="stars", label_column="mood")
+
+
+def test_tags_by_name_are_inferred_and_bare_numbers_refused(tmp_path):
+    features = {"words": List(Value("string")), "tags": List(Value("string")), "ids": List(Value("int64"))}
+    columns = {"words": [["a"], ["b", "c"]], "tags": [["O"], ["B-X", "I-X"]], "ids": [[0], [1, 2]]}
+    folder = frame(tmp_path, features, **columns)
+    task = load_task(folder, text_column="words", label_column="tags")
+    assert task.label_names == ("B-X", "I-X", "O")
+    assert [labels.tolist() for labels in task.splits["validation"].labels] == [[2], [0, 1]]
+    with pytest.raises(BadInput, match=r"wanted classes in column 'ids' .*; cast it to a list of ClassLabel"):
+        load_task(folder, text_column="words", label_column="ids")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a"] * 300, "at least two classes"),
+        ([str(i) for i in range(300)], "at most 200 classes, got 300|got 300"),
+    ],
+)
+def test_columns_that_hold_no_classes(tmp_path, labels, message):
+    features = {"text": Value("string"), "label": Value("string")}
+    folder = frame(tmp_path, features, text=["Hi."] * 300, label=labels)
+    with pytest.raises(BadInput, match=message):
+        load_task(folder, label_column="label")
+
+
+def test_columns_of_known_datasets_can_be_changed(tmp_path):
+    names = List(ClassLabel(names=["O", "B-NP"]))
+    rows = Dataset.from_dict(
+        {"tokens": [["a"], ["b"]], "ner_tags": [[0], [1]], "chunk_tags": [[1], [1]]},
+        Features({"tokens": List(Value("string")), "ner_tags": names, "chunk_tags": names}),
+    )
+    save(tmp_path / "conll2003", train=rows, validation=rows, test=rows)
+    task = load_task("conll2003", data_dir=tmp_path, label_column="chunk_tags")
+    assert task.splits["train"].labels[0].tolist() == [1]
+
+
+# Sizes
+
+
+def test_another_label_column_is_another_metric(tmp_path):
+    rows = sentences(20).rename_column("text", "sentence")
+    rows = rows.add_column("mood", ["up", "down"] * 10)
+    save(tmp_path / "cola", train=rows, validation=rows)
+    assert load_task("cola", data_dir=tmp_path, label_column="mood").metric == "f1_macro"
+    assert load_task("cola", data_dir=tmp_path, label_column="label").metric == "matthews"
+
+
+def test_train_examples_come_after_validation(tmp_path):
+    folder = save(tmp_path / "mine", train=sentences(200), test=sentences(50, start=200))
+    whole = load_task(folder)
+    task = load_task(folder, train_examples=20, eval_examples=7, seed=3)
+    assert {name: len(split) for name, split in task.splits.items()} == {
+        "train": 20,
+        "validation": 7,
+        "test": 7,
+    }
+    for name, split in task.splits.items():
+        assert set(split.index) <= set(whole.splits[name].index)
+        assert np.all(np.diff(split.index) > 0)
+    assert task.splits["train"].inputs == [f"Row {i}." for i in task.splits["train"].index]
+    assert task.splits["test"].inputs == [f"Row {200 + i}." for i in task.splits["test"].index]
+    assert task.fingerprint == whole.fingerprint
+
+
+def test_draws_follow_the_seed_and_grow(tmp_path):
+    folder = save(tmp_path / "mine", train=tagged(60), validation=tagged(20))
+
+    def drawn(n, seed):
+        return load_task(folder, train_examples=n, seed=seed).splits["train"].index.tolist()
+
+    assert drawn(10, 1) == drawn(10, 1)
+    assert drawn(10, 1) != drawn(10, 2)
+    assert set(drawn(10, 1)) < set(drawn(20, 1))
+    assert drawn(1000, 1) == list(range(60))
+
+
+def test_draws_are_uniform():
+    split = Split([f"Row {i}." for i in range(12)], np.zeros(12, dtype=np.int64), np.arange(12))
+    counts = np.zeros(12)
+    for seed in range(400):
+        counts[tasks._draw(split, 3, seed).index] += 1
+    assert np.abs(counts - 100).max() < 35  # four standard deviations
+
+
+@pytest.mark.parametrize("size", [{"train_examples": 0}, {"eval_examples": -1}])
+def test_sizes_below_one(size):
+    with pytest.raises(BadInput, match=r"wanted at least 1 example as --(train|eval)-examples, got"):
+        load_task("acceptability-demo", **size)
+
+
+# Fingerprints
+
+
+def test_fingerprints_are_of_the_content(tmp_path):
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["no", "maybe"])})
+    moved = Dataset.from_dict({"text": ["Row 0.R", "ow 1."] + ["x"] * 4, "label": [0, 1] * 3}, SENTENCE)
+    plain = Dataset.from_dict({"text": ["Row 0.", "Row 1."] + ["x"] * 4, "label": [0, 1] * 3}, SENTENCE)
+    flipped = Dataset.from_dict({"text": ["Row 0.", "Row 1."] + ["x"] * 4, "label": [1, 0] * 3}, SENTENCE)
+    kinds = {
+        "plain": plain,
+        "moved": moved,
+        "flipped": flipped,
+        "named": plain.cast(features),
+        "renamed": plain.rename_column("text", "said"),
+    }
+    prints = {
+        kind: load_task(save(tmp_path / kind, train=rows, validation=rows)).fingerprint
+        for kind, rows in kinds.items()
+    }
+    assert prints["plain"] == prints["renamed"]
+    assert len(set(prints.values())) == 4
+    assert all(len(value) == 16 and int(value, 16) >= 0 for value in prints.values())
+
+
+# The embedded ones, scores, baselines
+
+
+def test_the_embedded_sentences():
+    task = load_task("acceptability-demo")
+    assert (task.kind, task.metric, task.source, task.revision) == ("sequence", "matthews", "embedded", None)
+    assert task.label_names == ("unacceptable", "acceptable")
+    assert set(task.splits) == {"train", "validation", "test"}
+    for split in task.splits.values():
+        assert split.labels.dtype == np.int64
+        assert len(split.inputs) == len(split.labels) == len(split.index) == len(split)
+    assert task.baseline("validation") == 0.0
+    labels = task.splits["test"].labels
+    assert task.scores(labels, labels) == {"accuracy": 1.0, "f1_macro": 1.0, "matthews": 1.0}
+    assert load_task("acceptability-demo").fingerprint == task.fingerprint
+
+
+def test_the_embedded_entities():
+    task = load_task("entities-demo", train_examples=32)
+    assert (task.kind, task.metric, task.label_names[0]) == ("token", "f1", "O")
+    split = task.splits["train"]
+    assert len(split) == 32
+    for words, labels in zip(split.inputs, split.labels, strict=True):
+        assert len(words) == len(labels)
+        assert labels.dtype == np.int64
+    scores = task.scores(split.labels, split.labels)
+    assert scores["f1"] == 1.0
+    nothing = task.scores(split.labels, [np.zeros_like(labels) for labels in split.labels])
+    assert nothing["f1"] == 0.0 == task.baseline("train")
+    with pytest.raises(ValueError, match="sentence 0"):
+        task.scores(split.labels, [labels[:-1] for labels in split.labels])
+
+
+def test_the_embedded_have_no_columns():
+    with pytest.raises(BadInput, match="which has no columns"):
+        load_task("entities-demo", label_column="tags")
+
+
+def test_baseline_of_a_task_by_macro_f1(tmp_path):
+    rows = Dataset.from_dict({"text": ["a", "b", "c", "d"], "label": [0, 1, 1, 1]}, SENTENCE)
+    task = load_task(save(tmp_path / "mine", train=rows, validation=rows))
+    assert task.baseline("validation") == pytest.approx(6 / 7 / 2)

@@ -1,0 +1,562 @@
+"""Run with `python -m pytest tests/unit/test_tracking.py`. No network beyond loopback."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adalayers.errors import BadInput
+from adalayers.results.files import write_trials
+from adalayers.results.folder import Folder
+from adalayers.results.redaction import redacted
+from adalayers.tracking import mirror as tracking
+from adalayers.tracking import session as mlflow_session
+from adalayers.tracking import values as mlflow_values
+from adalayers.tracking.mirror import Mirror, default_uri, identity, sync
+
+# MLflow 3's own models under SQLAlchemy 2.1; nothing of ours uses that loader.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+
+STUDY = {
+    "id": "study-1",
+    "asked": {
+        "metric": "val/f1",
+        "trials": 4,
+        "space": {"alpha": [1, 4]},
+        "address": "ray://me:hunter2@head:1",
+    },
+    "on": {"backbone": {"id": "minilm", "revision": None}, "hub_token": "hf_abc"},
+    "happened": {"looks": 2, "counts": {"search": {"completed": 1}}},
+}
+
+
+def row(trial_id: str, status: str = "completed", **more: object) -> dict[str, Any]:
+    return {
+        "trial_id": trial_id,
+        "stage": "search",
+        "arm": "",
+        "status": status,
+        "error": "",
+        "config/alpha": 4.0,
+        "config/mix": "learned",
+        "config/k": None,
+        "seed": 3,
+        "epochs": 2,
+        "best_epoch": 1,
+        "val/f1": 0.75,
+        "val/f1/PER": float("nan"),
+        "mix/entropy": 0.5,
+        "mix/live_layers": 7,
+        "parameters": 100,
+        "seconds": 8.0,
+    } | more
+
+
+def history(trial_id: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "trial_id": trial_id,
+            "epoch": [1, 2],
+            "step": [10, 20],
+            "lr": [1e-3, 5e-4],
+            "train/loss": [0.9, np.inf],
+            "val/f1": [0.75, 0.5],
+            "val/f1/PER": [np.nan, np.nan],
+            "mix/weight_01": [0.25, 0.125],
+        }
+    )
+
+
+def write_folder(folder: Folder, rows: list[dict[str, Any]], study: dict[str, Any] = STUDY) -> None:
+    folder.write_json("study.json", study)
+    write_trials(folder, rows)
+    folder.write_parquet("history.parquet", pd.concat([history(each["trial_id"]) for each in rows]))
+    folder.write_bytes(
+        "report.md", b"data from https://me:hunter2@example.org/x, see https://example.org/?page=2\n"
+    )
+    folder.write_bytes("examples.md", b"a user's own text")
+    folder.write_bytes("figures/mix.png", b"\x89PNG")
+    folder.write_bytes("best/model.safetensors", b"\x00\xff")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "out put" / "alpha_lambda" / "minilm-cola")
+
+
+@pytest.fixture
+def fresh_uri(tmp_path: Path) -> str:
+    return default_uri(Folder(tmp_path / "out put"))
+
+
+@pytest.fixture(scope="module")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database without runs: making the tables takes over a second."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def uri(fresh_uri: str, tmp_path: Path, empty_database: Path) -> str:
+    (tmp_path / "out put").mkdir()
+    shutil.copy(empty_database, tmp_path / "out put" / "mlflow.db")
+    return fresh_uri
+
+
+@pytest.fixture(autouse=True)
+def _no_server_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    # Set by the mirror for the process; undone after each test.
+    for name in mlflow_session._ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+
+
+def mirror_of(uri: str, folder: Folder) -> Mirror:
+    return Mirror(uri, **identity(folder, STUDY), artifact_root=None)
+
+
+def runs(uri: str) -> tuple[Any, dict[str, Any]]:
+    """Return the one parent run and trial id -> nested run."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("alpha_lambda")
+    assert experiment is not None
+    found = client.search_runs([experiment.experiment_id])
+    (parent,) = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
+    nested = [run for run in found if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert len(nested) == len(found) - 1
+    assert len({run.info.run_name for run in nested}) == len(nested), "a trial has two runs"
+    return parent, {run.info.run_name: run for run in nested}
+
+
+def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
+    from mlflow import MlflowClient
+
+    found = MlflowClient(tracking_uri=uri).get_metric_history(run.info.run_id, name)
+    return sorted((point.step, point.value) for point in found)
+
+
+@pytest.fixture
+def closed_port() -> str:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"http://me:hunter2@127.0.0.1:{taken.getsockname()[1]}"
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """A server that accepts and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
+    folder: Folder, fresh_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    uri = fresh_uri
+    rows = [
+        row("t1"),
+        row("t2", "stopped"),
+        row("t3", "failed", error="OSError: no route to https://me:hunter2@example.org"),
+        row("t4", "diverged"),
+        row("t5", "unfinished"),
+        row("t6") | {"stage": "confirm", "arm": "core", "test/f1": 0.7},
+    ]
+    write_folder(folder, rows)
+    mirror = mirror_of(uri, folder)
+    mirror.start(STUDY)
+    for each in rows:
+        mirror.trial(each, history(each["trial_id"]))
+    assert mirror.finish(folder) == []
+    assert capfd.readouterr() == ("", "")
+
+    parent, nested = runs(uri)
+    assert parent.info.run_name == "minilm-cola"
+    assert parent.info.status == "KILLED"  # t5 never ended
+    assert parent.data.params["asked/metric"] == "val/f1"
+    assert parent.data.params["asked/space/alpha"] == "[1, 4]"
+    assert parent.data.params["on/backbone/id"] == "minilm"
+    assert parent.data.params["asked/address"] == "ray://***@head:1"
+    assert parent.data.params["on/hub_token"] == "***"
+    assert parent.data.tags["adalayers.study"] == "study-1"
+    assert parent.data.metrics["happened/looks"] == 2
+    assert parent.data.metrics["trials/search/unfinished"] == 1
+
+    assert {name: run.info.status for name, run in nested.items()} == {
+        "t1": "FINISHED",
+        "t2": "KILLED",
+        "t3": "FAILED",
+        "t4": "FAILED",
+        "t6": "FINISHED",
+    }
+    first = nested["t1"]
+    assert first.data.params == {"alpha": "4", "mix": "learned", "seed": "3", "stage": "search"}
+    assert first.data.metrics == {
+        "best/val/f1": 0.75,
+        "mix/entropy": 0.5,
+        "mix/live_layers": 7,
+        "parameters": 100,
+        "seconds": 8,
+        "epochs": 2,
+        "best_epoch": 1,
+        "lr": 5e-4,
+        "train/loss": 0.9,  # the last finite one
+        "val/f1": 0.5,
+        "mix/weight_01": 0.125,
+    }
+    assert points(uri, first, "val/f1") == [(10, 0.75), (20, 0.5)]
+    assert points(uri, first, "mix/weight_01") == [(10, 0.25), (20, 0.125)]
+    assert first.info.end_time - first.info.start_time == 8000
+    assert first.data.tags["adalayers.trial_id"] == "t1"
+    assert first.data.tags["status"] == "completed"
+    assert "error" not in first.data.tags
+    assert nested["t3"].data.tags["error"] == "OSError: no route to https://***@example.org"
+    assert nested["t6"].data.params["arm"] == nested["t6"].data.tags["arm"] == "core"
+    assert nested["t6"].data.metrics["test/f1"] == 0.7
+
+    artifacts = Path(parent.info.artifact_uri)
+    assert artifacts.is_relative_to(tmp_path / "out put" / "mlartifacts")
+    files = sorted(path.relative_to(artifacts).as_posix() for path in artifacts.rglob("*") if path.is_file())
+    assert files == ["best/model.safetensors", "figures/mix.png", "report.md", "study.json", "trials.csv"]
+    assert (artifacts / "report.md").read_text() == (
+        "data from https://***@example.org/x, see https://example.org/?page=2\n"
+    )
+    assert (artifacts / "best" / "model.safetensors").read_bytes() == b"\x00\xff"
+    assert b"hunter2" not in (artifacts / "study.json").read_bytes()
+    assert b"hunter2" not in (tmp_path / "out put" / "mlflow.db").read_bytes()
+
+
+def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -> None:
+    write_folder(folder, [row("t1"), row("t2", "failed")])
+    first = mirror_of(uri, folder)
+    first.start(STUDY)
+    first.trial(row("t1"), history("t1"))
+    first.trial(row("t2", "failed"), history("t2"))
+    assert first.finish(folder) == []
+    before, nested = runs(uri)
+    assert before.info.status == "FINISHED"
+    kept = nested["t1"].info.run_id
+
+    more = STUDY | {"asked": STUDY["asked"] | {"trials": 8}}  # type: ignore[operator]
+    write_folder(folder, [row("t1"), row("t2"), row("t3")], more)
+    second = mirror_of(uri, folder)
+    second.start(more)
+    second.trial(row("t1"), history("t1"))
+    second.trial(row("t2"), history("t2"))  # failed, tried anew; t3 is only in the folder
+    second.trial(row("t2"), history("t2"))
+    assert second.finish(folder) == []
+
+    parent, nested = runs(uri)
+    assert parent.info.run_id == before.info.run_id
+    assert parent.data.params["asked/trials"] == "4"
+    assert parent.data.tags["asked/trials"] == "8"
+    assert nested["t1"].info.run_id == kept
+    assert {name: run.info.status for name, run in nested.items()} == dict.fromkeys(
+        ["t1", "t2", "t3"], "FINISHED"
+    )
+    assert points(uri, nested["t2"], "val/f1") == [(10, 0.75), (20, 0.5)]
+    assert sync(folder, uri) == 0
+
+
+def test_a_study_that_died_is_continued_and_a_half_written_trial_written_anew(
+    folder: Folder, uri: str
+) -> None:
+    from mlflow import MlflowClient
+
+    write_folder(folder, [row("t1")])
+    session = mlflow_session.Session(uri, **identity(folder, STUDY), artifact_root=None)
+    session.describe(STUDY)
+    parent, _ = runs(uri)
+    assert parent.info.status == "RUNNING"
+    tags = {"adalayers.trial_id": "t1", "status": "completed", "mlflow.parentRunId": parent.info.run_id}
+    half = MlflowClient(tracking_uri=uri).create_run(parent.info.experiment_id, tags=tags, run_name="t1")
+
+    assert sync(folder, uri) == 1
+    after, nested = runs(uri)
+    assert after.info.run_id == parent.info.run_id
+    assert after.info.status == "FINISHED"
+    assert nested["t1"].info.status == "FINISHED"
+    assert nested["t1"].info.run_id != half.info.run_id
+
+
+def test_sync_mirrors_a_whole_folder_once(folder: Folder, uri: str) -> None:
+    write_folder(folder, [row("t1"), row("t2", "stopped"), row("t3", "unfinished")])
+    assert sync(folder.uri, uri) == 2
+    once, _ = runs(uri)
+    assert sync(folder, uri) == 0
+    twice, nested = runs(uri)
+    assert twice.info.run_id == once.info.run_id
+    assert twice.data.metrics == once.data.metrics
+    assert points(uri, twice, "happened/looks") == [(0, 2.0)]
+    assert sorted(nested) == ["t1", "t2"]
+
+
+def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: Folder, uri: str) -> None:
+    write_folder(folder, [row("t1")])
+    folder.delete("history.parquet")
+    folder.delete("best")
+    folder.delete("figures")
+    assert sync(folder, uri) == 1
+    assert runs(uri)[1]["t1"].data.metrics["best/val/f1"] == 0.75
+    with pytest.raises(BadInput, match=r"found no study\.json"):
+        sync(folder.child("none"), uri)
+    with pytest.raises(BadInput, match="--tracking-uri"):
+        sync(folder, "none")
+
+
+def test_a_user_s_own_active_run_is_left_alone(
+    folder: Folder, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlflow
+
+    before = mlflow.get_tracking_uri()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", before)  # set_tracking_uri changes it, for other tests too
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/theirs.db")
+    try:
+        with mlflow.start_run() as theirs:
+            write_folder(folder, [row("t1")])
+            mirror = mirror_of(uri, folder)
+            mirror.start(STUDY)
+            mirror.trial(row("t1"), history("t1"))
+            assert mirror.finish(folder) == []
+            active = mlflow.active_run()
+            assert active is not None
+            assert active.info.run_id == theirs.info.run_id
+        assert mlflow.get_run(theirs.info.run_id).data.metrics == {}
+    finally:
+        mlflow.set_tracking_uri(before)
+    assert sorted(runs(uri)[1]) == ["t1"]
+
+
+def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: str) -> None:
+    steps = np.arange(5000)
+    long = pd.DataFrame({"trial_id": "t1", "step": steps, "lr": 1e-3, "val/f1": np.nan})
+    long.loc[[1000, 4999], "val/f1"] = [0.25, 0.5]
+    for layer in range(12):
+        long[f"mix/weight_{layer:02}"] = steps / 5000
+    wide = {f"config/h{n:03}": "x" * 1000 for n in range(230)}
+    write_folder(folder, [row("t1")])
+    session = mlflow_session.Session(uri, **identity(folder, STUDY), artifact_root=None)
+    twice = pd.concat([long, long.tail(1)])  # one step evaluated twice
+    trial = mlflow_values.Trial.of(row("t1") | wide, twice)
+    assert session.write(trial)
+    _, nested = runs(uri)
+    weights = points(uri, nested["t1"], "mix/weight_11")
+    assert len(weights) <= mlflow_values.SERIES_POINTS
+    assert (weights[0][0], weights[-1][0]) == (0, 4999)
+    assert set(points(uri, nested["t1"], "val/f1")) == {(1000, 0.25), (4999, 0.5)}
+    assert nested["t1"].data.params["h229"] == "x" * 500
+
+
+def test_a_dead_server_neither_stops_nor_slows_the_study(
+    closed_port: str, folder: Folder, uri: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row("t1"), row("t2")]
+    write_folder(folder, rows)
+    mirror = mirror_of(closed_port, folder)
+    began = time.monotonic()
+    mirror.start(STUDY)
+    assert time.monotonic() - began < 0.2
+    for each in rows:
+        began = time.monotonic()
+        mirror.trial(each, history(each["trial_id"]))
+        assert time.monotonic() - began < 0.2
+    began = time.monotonic()
+    (sentence,) = mirror.finish(folder, timeout=20)
+    assert time.monotonic() - began < 20
+    assert "could not be reached" in sentence
+    assert "refused" in sentence
+    assert "2 trials are not tracked" in sentence
+    assert f"`python -m adalayers sync {folder.uri}` writes them later" in sentence
+    assert "hunter2" not in sentence
+    assert sync(folder, uri) == 2
+    assert capfd.readouterr() == ("", "")
+
+    with pytest.raises(BadInput) as caught:
+        sync(folder, closed_port)
+    assert "Connection refused" in str(caught.value).splitlines()[0]
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_never_answers_is_given_up_in_time(silent_server: str, folder: Folder) -> None:
+    import mlflow  # noqa: F401  the import's own seconds are not under test
+
+    write_folder(folder, [row("t1")])
+    mirror = mirror_of(silent_server, folder)
+    mirror.start(STUDY)
+    mirror.trial(row("t1"), history("t1"))
+    began = time.monotonic()
+    (sentence,) = mirror.finish(folder, timeout=3)
+    assert time.monotonic() - began < 4
+    assert "(no answer within 3 s): 1 trial is not tracked" in sentence
+
+
+def test_what_failed_is_kept_and_written_when_the_server_is_back(
+    folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(folder, [row("t1")])
+    open_session, attempts, failed = mlflow_session.Session, [], threading.Event()
+
+    def session(*args: Any, **kwargs: Any) -> mlflow_session.Session:
+        attempts.append(time.monotonic())
+        if len(attempts) == 1:
+            failed.set()
+            raise ConnectionRefusedError("down")
+        return open_session(*args, **kwargs)
+
+    monkeypatch.setattr(tracking, "Session", session)
+    mirror = mirror_of(uri, folder)
+    mirror.start(STUDY)
+    assert failed.wait(10)
+    mirror.trial(row("t1"), history("t1"))
+    time.sleep(0.3)
+    assert len(attempts) == 1, "a server that failed is left alone"
+    assert mirror.finish(folder) == []
+    assert len(attempts) == 2
+    assert sorted(runs(uri)[1]) == ["t1"]
+
+
+def test_a_trial_that_is_refused_does_not_hold_up_the_others(
+    folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = mlflow_session.Session.write
+
+    def picky(session: mlflow_session.Session, trial: mlflow_values.Trial) -> bool:
+        if trial.trial_id == "t1":
+            raise ValueError("no such thing")
+        return write(session, trial)
+
+    monkeypatch.setattr(mlflow_session.Session, "write", picky)
+    write_folder(folder, [row("t2")])
+    mirror = mirror_of(uri, folder)
+    mirror.start(STUDY)
+    mirror.trial(row("t1"), history("t1"))
+    mirror.trial(row("t2"), history("t2"))
+    mirror.trial({"status": "completed"}, history("t3"))  # not even a trial_id
+    (sentence,) = mirror.finish(folder)
+    assert "refused what it was sent" in sentence
+    assert "2 trials are not tracked" in sentence
+    assert sorted(runs(uri)[1]) == ["t2"]
+
+
+def test_none_does_nothing(folder: Folder) -> None:
+    threads = threading.active_count()
+    mirror = mirror_of("none", folder)
+    mirror.start(STUDY)
+    mirror.trial(row("t1"), history("t1"))
+    assert mirror.finish(folder) == []
+    assert threading.active_count() == threads
+
+
+def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
+    code = (
+        "import sys, pandas, adalayers.tracking.mirror as t; from adalayers.results.folder import Folder\n"
+        "m = t.Mirror('none', experiment='e', run_name='r', study_key='k', artifact_root=None)\n"
+        "m.start({}); m.trial({'status': 'completed'}, pandas.DataFrame()); m.finish(Folder('x'))\n"
+        "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("state", "statuses", "ended"),
+    [
+        ("finished", ["completed", "stopped"], "FINISHED"),
+        ("finished", ["failed", "diverged"], "FAILED"),
+        ("finished", ["failed", "completed"], "FINISHED"),
+        ("interrupted", ["completed"], "KILLED"),
+        ("time is up", ["completed", "unfinished"], "KILLED"),
+        ("running", ["completed", "unfinished"], "KILLED"),
+        ("finished", [], "FINISHED"),
+    ],
+)
+def test_the_parent_ends_as_the_study_did(state: str, statuses: list[str], ended: str) -> None:
+    trials = pd.DataFrame({"status": pd.Series(statuses, dtype=str)})
+    assert mlflow_session._study_status({"happened": {"state": state}}, trials) == ended
+
+
+def test_a_study_is_found_again_by_its_document_wherever_it_lies(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "alpha_lambda" / "minilm-cola")
+    asked = identity(folder, {})
+    assert asked == {
+        "experiment": "alpha_lambda",
+        "run_name": "minilm-cola",
+        "study_key": "alpha_lambda/minilm-cola",
+    }
+    document = {"study": "alpha_lambda", "name": "minilm-cola"}
+    assert identity(Folder(tmp_path / "copy"), document) == asked
+    assert identity(folder, document | {"id": "x"})["study_key"] == "x"
+
+
+def test_what_users_log_passes_while_the_mirror_is_quiet() -> None:
+    import mlflow  # noqa: F401  sets up its handlers
+
+    handler = logging.getLogger("mlflow").handlers[0]  # pytest may add its own
+    record = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
+    with mlflow_session._quiet():
+        assert not handler.filter(record)
+        other = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
+        other.thread = -1
+        assert handler.filter(other)
+    assert handler.filter(record)
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000"),
+        ("https://me:hunter2@host:5000/x", "https://***@host:5000/x"),
+        ("https://token@host/x", "https://***@host/x"),
+        (
+            "postgresql://me:p@ss@host/db?sslmode=on&password=hunter2",
+            "postgresql://***@host/db?sslmode=***&password=***",
+        ),
+        ("postgresql://me:p/w@host/db", "postgresql://***@host/db"),
+        ("http://host:5000/name@v1", "http://host:5000/name@v1"),
+        ("s3://bucket/model@main", "s3://bucket/model@main"),
+        ("sqlite:////out/mlflow.db", "sqlite:////out/mlflow.db"),
+        ("none", "none"),
+    ],
+)
+def test_redaction(uri: str, shown: str) -> None:
+    assert redacted(uri) == shown
+
+
+def test_the_default_is_beside_the_results_unless_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert default_uri(Folder(tmp_path)) == f"sqlite:///{tmp_path.resolve()}/mlflow.db"
+    remote = Folder(tmp_path)
+    remote.is_local = False
+    assert default_uri(remote) == "none"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
+    assert default_uri(remote) == "http://tracking:5000"
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [("val/f1/PER", "val/f1/PER"), ("val/f1/ä+b", "val/f1/ä_b"), ("val/f1//../x", "val/x"), ("/a", "a")],
+)
+def test_names_are_ones_that_mlflow_accepts(name: str, accepted: str) -> None:
+    from mlflow.utils.validation import _validate_metric_name
+
+    assert mlflow_values._name(name) == accepted
+    _validate_metric_name(mlflow_values._name(name))

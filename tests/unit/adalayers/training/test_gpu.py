@@ -1,0 +1,55 @@
+"""On a GPU: resident features, the batched mix, autocast, and no waiting in a step. Skipped without one."""
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones import sources, tokens
+from adalayers.config import TrialConfig
+from adalayers.features.features import StoredFeatures, stored
+from adalayers.model.model import FusionModel
+from adalayers.ragged import moved
+from adalayers.training.train import train
+from tests.helpers.made_data import made_data
+from tests.helpers.tiny import tiny_backbone
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
+SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 12, "patience": 12, "lr": 3e-3}
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_training_learns_there_too(kind):
+    outcome = train(TrialConfig(**SMALL, alpha=8.0), made_data(kind), seed=0, test=True, device="cuda")
+    assert outcome.row["val/accuracy" if kind == "sequence" else "val/f1"] > 0.7
+
+
+def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
+    source = sources.resolve(str(tiny_backbone(tmp_path / "model")))
+    encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
+    copied = stored(tmp_path, source, encoded, lambda: backbones.load(source))
+    resident, examples = StoredFeatures(copied.folder, resident=True), np.array([3, 0, 7])
+    expected = copied.read(examples, [0, 2], torch.device("cpu"))
+    for features in (copied, resident):
+        for state, values in features.read(examples, [0, 2], torch.device("cuda")).items():
+            assert torch.equal(values.cpu(), expected[state])
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_step_waits_for_nothing(kind):
+    data = made_data(kind)
+    device = torch.device("cuda")
+    model = FusionModel(TrialConfig(**SMALL), data.shape).to(device)
+    optimiser = torch.optim.Adam(model.parameters(), fused=True)
+    batch = data.splits["train"].batch(np.arange(16), model.live_states(), device)
+    towards = moved(torch.tensor(1.0), device)
+    for mode in (0, "error"):  # the first round sets up libraries, which waits
+        torch.cuda.set_sync_debug_mode(mode)
+        try:
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                loss = model(batch.states, batch.lengths).float().square().mean()
+            optimiser.zero_grad(set_to_none=True)
+            (loss * towards).backward()
+            optimiser.step()
+        finally:
+            torch.cuda.set_sync_debug_mode(0)

@@ -1,0 +1,239 @@
+"""Training: it learns, it is deterministic, interrupted or not, and it follows the thesis's recipe."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from ray import tune
+
+from adalayers.config import TrialConfig
+from adalayers.results.folder import Folder
+from adalayers.results.record import PROGRESS
+from adalayers.training.train import CHECKPOINT, Diverged, train
+from adalayers.tuning import trainable
+from tests.helpers.made_data import made_data
+
+SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "lr": 3e-3}
+
+
+def config(**changes):
+    return TrialConfig(**{**SMALL, **changes})
+
+
+def same(a, b):
+    rows = {key: value for key, value in a.row.items() if key != "seconds"}
+    assert rows == {key: value for key, value in b.row.items() if key != "seconds"}
+    assert a.history == b.history
+    for left, right in zip(a.model.parameters(), b.model.parameters(), strict=True):
+        assert torch.equal(left, right)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_it_learns_and_finds_the_informative_layer(kind):
+    data = made_data(kind)
+    outcome = train(config(epochs=12, patience=12, alpha=8.0), data, seed=0, test=True)
+    metric = {"sequence": "accuracy", "token": "f1"}[kind]
+    assert outcome.row[f"val/{metric}"] > 0.7
+    assert outcome.row[f"test/{metric}"] > 0.6
+    weights = outcome.model.fusion.weights().tolist()
+    assert int(np.argmax(weights)) == 1  # position of layer 2 among layers 1, 2, 3
+    uninformed = train(config(epochs=12, patience=12, mix="last"), data, seed=0)
+    assert uninformed.row[f"val/{metric}"] < 0.6
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_seed_gives_one_run(kind):
+    data = made_data(kind)
+    same(train(config(), data, seed=3, test=True), train(config(), data, seed=3, test=True))
+    assert train(config(), data, seed=4).history != train(config(), data, seed=3).history
+
+
+def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
+    """Workers are reused: whatever a trial draws, sets or breaks, the next one does not see it."""
+    data = made_data()
+
+    def run(name, **changes):
+        work = Folder(tmp_path / name)
+        study_keys = {
+            "trial_id": name,
+            "stage": "confirm",
+            "arm": "a",
+            "work": work.uri,
+            "threads": 1,
+            "seed": 3,
+        }
+        trainable({**SMALL, **changes, **study_keys}, data)
+        note = work.read_json(PROGRESS)
+        note["row"].pop("seconds", None)
+        return note
+
+    reports = tune.report
+    try:
+        tune.report = lambda metrics: None
+        alone = run("alone", dropout=0.3)
+        assert run("diverges", lr=1e30)["status"] == "diverged"
+        assert run("fails", k=10**12)["status"] == "failed"
+        torch.set_num_threads(2)
+        torch.rand(1000)
+        run("other", dropout=0.5, alpha=64.0, heads=1)
+        assert run("again", dropout=0.3) == alone
+        assert torch.get_num_threads() == 1
+    finally:
+        tune.report = reports
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_an_interrupted_run_continues_to_the_same_numbers(epoch, tmp_path):
+    data = made_data()
+    changes = {"dropout": 0.3, "alpha": 8.0, "entropy_weight": 1e-3, "lr_patience": 1}
+    work = Folder(tmp_path)
+    seen = []
+
+    def kill(evaluation):
+        seen.append(evaluation.metrics["epoch"])
+        if seen[-1] == epoch:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config(**changes), data, seed=1, on_evaluation=kill, checkpoint=work)
+    resumed = []
+    continued = train(
+        config(**changes),
+        data,
+        seed=1,
+        on_evaluation=lambda evaluation: resumed.append(evaluation.metrics["epoch"]),
+        checkpoint=work,
+    )
+    assert resumed[0] > 1, "it started again instead of continuing"
+    same(continued, train(config(**changes), data, seed=1))
+
+
+def test_checkpoints_hold_no_pickled_code(tmp_path):
+    train(config(), made_data(), seed=0, checkpoint=Folder(tmp_path))
+    torch.load(tmp_path / CHECKPOINT, weights_only=True)
+
+
+def test_arms_of_one_seed_start_alike_and_see_the_same_order():
+    torch.manual_seed(0)
+    data = made_data()
+    learned = train(config(mix="learned", epochs=1), data, seed=5)
+    uniform = train(config(mix="uniform", epochs=1), data, seed=5)
+    first = [split.tolist() for split in data.splits["train"].shuffled(16, 5, 1)]
+    assert first == [split.tolist() for split in data.splits["train"].shuffled(16, 5, 1)]
+    assert first != [split.tolist() for split in data.splits["train"].shuffled(16, 5, 2)]
+    # One epoch from one start: the heads have moved, yet not far apart.
+    left, right = learned.model.head.classify.weight, uniform.model.head.classify.weight
+    assert (left - right).abs().max() < 0.05
+
+
+def test_the_best_epoch_is_kept_and_the_rest_counted():
+    outcome = train(config(epochs=30, patience=2, lr=3e-2), made_data(), seed=0)
+    scores = {row["epoch"]: row["val/accuracy"] for row in outcome.history if "val/accuracy" in row}
+    best = max(scores, key=lambda epoch: (scores[epoch], -epoch))
+    assert outcome.row["best_epoch"] == best
+    assert outcome.row["val/accuracy"] == scores[best]
+    assert outcome.row["epochs"] == max(scores) == best + 2 < 30
+
+
+def test_the_learning_rate_is_halved_on_a_plateau():
+    outcome = train(config(epochs=30, patience=4, lr_patience=1, lr=3e-2), made_data(), seed=0)
+    rates = sorted({row["lr"] for row in outcome.history}, reverse=True)
+    assert len(rates) > 1
+    assert all(b == pytest.approx(a / 2) for a, b in itertools.pairwise(rates))
+
+
+def test_no_weight_decay_on_p_and_its_own_learning_rate():
+    from adalayers.model.model import FusionModel
+    from adalayers.training.train import _optimiser
+
+    settings = config(mix_lr=0.5, weight_decay=0.1)
+    model = FusionModel(settings, made_data().shape)
+    groups = {len(group["params"]): group for group in _optimiser(settings, model).param_groups}
+    mix = next(group for group in groups.values() if group["params"][0] is model.fusion.p)
+    rest = next(group for group in groups.values() if group is not mix)
+    assert (mix["lr"], mix["weight_decay"]) == (0.5, 0.0)
+    assert (rest["lr"], rest["weight_decay"]) == (3e-3, 0.1)
+
+
+def test_frozen_projections_stay_at_their_start():
+    data = made_data()
+    frozen = train(config(mix="uniform", train_projections=False), data, seed=0)
+    torch.manual_seed(0)
+    from adalayers.model.model import FusionModel
+
+    start = FusionModel(config(mix="uniform"), data.shape)
+    for a, b in zip(frozen.model.fusion.projections, start.fusion.projections, strict=True):
+        assert torch.equal(a.weight, b.weight)
+    assert frozen.row["parameters"] == sum(p.numel() for p in start.head.parameters())
+
+
+def test_entropy_regularisation_lowers_the_entropy():
+    data = made_data()
+    plain = train(config(alpha=8.0, epochs=6), data, seed=0).row["mix/entropy"]
+    pushed = train(config(alpha=8.0, epochs=6, entropy_weight=1.0), data, seed=0).row["mix/entropy"]
+    assert pushed < plain < math.log(3)
+
+
+def test_a_cutoff_after_training_scores_the_cut_model():
+    data = made_data()
+    settings = config(alpha=64.0, epochs=6, cutoff=0.3, cutoff_when="after-training")
+    outcome = train(settings, data, seed=0)
+    assert outcome.row["mix/live_layers"] < 3
+    uncut = train(config(alpha=64.0, epochs=6), data, seed=0)
+    assert [row["epoch"] for row in outcome.history] == [row["epoch"] for row in uncut.history]
+    assert outcome.history == uncut.history  # training itself saw no cutoff
+
+
+def test_class_weights():
+    from adalayers.training.train import _class_weights
+
+    data = made_data("token")
+    balanced = _class_weights(config(class_weights="balanced"), data, torch.device("cpu"))
+    counts = np.bincount(data.splits["train"].labels)
+    np.testing.assert_allclose(balanced.numpy() * counts, counts.sum() / 3, rtol=1e-5)
+    published = _class_weights(config(class_weights="published"), data, torch.device("cpu"))
+    np.testing.assert_allclose(published.numpy(), [0.0292, 0.12, 0.12], rtol=1e-5)
+    assert _class_weights(config(), data, torch.device("cpu")) is None
+
+
+def test_divergence_is_said_not_scored():
+    data = made_data()
+    data.splits["train"].features._states[1][:] = np.nan
+    with pytest.raises(Diverged, match="epoch 1"):
+        train(config(), data, seed=0)
+
+
+def test_predictions_name_labels_and_keep_the_source_index():
+    outcome = train(config(), made_data(), seed=0, test=True)
+    frame = outcome.predictions
+    assert list(frame.columns) == ["split", "index", "label", "prediction", "score"]
+    assert frame.groupby("split").size().to_dict() == {"val": 48, "test": 48}
+    val = frame[frame["split"] == "val"]
+    assert (val["label"] == val["prediction"]).mean() == pytest.approx(outcome.row["val/accuracy"])
+    assert frame["score"].between(0, 1).all()
+
+
+def test_words_lost_to_truncation_count_as_o():
+    data = made_data("token")
+    split = data.splits["validation"]
+    split.word_starts[::2] = -1
+    outcome = train(config(), data, seed=0, test=True)
+    words = " ".join(outcome.predictions.query("split == 'val'")["prediction"]).split()
+    assert len(words) == len(split.labels)
+    assert set(words[::2]) == {"O"}
+
+
+def test_history_has_mix_weights_between_evaluations():
+    outcome = train(config(batch_size=4), made_data(), seed=0)
+    between = [row for row in outcome.history if "val/accuracy" not in row]
+    assert len(between) > len(outcome.history) / 2
+    for row in outcome.history:
+        weights = [row[f"mix/weight_{i:02d}"] for i in (1, 2, 3)]
+        assert sum(weights) == pytest.approx(1)
+    assert outcome.history[0]["step"] == 0

@@ -1,0 +1,255 @@
+"""The agenda: what runs in which order, rebuilt from a record; what Optuna is told."""
+
+import optuna
+import pytest
+from ray import tune
+
+from adalayers.config import TrialConfig
+from adalayers.results.folder import Folder
+from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id
+from adalayers.tuning.agenda import Agenda
+from tests.helpers.made_data import made_data
+
+SPACE = Space(
+    {"alpha": tune.loguniform(1, 100), "entropy_weight": tune.choice([0.0, 0.01])},
+    {"lr": tune.loguniform(1e-4, 1e-2)},
+    [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}],
+    {"alpha": [1.0, 8.0], "entropy_weight": [0.0, 0.01], "lr": [1e-3, 1e-2]},
+)
+BASE = TrialConfig(k=8, heads=2, epochs=4)
+DATA = made_data()
+
+
+def arms(setting):
+    return [
+        Arm("alpha=1", "core", {"alpha": 1.0}),
+        Arm("alpha=8", "core", {"alpha": 8.0}),
+        Arm("published", "published", {"alpha": 8.0}),
+        Arm("cut", "published", {"cutoff": 0.5}),
+        Arm("uniform", "uniform", {"mix": "uniform"}),
+    ], ["a note"]
+
+
+STUDY = Study("made", "Why?", SPACE, arms, 0.01)
+
+
+def made_plan(**fixed):
+    from adalayers.config import with_overrides
+
+    return plan(STUDY, Setting("made", DATA.shape, fixed), with_overrides(BASE, fixed))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "study")
+
+
+def agenda(folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None):
+    record = record or StudyRecord(folder, "accuracy")
+    return Agenda(plan or made_plan(), record, DATA, search=search, trials=trials, seeds=seeds, seed=0)
+
+
+def run(agenda, score=lambda request: 0.5, stop=lambda request: None):
+    """Run an agenda to its end, one trial at a time; return its requests."""
+    requests = []
+    while not isinstance(request := agenda.next(), str):
+        requests.append(request)
+        agenda.record.begin(request.trial_id, agenda.row(request))
+        status = stop(request) or "completed"
+        history = [{"epoch": 1.0, "step": 3, "val/accuracy": score(request)}]
+        row = {"val/accuracy": score(request), "epochs": 1}
+        agenda.record.work(request.trial_id).write_json(
+            PROGRESS, {"status": status, "error": "", "row": row, "history": history}
+        )
+        agenda.record.end(request.trial_id, status)
+        agenda.ended(request.trial_id, status)
+    assert request == "done"
+    agenda.record.write()
+    return requests
+
+
+def names(requests):
+    return [(r.arm, r.seed) for r in requests if r.stage == "confirm"]
+
+
+def test_equal_arms_merge_and_impossible_ones_are_dropped_with_a_reason():
+    made = made_plan()
+    assert [(arm.name, arm.aliases) for arm in made.arms] == [
+        ("alpha=1", ()),
+        ("alpha=8", ("published",)),
+        ("uniform", ()),
+    ]
+    assert [name for name, _ in made.dropped] == ["cut"]
+    assert "below 1/3" in made.dropped[0][1]
+    assert made.control == "alpha=1"
+
+
+def test_a_fixed_factor_leaves_the_space_and_is_said():
+    made = made_plan(alpha=1.0)
+    assert "alpha" not in made.space.domains
+    assert any("alpha" in note and "fixed" in note for note in made.notes)
+    assert {name for name, _ in made.dropped} >= {"alpha=8", "published"}
+
+
+def test_search_then_arms_seed_by_seed_then_the_best(folder):
+    best = {}
+
+    def score(request):
+        best[request.trial_id] = request
+        return 0.9 if request.stage == "search" and len(best) == 2 else 0.5
+
+    requests = run(agenda(folder), score)
+    assert [r.stage for r in requests[:3]] == ["search"] * 3
+    assert {r.seed for r in requests[:3]} == {0}
+    assert requests[0].config.alpha == 64.0, "the published point comes first"
+    assert names(requests) == [
+        ("alpha=1", 1), ("alpha=8", 1), ("uniform", 1), ("alpha=1", 2), ("alpha=8", 2), ("uniform", 2),
+        ("search-best", 1), ("search-best", 2),
+    ]  # fmt: skip
+    assert requests[-1].config.alpha == requests[1].config.alpha
+
+
+def test_nothing_runs_twice_and_more_trials_and_seeds_add(folder):
+    first = run(agenda(folder))
+    assert run(agenda(folder)) == []
+    again = agenda(folder)
+    assert again.remaining() == 0
+    more = agenda(folder, trials=5, seeds=3)
+    added = run(more)
+    assert [r.stage for r in added].count("search") == 2
+    assert {r.seed for r in added if r.stage == "confirm" and not r.arm.startswith("search-best")} == {3}
+    assert not {r.trial_id for r in first} & {r.trial_id for r in added}
+    assert more.remaining() == 0
+
+
+def test_a_search_that_goes_on_does_not_draw_its_first_points_again(folder, tmp_path):
+    whole = run(agenda(Folder(tmp_path / "whole"), trials=6))
+    run(agenda(folder, trials=3))
+    rest = run(agenda(folder, trials=6))
+    configs = [r.config for r in whole if r.stage == "search"]
+    assert [r.config for r in rest if r.stage == "search"] == configs[3:], (
+        "a resumed search equals one that was not stopped"
+    )
+
+
+def test_unfinished_trials_come_first_with_their_own_configuration(folder):
+    started = agenda(folder)
+    request = started.next()
+    started.record.begin(request.trial_id, started.row(request))
+    started.record.write()
+    resumed = agenda(folder)
+    assert resumed.next() == request
+
+
+def test_failed_trials_are_tried_anew(folder):
+    run(agenda(folder), stop=lambda request: "failed" if request.arm == "uniform" else None)
+    assert names(run(agenda(folder))) == [("uniform", 1), ("uniform", 2)]
+
+
+def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
+    live = agenda(folder)
+    run(
+        live,
+        stop=lambda request: (
+            "stopped" if request.stage == "search" and request.config.alpha == 64.0 else None
+        ),
+    )
+    states = [trial.state for trial in live._optuna.trials]
+    assert states.count(optuna.trial.TrialState.PRUNED) == 1
+    assert states.count(optuna.trial.TrialState.COMPLETE) == 2
+    replayed = agenda(folder)._optuna.trials
+    assert [trial.state for trial in replayed] == states
+    assert [trial.params for trial in replayed] == [trial.params for trial in live._optuna.trials]
+    pruned = next(trial for trial in replayed if trial.state == optuna.trial.TrialState.PRUNED)
+    assert pruned.intermediate_values == {1: 0.5}
+
+
+def test_no_completed_search_drops_its_best_with_a_reason(folder):
+    ended = agenda(folder)
+    requests = run(ended, stop=lambda request: "diverged" if request.stage == "search" else None)
+    assert not any(arm.startswith("search-best") for arm, _ in names(requests))
+    assert ("search-best", "no trial of the search completed") in ended.dropped
+
+
+def test_a_best_that_is_an_arm_already_is_an_alias(folder):
+    ended = agenda(folder, plan=made_plan(entropy_weight=0.0, lr=1e-3), search="grid", trials=2)
+    requests = run(ended, score=lambda request: 0.9 if request.config.alpha == 8.0 else 0.1)
+    assert not any(arm.startswith("search-best") for arm, _ in names(requests))
+    assert next(arm for arm in ended.arms if arm.name == "alpha=8").aliases == ("published", "search-best")
+
+
+def test_a_best_that_changes_as_the_search_grows_gets_a_name_of_its_own(folder):
+    run(agenda(folder, trials=2))
+    seen = []
+
+    def score(request):
+        if request.stage == "search":
+            seen.append(request)
+        return 0.9 if request.stage == "search" else 0.5
+
+    more = run(agenda(folder, trials=4), score)
+    assert {arm for arm, _ in names(more)} == {"search-best-4"}
+
+
+def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_path):
+    small = agenda(folder, search="grid", trials=20)
+    requests = [r for r in run(small) if r.stage == "search"]
+    assert len(requests) == len({r.config for r in requests}) == 8
+    assert any("no more than 8" in note for note in small.notes)
+    part = agenda(Folder(tmp_path / "part"), search="grid", trials=3)
+    assert any("8 points; a part of 3" in note for note in part.notes)
+    first = [r.config for r in run(part) if r.stage == "search"]
+    again = [
+        r.config
+        for r in run(agenda(Folder(tmp_path / "again"), search="grid", trials=3))
+        if r.stage == "search"
+    ]
+    assert first == again
+
+
+def test_random_search_is_seeded(folder, tmp_path):
+    one = [r.config for r in run(agenda(folder, search="random", trials=4)) if r.stage == "search"]
+    two = [
+        r.config
+        for r in run(agenda(Folder(tmp_path / "b"), search="random", trials=4))
+        if r.stage == "search"
+    ]
+    assert one == two
+    assert len(set(one)) == 4
+
+
+def test_a_fixed_space_is_one_trial(folder):
+    fixed = agenda(folder, plan=made_plan(alpha=1.0, entropy_weight=0.0, lr=1e-3), trials=4)
+    assert len([r for r in run(fixed) if r.stage == "search"]) == 1
+
+
+def test_no_search_at_all(folder):
+    requests = run(agenda(folder, trials=0))
+    assert {r.stage for r in requests} == {"confirm"}
+
+
+def test_trial_ids_follow_what_determines_a_trial():
+    about = DATA.about
+    one = trial_id(BASE, "sequence", 1, about)
+    assert one == trial_id(BASE, "sequence", 1, about)
+    assert one[0] == "t"
+    others = {
+        trial_id(BASE, "sequence", 2, about),
+        trial_id(TrialConfig(k=16, heads=2, epochs=4), "sequence", 1, about),
+        trial_id(BASE, "sequence", 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
+        trial_id(BASE, "sequence", 1, {**about, "splits": {**about["splits"], "train": "other"}}),
+        trial_id(BASE, "sequence", 1, {**about, "precision": "float16"}),
+    }
+    assert len(others | {one}) == 6
+    uniform = {"mix": "uniform", "k": 8, "heads": 2}
+    assert trial_id(TrialConfig(**uniform), "sequence", 1, about) == trial_id(
+        TrialConfig(**uniform, alpha=9.0), "sequence", 1, about
+    )
+
+
+def test_merge_keeps_names_once():
+    made = [ConfirmedArm("a", "core", BASE)]
+    for _ in range(2):
+        assert merge(made, ConfirmedArm("b", "best", BASE), "sequence") == "a"
+    assert made[0].aliases == ("b",)

@@ -1,0 +1,237 @@
+"""The report judges itself: each check finds what was planted, and nothing where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from reports import rungs, tables
+from reports.checks import CAUTION, NOTE, SERIOUS, doubts, headline, section
+from reports.evidence import gather
+from reports.load import load
+from reports.ranges import edges
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+
+def sound(**how) -> MadeUp:
+    """A study that no check speaks against: many seeds, arms told apart, nothing at an edge."""
+    levels = np.linspace(0, 2, 15)
+    effects = dict(
+        zip([arm for arm in (*CORE, "uniform", "last", "best") if arm != CORE[4]], levels, strict=False)
+    )
+    effects[CORE[4]] = 3.0  # alpha 8, lambda 1e-3: inside the core
+    made = MadeUp(**{"seeds": 25, "search": 0, "evaluations": 2, "effects": effects, "examples": 0, **how})
+    made.arms[-1]["group"] = "core"
+    made.predictions.clear()
+    return made
+
+
+def found(made: MadeUp, tmp_path) -> list:
+    loaded = load(made.write(tmp_path))
+    return doubts(loaded, gather(loaded))
+
+
+def said(made: MadeUp, tmp_path, severity: str = "") -> str:
+    return " ".join(f.found for f in found(made, tmp_path) if severity in ("", f.severity))
+
+
+def test_a_sound_study_raises_nothing_but_the_missing_interval(tmp_path):
+    all_found = found(sound(), tmp_path)
+    assert [f.severity for f in all_found] == [NOTE]
+    assert "do not cover the choice of test examples" in all_found[0].found
+    assert headline(all_found) == ""
+    assert section([]) == ["None of the checks found anything."]
+
+
+def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
+    def smoke(made: MadeUp) -> None:
+        made.study["happened"]["smoke"] = True
+
+    def unfinished(made: MadeUp) -> None:
+        made.study["happened"]["state"] = "interrupted"
+
+    def dirty(made: MadeUp) -> None:
+        made.study["on"]["git"]["dirty"] = True
+
+    def dirty_run(made: MadeUp) -> None:
+        made.study["happened"]["runs"] = [{"confirmed": 1, "commit": "a", "dirty": True}]
+
+    def commits(made: MadeUp) -> None:
+        made.study["happened"]["runs"] = [{"confirmed": 1, "commit": c, "dirty": False} for c in "aba"]
+
+    def same_seed(made: MadeUp) -> None:
+        made.trials.append({**made.trials[0], "trial_id": "s", "stage": "search", "arm": "", "seed": 7})
+
+    def diverged(made: MadeUp) -> None:
+        made.of(CORE[2])[3]["status"] = "diverged"
+
+    def opened(made: MadeUp) -> None:
+        made.study["happened"]["test_opened"] = 3
+
+    def longer(made: MadeUp) -> None:
+        for row in made.of(CORE[3]):
+            row["epochs"] = 9
+
+    def larger(made: MadeUp) -> None:
+        for row in made.of(CORE[3]):
+            row["parameters"] = 400_000
+
+    def tuned(made: MadeUp) -> None:
+        made.arms[-1]["group"] = "best"
+        same_seed(made)
+        made.trials[-1]["seed"] = 0
+
+    def alike(made: MadeUp) -> None:
+        for row, control in zip(made.of(CORE[3]), made.of(CONTROL), strict=True):
+            row["test/matthews"] = control["test/matthews"] + 0.1
+
+    def edge(made: MadeUp) -> None:
+        for row in made.of(CORE[11]):
+            row["val/matthews"] = 9.0
+
+    def missing(made: MadeUp) -> None:
+        del made.study["asked"]["smallest_effect"]
+
+    return {
+        "smoke": (smoke, SERIOUS, "A smoke run"),
+        "unfinished": (unfinished, SERIOUS, "not known to have finished"),
+        "dirty": (dirty, SERIOUS, "uncommitted changes"),
+        "dirty_run": (dirty_run, SERIOUS, "uncommitted changes"),
+        "commits": (commits, CAUTION, "Confirmed trials of 2 commits are mixed (`a` and `b`)"),
+        "same_seed": (same_seed, SERIOUS, "Seed 7 of the search also confirms"),
+        "diverged": (diverged, CAUTION, "1 confirmed trial failed or diverged"),
+        "opened": (opened, NOTE, "opened in 3 runs"),
+        "longer": (longer, NOTE, "on average 2.0 epochs"),
+        "larger": (larger, CAUTION, f"165,512 (`{CONTROL}`) to 400,000 (`{CORE[3]}`)"),
+        "tuned": (tuned, NOTE, "chosen among 1 trial"),
+        "alike": (alike, CAUTION, f"no interval: `{CORE[3]}`"),
+        "edge": (edge, CAUTION, "edge of the `alpha` tried, 512"),
+        "missing": (missing, CAUTION, "1 thing missing"),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("smoke", "unfinished", "dirty", "dirty_run", "commits", "same_seed", "diverged"),
+        *("opened", "longer", "larger", "tuned", "alike", "edge", "missing"),
+    ],
+)
+def test_each_fault_is_found(tmp_path, name):
+    change, severity, words = changing(name)
+    made = sound()
+    assert words not in said(made, tmp_path)
+    change(made)
+    assert words in said(made, tmp_path, severity)
+
+
+def test_few_seeds_are_counted_by_power(tmp_path):
+    text = said(sound(seeds=3), tmp_path, SERIOUS)
+    # alpha 0.025 / 14 over 3 seeds finds 1 SD about once in 100 times.
+    assert "with n = 3 and 14 comparisons at look 1" in text
+    assert "is found 1% of the time" in text
+    finding = next(f for f in found(sound(seeds=3), tmp_path) if f.severity == SERIOUS)
+    assert finding.advice.startswith("`--seeds 27` finds it 90%")
+
+
+def test_arms_not_told_apart_from_the_best(tmp_path):
+    made = sound()
+    rng = np.random.default_rng(0)
+    for row, best in zip(made.of(CORE[7]), made.of(CORE[4]), strict=True):
+        row["test/matthews"] = best["test/matthews"] + 0.01 * rng.normal()
+    text = said(made, tmp_path, CAUTION)
+    assert f"`{CORE[4]}` has the best mean on validation" in text
+    assert f"from those of 1 of 14 other arms: `{CORE[7]}`" in text
+
+
+def test_better_only_on_these_examples(tmp_path):
+    """Seeds agree that the arm gets two or three more of twelve examples right; another twelve may say otherwise."""
+    made = sound(effects={}, noise=0.0)
+    made.metric = made.study["asked"]["metric"] = "accuracy"
+    for row in made.trials:
+        right = 9 + int(row["seed"]) % 2 if row["arm"] == CORE[3] else 7
+        row["test/accuracy"] = right / 12
+        made.predictions += [
+            {"trial_id": row["trial_id"], "split": "test", "index": i, "label": "a"}
+            | {"prediction": "a" if i < right else "b", "score": 1.0}
+            for i in range(12)
+        ]
+    text = said(made, tmp_path, CAUTION)
+    assert f"not beyond the chance of having drawn them: `{CORE[3]}`" in text
+
+
+def search(values: list[float], scores: list[float], name: str = "lr") -> pd.DataFrame:
+    rows = [
+        {"trial_id": f"t{i}", "stage": "search", "arm": "", "status": "completed", f"config/{name}": value}
+        | {"val/matthews": score}
+        for i, (value, score) in enumerate(zip(values, scores, strict=True))
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("domain", "best", "end"),
+    [
+        ("loguniform(0.0001, 0.01)", 0.00012, "low"),  # 100^0.05 is 1.26: the outer twentieth ends at 1.26e-4
+        ("loguniform(0.0001, 0.01)", 0.00013, ""),
+        ("loguniform(0.0001, 0.01)", 0.008, "high"),
+        ("uniform(0, 1)", 0.96, "high"),
+        ("uniform(0, 1)", 0.5, ""),
+        ("choice(0.0, 0.001, 0.01)", 0.01, "high"),
+        ("choice(0.0, 0.001, 0.01)", 0.0, ""),  # nothing lies below 0
+        ("choice(0.1, 0.2, 0.4)", 0.1, "low"),
+        ("choice(0.1, 0.4)", 0.1, ""),  # of two values either is an end
+        ("choice(yes, no)", 0.1, ""),
+        ("choice(0, loguniform(1e-4, 1e-1))", 0.1, ""),
+    ],
+)
+def test_the_best_at_the_edge_of_its_range(tmp_path, domain, best, end):
+    plan = load(MadeUp(seeds=1).write(tmp_path)).plan
+    trials = search([0.3, best, best, 0.2], [0.1, 0.9, 0.8, 0.2])
+    ends = edges(trials, plan, {"lr": domain, "alpha": "loguniform(1, 2)"}, grid=False)
+    assert [edge.end for edge in ends] == ([end] if end else [])
+    assert all((edge.name, edge.value) == ("lr", best) for edge in ends)
+
+
+def test_a_grid_has_the_ends_of_what_was_tried(tmp_path):
+    plan = load(MadeUp(seeds=1).write(tmp_path)).plan
+    trials = search([1.0, 8.0, 64.0], [0.1, 0.2, 0.9])
+    assert edges(trials, plan, {"lr": "loguniform(0.5, 1024)"}, grid=False) == []
+    (edge,) = edges(trials, plan, {"lr": "loguniform(0.5, 1024)"}, grid=True)
+    assert (edge.value, edge.end, edge.there, edge.of) == (64.0, "high", 1, 3)
+
+
+def test_stopped_trials_are_compared_where_all_still_ran(tmp_path):
+    made = MadeUp(seeds=1, search=4, stopped=1)
+    made.history = [
+        {"trial_id": f"search{i:03d}", "epoch": epoch, "step": epoch, "val/matthews": score}
+        for i, scores in enumerate([(0.5, 0.6), (0.1, 0.2, 0.9), (0.3, 0.2, 0.4), (0.4, 0.5, 0.7)])
+        for epoch, score in enumerate(scores, start=1)
+    ]
+    loaded = load(made.write(tmp_path))
+    table = tables.search(loaded.results.trials, loaded.plan)
+    rung = rungs.last_common(table, loaded.results.history, loaded.plan)
+    assert (rung.epoch, rung.without) == (2, 0)
+    # The best up to epoch 2; the stopped trial leads there, whatever others reach later.
+    assert rung.scores.to_dict() == {"search000": 0.6, "search001": 0.2, "search002": 0.3, "search003": 0.5}
+    bands = rungs.by_band(table, rung, loaded.plan, table["band"].unique())
+    assert (bands["completed"].sum(), bands["stopped"].sum(), bands["n"].sum()) == (3, 1, 4)
+    assert bands["best"].max() == 0.6
+    done = table[table["status"] == "completed"]
+    expected = stats.spearmanr(done["trial_id"].map(rung.scores), done["score"]).statistic
+    assert rungs.agreement(table, rung) == (pytest.approx(expected), 3)
+
+
+def test_a_search_without_history_has_no_rung(tmp_path):
+    made = MadeUp(seeds=1, search=3)
+    made.history = []
+    loaded = load(made.write(tmp_path))
+    table = tables.search(loaded.results.trials, loaded.plan)
+    rung = rungs.last_common(table, loaded.results.history, loaded.plan)
+    assert (rung.epoch, len(rung.scores), rung.without) == (None, 0, 3)
+    assert rungs.by_band(table, rung, loaded.plan, table["band"]).empty
+    assert rungs.agreement(table, rung) == (None, 0)

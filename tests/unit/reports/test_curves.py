@@ -1,0 +1,131 @@
+"""Learning curves, single layers, profiles over depth and scores by data size, against numbers put in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reports import curves, data_size, layers
+from reports.evidence import gather
+from reports.load import load
+from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
+from tests.helpers.made_up import CONTROL, MadeUp
+
+
+def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=3, between=0)
+    made.trials = made.of(CONTROL)
+    scores = {"0001": [0.1, 0.3, 0.2], "0002": [0.2, 0.5]}  # the second stopped early
+    made.history = [
+        {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
+        for trial, of in scores.items()
+        for epoch, score in enumerate(of, start=1)
+    ]
+    loaded = load(made.write(tmp_path))
+    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    assert table["arm"].tolist() == [CONTROL] * 3
+    assert table["step"].tolist() == [10, 20, 30]
+    assert table["mean"].tolist() == pytest.approx([0.15, 0.4, 0.4])
+    assert set(table["n"]) == {2}
+    wanted = stats.t.interval(0.95, 1, 0.15, np.std([0.1, 0.2], ddof=1) / math.sqrt(2))
+    assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(list(wanted))
+
+
+def test_a_curve_starts_where_all_seeds_were_evaluated(tmp_path):
+    made = MadeUp(seeds=2, search=0)
+    made.trials = made.of(CONTROL)
+    made.history = [
+        {"trial_id": "0001", "epoch": 1, "step": 10, "val/matthews": 0.1},
+        {"trial_id": "0002", "epoch": 1, "step": 15, "val/matthews": 0.3},
+    ]
+    loaded = load(made.write(tmp_path))
+    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    assert table[["step", "mean"]].to_numpy().tolist() == [[15, 0.2]]
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_ends(tmp_path):
+    made = MadeUp(seeds=1, search=0, evaluations=200, between=0)
+    loaded = load(made.write(tmp_path))
+    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    of_control = table[table["arm"] == CONTROL]
+    assert len(of_control) == 60
+    assert (of_control["step"].min(), of_control["step"].max()) == (100, 20_000)
+    assert of_control["low"].isna().all()
+    found = curves.milestones(table)
+    assert found[found["arm"] == CONTROL]["at"].tolist() == [100, 5_000, 10_000, 20_000]
+
+
+def test_single_layers_and_the_learned_arm(tmp_path):
+    made = with_single_layers(MadeUp(seeds=3, search=0, layers=4))
+    for row in made.of("layer=2"):
+        row["test/matthews"] = 0.1 * row["seed"]
+    made.of("layer=4")[0]["status"] = "failed"
+    loaded = load(made.write(tmp_path))
+    table = layers.single_layers(loaded.results.trials, loaded.plan, "test").set_index("state")
+    assert table.index.tolist() == [1, 2, 3, 4]
+    assert table.loc[2, "mean"] == pytest.approx(0.2)
+    assert table["n"].tolist() == [3, 3, 3, 2]
+    assert "last" not in set(table["arm"])  # the last layer has an arm of its own
+    findings = gather(loaded).findings
+    assert findings.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
+    assert not findings.single.empty
+
+
+def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
+    made = with_single_layers(MadeUp(seeds=2, search=0, layers=4))
+    made.trials = [row for row in made.trials if row["arm"] != "layer=4"]
+    loaded = load(made.write(tmp_path))
+    table = layers.single_layers(loaded.results.trials, loaded.plan, "test").set_index("state")
+    assert table.loc[4, "arm"] == "last"
+    without = MadeUp(seeds=2, search=0).write(tmp_path / "without")
+    assert layers.single_layers(load(without).results.trials, loaded.plan, "test").empty
+
+
+def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
+    made = MadeUp(seeds=2, search=0, layers=4, evaluations=2, between=0)
+    made.study["on"] |= {"hidden_states": ["00", "01", "02", "03"]}
+    made.study["on"]["backbone"]["layers"] = 4
+    for row in made.of(CONTROL):
+        row["best_epoch"] = 1
+    for point in made.history:
+        if point["trial_id"] in ("0001", "0002"):
+            share = 0.4 if point["trial_id"] == "0001" else 0.2
+            if point["epoch"] == 2:
+                share = 0.0
+            point |= {
+                "mix/weight_01": share,
+                "mix/weight_02": 1 - share,
+                "mix/weight_03": 0,
+                "mix/weight_04": 0,
+            }
+    loaded = load(made.write(tmp_path))
+    table = layers.profile(
+        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, CONTROL
+    )
+    assert table["depth"].tolist() == [0, 0.25, 0.5, 0.75]
+    assert table["layer"].tolist() == ["embeddings", "layer 1", "layer 2", "layer 3"]
+    assert table["relative"].tolist() == pytest.approx([4 * 0.3, 4 * 0.7, 0, 0])
+    assert set(table["n"]) == {2}
+    empty = loaded.results.history.iloc[:0]
+    assert layers.profile(loaded.results.trials, empty, loaded.plan, loaded.results.study, CONTROL).empty
+    assert layers.profile(
+        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, None
+    ).empty
+
+
+def test_scores_by_data_size(tmp_path):
+    made = with_sizes(MadeUp(seeds=3, search=0))
+    for row in made.of("alpha=64 train_examples=300"):
+        row["test/matthews"] = 0.1 * row["seed"]
+    loaded = load(made.write(tmp_path))
+    table = data_size.by_size(loaded.results.trials, loaded.plan, "test")
+    assert list(dict.fromkeys(table["line"])) == ["alpha=1", "alpha=64"]
+    assert table.loc[table["line"] == "alpha=1", "examples"].tolist() == list(SIZES)
+    row = table[(table["line"] == "alpha=64") & (table["examples"] == 300)].iloc[0]
+    assert (row["mean"], row["n"]) == (pytest.approx(0.2), 3)
+    one = loaded.results.trials[loaded.results.trials["config/train_examples"] == 100]
+    assert data_size.by_size(one, loaded.plan, "test").empty
+    assert data_size.by_size(one.drop(columns="config/train_examples"), loaded.plan, "test").empty

@@ -1,0 +1,141 @@
+"""Tables of predictions against counts by hand, scikit-learn and seqeval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from seqeval.metrics import classification_report
+from sklearn.metrics import confusion_matrix
+
+from reports.load import load
+from reports.predicted import (
+    BOUNDARIES,
+    MISSED,
+    SPURIOUS,
+    confusion,
+    differing_words,
+    entity_scores,
+    misclassified,
+    rows_of,
+    span_confusion,
+)
+from tests.helpers.made_up import MadeUp
+
+
+def rows(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
+    labels, said = zip(*pairs, strict=True) if pairs else ((), ())
+    return pd.DataFrame(
+        {
+            "trial_id": trial,
+            "index": np.arange(len(pairs)),
+            "label": list(labels),
+            "prediction": list(said),
+            "score": np.linspace(0.6, 0.9, len(pairs)),
+        }
+    )
+
+
+def cell(table: pd.DataFrame, label: str, prediction: str) -> float:
+    return table[(table["label"] == label) & (table["prediction"] == prediction)]["mean"].item()
+
+
+def test_rows_of_takes_a_split_and_trials(tmp_path):
+    loaded = load(MadeUp(seeds=2, search=0, examples=5).write(tmp_path))
+    found = rows_of(loaded.results.predictions, ["0001", "0002"], "test")
+    assert len(found) == 10
+    assert rows_of(loaded.results.predictions, ["0001"], "val").empty
+    assert rows_of(pd.DataFrame({"trial_id": []}), ["0001"], "test").empty
+
+
+def test_misclassified_are_the_wrong_ones_surest_first():
+    table = misclassified(rows([("a", "b"), ("a", "a"), ("b", "a")]))
+    assert list(table["index"]) == [2, 0]
+    assert list(table.columns) == ["index", "label", "prediction", "score"]
+
+
+def test_only_words_that_differ_are_shown():
+    assert differing_words("O B-PER I-PER O", "O B-PER O B-LOC") == ("3 I-PER and 4 O", "3 O and 4 B-LOC")
+
+
+def test_confusion_is_scikit_learns_mean_over_trials():
+    rng = np.random.default_rng(0)
+    names = ["x", "y", "z"]
+    parts = [
+        rows([(names[a], names[b]) for a, b in rng.integers(3, size=(50, 2))], trial)
+        for trial in ("t1", "t2")
+    ]
+    table = confusion(pd.concat(parts), names)
+    wanted = sum(confusion_matrix(part["label"], part["prediction"], labels=names) for part in parts) / 2
+    assert table["mean"].to_numpy().reshape(3, 3) == pytest.approx(wanted)
+    assert set(table["n"]) == {2}
+
+
+def test_confusion_keeps_classes_that_study_json_does_not_name():
+    table = confusion(rows([("a", "b")]), [])
+    assert list(dict.fromkeys(table["label"])) == ["a", "b"]
+    assert confusion(rows([]), ["a"]).empty
+
+
+def test_span_confusion_by_hand():
+    table = span_confusion(
+        rows(
+            [
+                ("B-PER I-PER O", "B-PER I-PER O"),  # right
+                ("B-PER I-PER O", "B-ORG I-ORG O"),  # the type alone is wrong
+                ("B-PER I-PER O", "B-PER O O"),  # other boundaries, and no spurious one
+                ("B-PER O O", "O O B-LOC"),  # missed, and one where there is none
+                ("B-LOC O B-LOC", "I-LOC I-LOC I-LOC"),  # one over two
+            ]
+        )
+    )
+    assert cell(table, "PER", "PER") == 1
+    assert cell(table, "PER", "ORG") == 1
+    assert cell(table, "PER", BOUNDARIES) == 1
+    assert cell(table, "PER", MISSED) == 1
+    assert cell(table, "LOC", BOUNDARIES) == 2
+    assert cell(table, SPURIOUS, "LOC") == 1
+    assert table["mean"].sum() == 7
+    assert np.isnan(cell(table, SPURIOUS, MISSED))
+
+
+def test_span_confusion_is_a_mean_over_trials_and_empty_without_entities():
+    one = rows([("B-PER", "B-PER")])
+    both = pd.concat([one, rows([("B-PER", "O")], "t2")])
+    assert cell(span_confusion(both), "PER", "PER") == 0.5
+    assert cell(span_confusion(both), "PER", MISSED) == 0.5
+    assert span_confusion(rows([("O O", "O O")])).empty
+    assert span_confusion(rows([])).empty
+
+
+def test_entity_scores_are_seqevals():
+    rng = np.random.default_rng(1)
+    tags = np.array(["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
+    gold, said = (rng.choice(tags, size=(40, 9)).tolist() for _ in range(2))
+    pairs = [(" ".join(a), " ".join(b)) for a, b in zip(gold, said, strict=True)]
+    table = entity_scores(rows(pairs), {"t1": "arm"}).set_index("class")
+    wanted = classification_report(gold, said, output_dict=True, zero_division=0)
+    for kind in ("PER", "LOC"):
+        assert table.loc[kind, "precision_mean"] == pytest.approx(wanted[kind]["precision"])
+        assert table.loc[kind, "recall_mean"] == pytest.approx(wanted[kind]["recall"])
+        assert table.loc[kind, "f1_mean"] == pytest.approx(wanted[kind]["f1-score"])
+        assert table.loc[kind, "gold_mean"] == wanted[kind]["support"]
+    assert set(table["n"]) == {1}
+    assert table["f1_low"].isna().all()
+
+
+def test_entity_scores_over_seeds_and_arms_in_their_order():
+    parts = [
+        rows([("B-PER O", "B-PER O"), ("B-PER O", "O O")], "t1"),  # recall 1/2
+        rows([("B-PER O", "B-PER O"), ("B-PER O", "B-PER O")], "t2"),  # recall 1
+        rows([("B-PER O", "O O"), ("B-PER O", "O O")], "t3"),
+    ]
+    table = entity_scores(pd.concat(parts), {"t1": "z", "t2": "z", "t3": "a"})
+    assert list(table["arm"]) == ["z", "a"]
+    assert table["recall_mean"].tolist() == [0.75, 0.0]
+    assert table["predicted_mean"].tolist() == [1.5, 0.0]
+    assert table["n"].tolist() == [2, 1]
+
+
+def test_sentences_of_another_length_than_their_labels_are_left_out():
+    assert span_confusion(rows([("B-PER O", "B-PER")])).empty

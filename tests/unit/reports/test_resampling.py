@@ -1,0 +1,142 @@
+"""The bootstrap over examples, against scores of the same draws, a formula, and files with something missing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as sklearn_metrics
+
+from adalayers.tasks.metrics import token_scores
+from reports import claims as claiming
+from reports.evidence import gather
+from reports.load import load
+from reports.resampling import RESAMPLES, collect, example_variances, resampled
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+OTHER = "alpha=8 entropy_weight=0"
+
+
+def frame(labels: list[str], predictions: list[str], trial: str = "t") -> pd.DataFrame:
+    columns = {"trial_id": trial, "index": range(len(labels)), "label": labels, "prediction": predictions}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "matthews"])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
+    rng = np.random.default_rng(classes)
+    labels, predictions = rng.integers(classes, size=40), rng.integers(classes, size=40)
+    predictions = np.where(rng.random(40) < 0.5, labels, predictions)
+    drawn = rng.integers(40, size=(5, 40))
+    weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
+    names = np.array(list("abcd"))
+    held = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
+    theirs = {
+        "accuracy": sklearn_metrics.accuracy_score,
+        "matthews": sklearn_metrics.matthews_corrcoef,
+        "f1_macro": lambda a, b: sklearn_metrics.f1_score(
+            a, b, average="macro", labels=range(classes), zero_division=0
+        ),
+    }[metric]
+    expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
+    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
+def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
+    rng = np.random.default_rng(0)
+    tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
+    labels = [rng.choice(tags, size=rng.integers(1, 6)).tolist() for _ in range(30)]
+    predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
+    drawn = rng.integers(30, size=(5, 30))
+    weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
+    held = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
+    expected = [
+        token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
+    ]
+    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+
+
+def test_a_class_that_nobody_names_counts_in_macro_f1():
+    held = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
+    assert resampled(held, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
+
+
+def made(**how) -> MadeUp:
+    study = MadeUp(seeds=4, search=0, evaluations=2, **{"examples": 200, **how})
+    study.metric = study.metric if study.tokens else "accuracy"
+    study.study["asked"]["metric"] = study.metric
+    return study
+
+
+def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
+    """For accuracy the bootstrap has a formula: the variance of the per-example differences over their number."""
+    study = made()
+    loaded = load(study.write(tmp_path))
+    split = ("test", 2)
+    variances, notes = example_variances(
+        loaded.results.predictions, loaded.results.trials, loaded.plan, *split
+    )
+    assert notes == []
+    assert set(variances) == {*CORE, "uniform", "last", "best"} - {CONTROL}
+    rows = loaded.results.predictions.assign(right=lambda x: x["label"] == x["prediction"])
+    right = rows.pivot(index="index", columns="trial_id", values="right").astype(float)
+    arms = {arm: [row["trial_id"] for row in study.of(arm)] for arm in (OTHER, CONTROL)}
+    per_example = right[arms[OTHER]].mean(axis=1) - right[arms[CONTROL]].mean(axis=1)
+    expected = per_example.var(ddof=0) / len(per_example)
+    assert variances[OTHER] == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
+    loaded = load(made(tokens=tokens).write(tmp_path))
+    found = gather(loaded).claims
+    for claim in found:
+        assert claim.examples_low < claim.low < claim.high < claim.examples_high
+        middle = (claim.examples_low + claim.examples_high) / 2
+        assert middle == pytest.approx(claim.difference)
+    assert gather(loaded).claims == found
+
+
+def test_the_wider_interval_adds_the_variances(tmp_path):
+    loaded = load(made().write(tmp_path))
+    plain = claiming.claims(loaded.results.trials, loaded.plan)
+    first = plain[0]
+    seeds = first.sd**2 / first.n
+    wide = claiming.with_examples(plain, {first.arm: 3 * seeds})
+    assert wide[0].examples_high - first.difference == pytest.approx(2 * (first.high - first.difference))
+    assert (wide[1].examples_low, wide[1].examples_high) == (None, None)
+    assert [replace(claim, examples_low=None, examples_high=None) for claim in wide] == plain
+
+
+def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
+    study = made()
+    study.of(OTHER)[0]["test/accuracy"] += 0.1
+    evidence = gather(load(study.write(tmp_path)))
+    widened = {claim.arm: claim.examples_low for claim in evidence.claims}
+    assert widened[OTHER] is None
+    assert None not in [low for arm, low in widened.items() if arm != OTHER]
+    assert evidence.without_examples == [
+        "`predictions.parquet` does not give the score of 1 trial in `trials.csv`"
+    ]
+
+
+def test_missing_predictions_lose_this_interval_alone(tmp_path):
+    place = made().write(tmp_path)
+    before = gather(load(place))
+    (tmp_path / "predictions.parquet").unlink()
+    after = gather(load(place))
+    assert [(c.low, c.high, c.verdict) for c in after.claims] == [
+        (c.low, c.high, c.verdict) for c in before.claims
+    ]
+    assert {claim.examples_low for claim in after.claims} == {None}
+    assert after.without_examples == ["`predictions.parquet` is missing or lacks columns"]
+
+
+def test_tags_that_do_not_fit_their_words_are_named(tmp_path):
+    study = made(tokens=True)
+    study.predictions[0]["prediction"] = "O"
+    assert "sentence" in gather(load(study.write(tmp_path))).without_examples[0]

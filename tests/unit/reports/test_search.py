@@ -1,0 +1,300 @@
+"""The search as a report reads it: space, importances, surface; and the core's decomposition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from scipy import stats
+
+from adalayers.results import files as results
+from reports import kept, write
+from reports.importances import (
+    FANOVA,
+    FEWEST,
+    PED_ANOVA,
+    importances,
+    key,
+    search_points,
+    target_share,
+)
+from reports.interaction import INTERACTION, decompose
+from reports.load import load, make_plan
+from reports.space import Domain, as_choice, domains, parse
+from reports.surfaces import bin_names, bin_places, surface, two_factors
+from tests.helpers.made_up import MadeUp
+
+ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
+WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
+LR = Domain("lr", "nuisance", 0.0, 1.0)
+SPACE = [ALPHA, WEIGHT, LR]
+PLAN, _ = make_plan({"asked": {"metric": "f1"}}, pd.DataFrame({"stage": [], "arm": []}))
+
+
+def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Completed trials whose score is that of `lr`, with a little of alpha and noise; best first."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"trial_id": [f"t{i:03d}" for i in range(n)], "status": "completed"})
+    table["alpha"], table["lr"] = 2 ** rng.uniform(0, 10, n), rng.uniform(0, 1, n)
+    table["entropy_weight"] = rng.choice(WEIGHT.choices, n)
+    table["score"] = table["lr"] + 0.02 * np.log2(table["alpha"]) + 0.05 * rng.normal(size=n)
+    return table.sort_values("score", ascending=False).reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("loguniform(0.5, 1024)", Domain("x", "searched", 0.5, 1024.0, log=True)),
+        ("uniform(0, 0.5)", Domain("x", "searched", 0.0, 0.5)),
+        ("choice(0.0, 0.0001, 0.1)", Domain("x", "searched", choices=("0.0", "0.0001", "0.1"))),
+        ("choice(learned, uniform)", Domain("x", "searched", choices=("learned", "uniform"))),
+        ("choice(8)", None),
+        ("choice([0, 1], [2])", None),
+        ("loguniform(0, 1)", None),
+        ("uniform(1, 1)", None),
+        ("uniform(a, b)", None),
+        ("sample_from(f)", None),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_a_domain_is_read_as_it_is_written(text, wanted):
+    assert parse("x", text) == wanted
+
+
+def test_the_space_of_a_study_scientific_first():
+    asked = {
+        "scientific": ["b"],
+        "nuisance": ["a"],
+        "space": {"a": "uniform(0, 1)", "b": "choice(1, 2)", "c": "?"},
+    }
+    found, unread = domains({"asked": asked})
+    assert [(domain.name, domain.role) for domain in found] == [("b", "scientific"), ("a", "nuisance")]
+    assert unread == ["c"]
+
+
+def test_what_a_study_writes_is_read_back():
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    from adalayers.tuning.run import _described
+
+    for domain, wanted in (
+        (FloatDistribution(0.5, 1024, log=True), Domain("x", "searched", 0.5, 1024, log=True)),
+        (IntDistribution(1, 8), Domain("x", "searched", 1, 8)),
+        (
+            CategoricalDistribution([0.0, 1e-4, None]),
+            Domain("x", "searched", choices=("0.0", "0.0001", "None")),
+        ),
+    ):
+        assert parse("x", _described(domain)) == wanted
+
+
+def test_choices_are_compared_as_numbers():
+    assert as_choice(0, ("0.0", "0.001")) == "0.0"
+    assert as_choice(np.float64(1e-3), ("0.0", "0.001")) == "0.001"
+    assert as_choice("uniform", ("learned", "uniform")) == "uniform"
+    assert as_choice(0.5, ("0.0", "0.001")) is None
+    assert as_choice(math.nan, ("0.0", "0.001")) is None
+
+
+def test_search_points_leave_out_what_is_not_whole(tmp_path):
+    made = MadeUp(seeds=1, search=6, stopped=2)
+    rows = [row for row in made.trials if row["stage"] == "search"]
+    rows[2]["val/matthews"] = math.nan
+    rows[3]["config/lr"] = None
+    rows[4]["status"] = "failed"
+    loaded = load(made.write(tmp_path))
+    space, _ = domains(loaded.results.study)
+    found = search_points(loaded.results.trials, loaded.plan, space)
+    assert found["trial_id"].iloc[0] == "search005"
+    assert sorted(found["trial_id"][1:]) == ["search000", "search001"]
+    assert set(found["status"][1:]) == {"stopped"}
+
+
+def test_importances_are_optunas():
+    table = importances(points(), SPACE, PLAN)
+    study = optuna.create_study(direction="maximize")
+    kinds = {
+        "alpha": optuna.distributions.FloatDistribution(1, 1024, log=True),
+        "entropy_weight": optuna.distributions.CategoricalDistribution(WEIGHT.choices),
+        "lr": optuna.distributions.FloatDistribution(0, 1),
+    }
+    for row in points().to_dict("records"):
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={name: row[name] for name in kinds}, distributions=kinds, value=row["score"]
+            )
+        )
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.1)
+    wanted = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    assert target_share(60) == 0.1
+    assert dict(zip(table["name"], table["importance"], strict=True)) == pytest.approx(wanted)
+    assert table["name"].iloc[0] == "lr"
+    assert table["importance"].sum() == pytest.approx(1)
+    assert (table["low"] <= table["high"]).all()
+    assert set(table["n"]) == {60}
+    assert set(table["evaluator"]) == {PED_ANOVA}
+    pd.testing.assert_frame_equal(table, importances(points(), SPACE, PLAN))
+
+
+def test_importances_ask_about_five_trials_at_least():
+    assert [target_share(n) for n in (10, 20, 50, 400)] == [0.5, 0.25, 0.1, 0.1]
+
+
+def test_importances_in_min_mode_are_those_of_the_negated_score():
+    least, _ = make_plan({"asked": {"metric": "f1", "mode": "min"}}, pd.DataFrame({"stage": [], "arm": []}))
+    negated = points().assign(score=lambda table: -table["score"])
+    pd.testing.assert_frame_equal(importances(negated, SPACE, least), importances(points(), SPACE, PLAN))
+
+
+def test_no_importances_from_too_little():
+    assert importances(points(FEWEST - 1), SPACE, PLAN).empty
+    assert importances(points().assign(status="stopped"), SPACE, PLAN).empty
+    assert importances(points().assign(score=0.5), SPACE, PLAN).empty
+    assert importances(points(), [ALPHA], PLAN).empty
+    assert len(importances(points(FEWEST), SPACE, PLAN)) == 3
+
+
+def test_equal_scores_but_one_are_no_error():
+    table = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE, PLAN)
+    assert table["importance"].sum() == pytest.approx(1)
+
+
+def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
+    made = MadeUp(seeds=1, search=14, stopped=2, evaluations=2)
+    place = made.write(tmp_path)
+    assert kept.fanova(place, load(place), wanted=False) is None
+    table = kept.fanova(place, load(place), wanted=True)
+    assert set(table["evaluator"]) == {FANOVA}
+    assert table["importance"].sum() == pytest.approx(1)
+
+    def never(*_):
+        raise AssertionError("worked out anew")
+
+    monkeypatch.setattr(kept, "importances", never)
+    for wanted in (True, False):
+        pd.testing.assert_frame_equal(kept.fanova(place, load(place), wanted=wanted), table)
+    made.trials[5]["val/matthews"] += 0.01
+    place = made.write(tmp_path)
+    assert kept.fanova(place, load(place), wanted=False) is None
+    with pytest.raises(AssertionError):
+        kept.fanova(place, load(place), wanted=True)
+    place.write_bytes(kept.IMPORTANCES, b"{")
+    assert kept.fanova(place, load(place), wanted=False) is None
+
+
+def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path):
+    place = MadeUp(seeds=1, search=14, stopped=2, evaluations=2).write(tmp_path)
+    write.build(place, fanova=True)
+    asked = place.read_bytes(results.REPORT)
+    assert "fANOVA (Optuna)" in asked.decode()
+    assert "PED-ANOVA (Optuna)" in asked.decode()
+    write.build(place)
+    assert place.read_bytes(results.REPORT) == asked
+
+
+def test_the_key_is_of_everything_that_counts():
+    base = key(points(), SPACE, PLAN, FANOVA)
+    assert base == key(points(), SPACE, PLAN, FANOVA)
+    assert base != key(points(), SPACE, PLAN, PED_ANOVA)
+    assert base != key(points(), SPACE[:2], PLAN, FANOVA)
+    assert base != key(points(59), SPACE, PLAN, FANOVA)
+
+
+def test_a_surface_is_means_of_cells():
+    table = pd.DataFrame(
+        {
+            "status": ["completed"] * 3 + ["stopped"],
+            "alpha": [1.0, 2.0, 1024.0, 1.0],
+            "entropy_weight": ["0.0", "0.0", "0.01", "0.0"],
+            "score": [0.1, 0.3, 0.9, 5.0],
+        }
+    )
+    cells = surface(table, ALPHA, WEIGHT).set_index(["x", "y"])
+    assert len(cells) == 6 * 3
+    assert cells["n"].sum() == 3
+    first, last = bin_names(ALPHA)[0], bin_names(ALPHA)[-1]
+    assert cells.loc[(first, "0"), "mean"] == pytest.approx(0.2)
+    assert cells.loc[(first, "0"), "n"] == 2
+    assert cells.loc[(last, "0.01"), "mean"] == pytest.approx(0.9)
+    assert math.isnan(cells.loc[(first, "0.01"), "mean"])
+
+
+def test_bins_are_equal_on_the_scale_of_the_range():
+    values = pd.Series([0.9, 1.0, 3.17, 3.18, 1023.0, 2000.0])  # 1024 ** (1 / 6) = 3.1748
+    assert bin_places(values, ALPHA).tolist() == [0, 0, 0, 1, 5, 5]
+    assert bin_places(pd.Series(["0.0", "0.01"]), WEIGHT).tolist() == [0, 2]
+
+
+def test_a_range_goes_along_x():
+    assert two_factors([WEIGHT, ALPHA, LR]) == (ALPHA, WEIGHT)
+    assert two_factors([ALPHA, LR]) == (ALPHA, LR)
+    assert two_factors([ALPHA, Domain("mix", "scientific", choices=("learned", "last"))]) is None
+
+
+def grid(values: dict[tuple[float, float], list[float]]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
+    core = pd.DataFrame([{"arm": f"{a} {b}", "alpha": a, "entropy_weight": b} for a, b in values])
+    return core, {f"{a} {b}": pd.Series(of, index=range(1, len(of) + 1)) for (a, b), of in values.items()}
+
+
+TWO_BY_TWO = {(1, 0): [0.1, 0.3], (1, 1): [0.2, 0.2], (8, 0): [0.6, 0.6], (8, 1): [0.3, 0.5]}
+
+
+def test_decomposition_of_a_grid_by_hand():
+    table = decompose(*grid(TWO_BY_TWO)).set_index("part")
+    # Cells: 0.2 0.2 / 0.6 0.4, mean 0.35. alpha: -+0.15; lambda: +-0.05; both: -+0.05 crossed.
+    # Squares over 2 seeds: alpha 8 * 0.0225, lambda 8 * 0.0025, both 8 * 0.0025.
+    # Seeds: means 0.3, 0.4, so -+0.05. What is left, seed 1: -.05 +.05 +.05 -.05, seed 2 its mirror:
+    # 8 * 0.0025 = 0.02 over (4 - 1) * (2 - 1) degrees of freedom.
+    noise = 0.02 / 3
+    assert (table["df"] == 1).all()
+    assert set(table["seeds"]) == {2}
+    assert set(table["cells"]) == {4}
+    assert table.loc["alpha", "size"] == pytest.approx(math.sqrt((0.18 - noise) / 4))
+    assert table.loc["entropy_weight", "size"] == pytest.approx(math.sqrt((0.02 - noise) / 4))
+    assert table.loc[INTERACTION, "size"] == pytest.approx(math.sqrt((0.02 - noise) / 2))
+    high = table.loc["alpha", "high"] ** 2 * 4 / noise
+    assert stats.ncf.cdf(0.18 / noise, 1, 3, high) == pytest.approx(0.025, abs=1e-4)
+    assert table.loc["entropy_weight", "low"] == 0
+
+
+def test_a_decomposition_takes_a_whole_grid_and_shared_seeds():
+    core, scores = grid(TWO_BY_TWO)
+    assert decompose(core.iloc[:3], scores).empty
+    assert decompose(core, {name: of for name, of in scores.items() if name != "8 1"}).empty
+    assert decompose(core, scores | {"8 1": scores["8 1"].iloc[:1]}).empty
+    assert decompose(core.iloc[:0], scores).empty
+    more = {name: pd.concat([of, pd.Series([9.0], index=[9])]) for name, of in scores.items()}
+    pd.testing.assert_frame_equal(decompose(core, more | {"8 1": scores["8 1"]}), decompose(core, scores))
+
+
+def test_seeds_that_agree_have_a_size_and_no_interval():
+    table = decompose(*grid({(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)})).set_index(
+        "part"
+    )
+    assert table.loc["alpha", "size"] == pytest.approx(0.1)  # -0.1, 0, 0.1 over two degrees of freedom
+    assert table.loc["entropy_weight", "size"] == pytest.approx(0, abs=1e-9)
+    assert table[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_part_smaller_than_noise_has_no_interval_rather_than_one_of_no_width():
+    rng = np.random.default_rng(0)
+    noise = {a: list(rng.normal(size=3)) for a in range(3)}
+    table = decompose(*grid({(a, b): noise[a] for a in range(3) for b in (0, 1)})).set_index("part")
+    assert table.loc["entropy_weight", "size"] == 0
+    assert table.loc["entropy_weight", ["low", "high"]].isna().all()
+
+
+@pytest.mark.slow
+def test_the_intervals_of_a_decomposition_cover():
+    rng, effect, hits = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01]), np.zeros(3)
+    true = [math.sqrt((effect**2).sum() / 2), 0.0, 0.0]
+    for _ in range(300):
+        values = {(a, b): list(effect[a] + 0.01 * rng.normal(size=4)) for a in range(3) for b in range(2)}
+        table = decompose(*grid(values))
+        ends = zip(table["low"], table["high"], true, strict=True)
+        hits += [low <= size <= high for low, high, size in ends]  # no interval is a miss
+    assert (hits / 300 > 0.92).all()

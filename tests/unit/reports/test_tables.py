@@ -1,0 +1,315 @@
+"""Tables and claims of made-up studies, against the numbers that were put in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from reports import claims, history_tables, tables
+from reports.answer import seeds_for_smallest_effect
+from reports.evidence import draw, gather
+from reports.load import Loaded, load
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+OTHER = "alpha=8 entropy_weight=0"
+
+
+def read(made: MadeUp, tmp_path) -> Loaded:
+    return load(made.write(tmp_path / "study"))
+
+
+def scored(made: MadeUp, scores: dict[str, list[float]]) -> MadeUp:
+    """Set the test scores of arms, in the order of seeds."""
+    for arm, values in scores.items():
+        for row, value in zip(made.of(arm), values, strict=True):
+            row["test/matthews"] = value
+    return made
+
+
+def claim_of(loaded: Loaded, arm: str = OTHER) -> claims.Claim:
+    return next(claim for claim in claims.claims(loaded.results.trials, loaded.plan) if claim.arm == arm)
+
+
+def test_arms_table(tmp_path):
+    made = scored(MadeUp(seeds=3), {OTHER: [0.1, 0.2, 0.3]})
+    loaded = read(made, tmp_path)
+    table = tables.arms(loaded.results.trials, loaded.plan)
+    assert list(table["arm"]) == [*CORE, "uniform", "last", "best"]
+    row = table[table["arm"] == OTHER].iloc[0]
+    assert (row["alpha"], row["entropy_weight"], row["mix"], row["split"], row["n"]) == (
+        8,
+        0,
+        "learned",
+        "test",
+        3,
+    )
+    assert row["mean"] == pytest.approx(0.2)
+    assert (row["low"], row["high"]) == pytest.approx(stats.t.interval(0.95, 2, 0.2, 0.1 / math.sqrt(3)))
+    assert row["val_mean"] == pytest.approx(np.mean([trial["val/matthews"] for trial in made.of(OTHER)]))
+    assert table.loc[table["arm"] == CORE[6], "aliases"].item() == "published"
+
+
+def test_failed_and_search_trials_never_enter_a_mean(tmp_path):
+    made = MadeUp(seeds=3, failed=((OTHER, 2),))
+    for row in made.trials:
+        if row["stage"] == "search":
+            row |= {"val/matthews": 99.0, "test/matthews": 99.0}
+    table = gather(read(made, tmp_path)).arms
+    assert table["mean"].max() < 1
+    assert table.loc[table["arm"] == OTHER, "n"].item() == 2
+
+
+def test_without_test_scores_arms_are_compared_on_validation(tmp_path):
+    loaded = read(MadeUp(test=False), tmp_path)
+    assert claim_of(loaded).split == "val"
+    assert claim_of(loaded).n == 3
+
+
+def test_claim_by_hand(tmp_path):
+    made = scored(MadeUp(seeds=3), {CONTROL: [0.3, 0.4, 0.5], OTHER: [0.4, 0.6, 0.8]})
+    claim = claim_of(read(made, tmp_path))
+    assert (claim.control, claim.metric, claim.split, claim.n) == (CONTROL, "matthews", "test", 3)
+    assert (claim.level, claim.comparisons, claim.looks) == (0.95, 14, 1)
+    assert claim.difference == pytest.approx(0.2)
+    # Differences 0.1, 0.2, 0.3 have SD 0.1; look 1 has 2.5%, shared by 14 comparisons.
+    half = stats.t.ppf(1 - 0.025 / 14 / 2, 2) * 0.1 / math.sqrt(3)
+    assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
+    assert claim.p_value == pytest.approx(stats.ttest_rel([0.4, 0.6, 0.8], [0.3, 0.4, 0.5]).pvalue)
+    assert claim.verdict == "not enough evidence"
+
+
+def test_verdicts(tmp_path):
+    made = MadeUp(seeds=5, noise=0.0)
+    level = [0.40, 0.42, 0.38, 0.41, 0.39]
+    wobble = np.array([0.001, -0.001, 0.0005, -0.0005, 0.0])
+    made = scored(
+        made,
+        {
+            CONTROL: level,
+            CORE[1]: list(np.array(level) + 0.1 + wobble),
+            CORE[2]: list(np.array(level) - 0.1 + wobble),
+            CORE[3]: list(np.array(level) + wobble),
+            CORE[4]: list(np.array(level) + 30 * wobble),
+            CORE[5]: list(np.array(level) + 0.1),
+        },
+    )
+    loaded = read(made, tmp_path)
+    verdicts = {claim.arm: claim for claim in claims.claims(loaded.results.trials, loaded.plan)}
+    assert verdicts[CORE[1]].verdict == "better"
+    assert verdicts[CORE[1]].low > 0
+    assert verdicts[CORE[2]].verdict == "worse"
+    assert verdicts[CORE[2]].high < 0
+    assert verdicts[CORE[3]].verdict == "no difference seen"
+    assert -0.01 <= verdicts[CORE[3]].low <= verdicts[CORE[3]].high <= 0.01
+    assert verdicts[CORE[4]].verdict == "not enough evidence"
+    same = verdicts[CORE[5]]  # 0.1 on every seed: no spread to reckon from
+    assert (same.verdict, same.low, same.high, same.p_value, same.n) == (
+        "not enough evidence",
+        None,
+        None,
+        None,
+        5,
+    )
+
+
+def test_mode_min_turns_better_into_worse(tmp_path):
+    made = MadeUp(seeds=5, effects={OTHER: 0.5})
+    made.study["asked"]["mode"] = "min"
+    loaded = read(made, tmp_path)
+    assert claim_of(loaded).verdict == "worse"
+    evidence = gather(loaded)
+    assert evidence.best_arm != OTHER
+    done = [row for row in made.trials if row["status"] == "completed"]
+    assert evidence.best_trial == min(done, key=lambda row: row["val/matthews"])["trial_id"]
+
+
+def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
+    """From the upper limit of the SD seen and the next look's part of 5%; the difference seen plays no part."""
+    wobble = 0.01 * np.array([1.0, -1.0, 1.0, -1.0, 0.0])  # SD 0.01
+    level = np.full(5, 0.4)
+
+    def asked(difference: float) -> str:
+        scores = {arm: list(level) for arm in (*CORE, "uniform", "last", "best")}
+        loaded = read(scored(MadeUp(seeds=5), scores | {OTHER: list(level + wobble + difference)}), tmp_path)
+        return seeds_for_smallest_effect(claims.claims(loaded.results.trials, loaded.plan), loaded.plan)
+
+    # The 5% point of chi-square with 4 degrees of freedom is 0.710723; 0.01 is the smallest effect.
+    effect = 0.01 / (0.01 * math.sqrt(4 / 0.710723))
+
+    def power(n: int) -> float:
+        critical = stats.t.isf(0.05 / 4 / 14 / 2, n - 1)
+        return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
+
+    wanted = next(n for n in range(10, 1000) if power(n) >= 0.9)
+    assert f"would take about {wanted} seeds per arm, counted at look 2" in asked(0.0)
+    assert asked(0.0) == asked(0.3)
+
+
+def test_pairs_are_by_seed_not_by_place(tmp_path):
+    made = scored(MadeUp(seeds=3, failed=((OTHER, 1),)), {CONTROL: [0.1, 0.2, 0.3]})
+    for row in made.of(OTHER):
+        row["test/matthews"] = {1: None, 2: 0.25, 3: 0.45}[row["seed"]]
+    claim = claim_of(read(made, tmp_path))
+    assert claim.n == 2
+    assert claim.difference == pytest.approx((0.05 + 0.15) / 2)
+
+
+def test_an_arm_that_failed_throughout_and_a_missing_control(tmp_path):
+    claim = claim_of(read(MadeUp(failed=tuple((OTHER, seed) for seed in (1, 2, 3))), tmp_path))
+    assert (claim.n, claim.difference, claim.low, claim.verdict) == (0, None, None, "not enough evidence")
+    loaded = read(MadeUp(failed=tuple((CONTROL, seed) for seed in (1, 2, 3))), tmp_path)
+    assert {claim.n for claim in claims.claims(loaded.results.trials, loaded.plan)} == {0}
+    made = MadeUp()
+    made.study["asked"]["control"] = "alpha=2 entropy_weight=0"
+    loaded = read(made, tmp_path)
+    found = claims.claims(loaded.results.trials, loaded.plan)
+    assert len(found) == 15
+    assert {claim.n for claim in found} == {0}
+    assert any("alpha=2 entropy_weight=0" in problem for problem in loaded.problems)
+
+
+def test_core_grid_and_search(tmp_path):
+    evidence = gather(read(MadeUp(search=6, stopped=2), tmp_path))
+    assert list(zip(evidence.core["alpha"], evidence.core["entropy_weight"], strict=True)) == [
+        (alpha, weight) for alpha in (1, 8, 64, 512) for weight in (0, 0.001, 0.01)
+    ]
+    assert list(evidence.search["status"]) == ["completed"] * 4 + ["stopped"] * 2
+    done = evidence.search["score"].iloc[:4]
+    assert done.is_monotonic_decreasing
+    assert (evidence.search_counts["completed"].sum(), evidence.search_counts["stopped"].sum()) == (4, 2)
+    assert evidence.search_counts["best"].max() == done.max()  # a stopped trial is never the best
+
+
+def test_bands_name_few_values_and_decades_of_many():
+    assert list(tables.bands(pd.Series([0.0, 0.001, math.nan]))) == ["0", "0.001", "not given"]
+    many = pd.Series([0.0, 2e-4, 3e-4, 2e-3, 3e-3, 2e-2, 3e-2])
+    assert list(tables.bands(many).unique()) == ["0", "1e-4 to 1e-3", "1e-3 to 1e-2", "1e-2 to 1e-1"]
+
+
+def curve(scores: list[float | None], trial_id: str) -> list[dict]:
+    return [
+        {"trial_id": trial_id, "epoch": place, "step": 10 * place, "val/matthews": score}
+        for place, score in enumerate(scores, start=1)
+    ]
+
+
+def test_step_of_convergence(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    rows = made.of(CONTROL)
+    made.history = [row for row in made.history if row["trial_id"] not in {row["trial_id"] for row in rows}]
+    # Baseline 0.2, best 1.0: the threshold is 0.2 + 0.95 * 0.8 = 0.96, first reached at step 30.
+    made.history += curve([0.5, None, 0.97, 1.0, 0.9], rows[0]["trial_id"])
+    made.history += curve([0.1, 0.2, 0.15], rows[1]["trial_id"])  # never above the baseline
+    made.study["on"]["dataset"]["baseline"]["val"] = 0.2
+    loaded = read(made, tmp_path)
+    each = history_tables.convergence(loaded.results.trials, loaded.results.history, loaded.plan)
+    of_control = each[each["arm"] == CONTROL].set_index("seed")
+    assert list(of_control["state"]) == ["reached", "censored", "no history"]
+    assert of_control.loc[1, "step"] == 30
+    assert of_control.loc[1, "threshold"] == pytest.approx(0.96)
+    arm_table = tables.arms(loaded.results.trials, loaded.plan)
+    summary = history_tables.convergence_by_arm(each, arm_table).iloc[0]
+    assert (summary["n"], summary["censored"], summary["unknown"]) == (2, 1, 1)
+    assert (summary["low"], summary["high"], summary["median"]) == (30, math.inf, math.inf)
+    assert any("no rows in `history.parquet`" in problem for problem in loaded.problems)
+    # A censored trial leaves its arm without an interval; here it is the control's, so every arm.
+    found = [claim for claim in gather(loaded).contrasts if claim.metric == "convergence_step"]
+    assert {claim.verdict for claim in found} == {"not enough evidence"}
+    assert {claim.low for claim in found} == {None}
+
+
+def test_median_of_steps_counts_censored_as_last():
+    each = pd.DataFrame(
+        {"arm": ["a"] * 3, "step": [10.0, 30.0, math.nan], "state": ["reached", "reached", "censored"]}
+    )
+    arms = pd.DataFrame({"arm": ["a"], "group": ["core"], "alpha": [1.0], "entropy_weight": [0.0]})
+    assert history_tables.convergence_by_arm(each, arms).iloc[0]["median"] == 30
+
+
+def test_contrasts_compare_entropy_among_arms_that_learn_it(tmp_path):
+    made = MadeUp(seeds=4)
+    for arm, entropies in ((CONTROL, [1.7, 1.71, 1.69, 1.7]), (OTHER, [0.5, 0.52, 0.49, 0.51])):
+        for row, entropy in zip(made.of(arm), entropies, strict=True):
+            row["mix/entropy"] = entropy
+    found = {
+        claim.arm: claim for claim in gather(read(made, tmp_path)).contrasts if claim.metric == "mix/entropy"
+    }
+    assert set(found) == {*CORE, "best"} - {CONTROL}
+    assert found[OTHER].verdict == "lower"
+    assert found[OTHER].comparisons == 12
+    assert found[OTHER].difference == pytest.approx(0.505 - 1.7)
+
+
+def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
+    made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
+    made.study["on"]["hidden_states"] = ["0", "1", "2", "3", "4", "5"]
+    loaded = read(made, tmp_path)
+    evidence = gather(loaded)
+    best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
+    assert evidence.best_trial == evidence.shown_trial == best["trial_id"]
+    point = next(
+        row
+        for row in made.history
+        if row["trial_id"] == best["trial_id"] and row["epoch"] == best["best_epoch"]
+    )
+    assert list(evidence.mix_weights["layer"]) == ["embeddings", *(f"layer {n}" for n in range(1, 6))]
+    assert list(evidence.mix_weights["weight"]) == [point[f"mix/weight_{n:02d}"] for n in range(1, 7)]
+    assert evidence.mix_history["step"].nunique() == 10  # mix weights between evaluations too
+    assert evidence.mix_milestones.shape == (6, 6)
+
+
+def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
+    made = MadeUp(seeds=2)
+    for row in made.trials:
+        if row["status"] == "completed":
+            row["val/matthews"] = 0.5
+    ids = sorted(row["trial_id"] for row in made.trials if row["status"] == "completed")
+    assert gather(read(made, tmp_path)).best_trial == ids[0]
+
+
+def test_a_best_model_without_learned_weights(tmp_path):
+    evidence = gather(read(MadeUp(effects={"uniform": 0.9}), tmp_path))
+    assert evidence.best_trial.startswith("12")
+    assert evidence.shown_trial != evidence.best_trial
+
+
+def test_per_class(tmp_path):
+    made = MadeUp(tokens=True, seeds=2, effects={CORE[6]: 0.3})
+    evidence = gather(read(made, tmp_path))
+    assert list(dict.fromkeys(evidence.per_class["class"])) == ["LOC", "MISC", "ORG", "PER"]
+    assert set(evidence.per_class["arm"]) == {CONTROL, CORE[6]}
+    row = evidence.per_class.iloc[0]
+    expected = np.mean([trial["test/f1/LOC"] for trial in made.of(row["arm"])])
+    assert (row["mean"], row["n"]) == (pytest.approx(expected), 2)
+    assert gather(read(MadeUp(), tmp_path)).per_class.empty
+
+
+def test_the_same_seed_twice_counts_once_and_is_named(tmp_path):
+    made = MadeUp(seeds=2)
+    first = made.of(OTHER)[0]
+    made.trials.append({**first, "trial_id": "zz", "test/matthews": 99.0, "config/lr": 0.5})
+    loaded = read(made, tmp_path)
+    assert claim_of(loaded).n == 2
+    assert abs(claim_of(loaded).difference) < 1
+    assert any("more than one trial of seed 1" in problem for problem in loaded.problems)
+    assert any("more than one configuration" in problem for problem in loaded.problems)
+
+
+def test_no_function_changes_what_it_is_given(tmp_path):
+    loaded = read(MadeUp(failed=((OTHER, 1),)), tmp_path)
+    before = [frame.copy(deep=True) for frame in (loaded.results.trials, loaded.results.history)]
+    evidence = gather(loaded)
+    small = {
+        name: value.copy(deep=True)
+        for name, value in vars(evidence).items()
+        if isinstance(value, pd.DataFrame)
+    }
+    draw(loaded, evidence)
+    for frame, copy in zip((loaded.results.trials, loaded.results.history), before, strict=True):
+        pd.testing.assert_frame_equal(frame, copy)
+    for name, copy in small.items():
+        pd.testing.assert_frame_equal(getattr(evidence, name), copy)
