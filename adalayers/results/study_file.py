@@ -1,0 +1,294 @@
+"""`study.json` as typed records, one definition for its writer and its readers.
+
+What a file lacks has the default of its field, and its path ("asked.metric") is listed by `parse`: a report says
+so instead of failing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from adalayers.errors import BadInput
+from adalayers.results.files import STUDY
+from adalayers.results.folder import Folder
+
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A hyperparameter under study, as reports need to know it.
+
+    label: what axes and tables call it ("α"); unit: "" where it has none
+    scale: log, linear, or choice where its levels have no order
+    """
+
+    name: str = ""
+    label: str = ""
+    unit: str = ""
+    scale: Literal["log", "linear", "choice"] = "linear"
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """A confirmed arm: its name, what it is to the study (core, published, uniform, last, best), its settings.
+
+    aliases: further arms of the same configuration; config: the hyperparameters it uses
+    """
+
+    arm: str = ""
+    group: str = ""
+    aliases: tuple[str, ...] = ()
+    fusion: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DroppedArm:
+    arm: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a study was asked for.
+
+    flags:      all that makes it another study, by name
+    space:      searched hyperparameters, each domain in Optuna's JSON ({"name": ..., "attributes": ...})
+    scientific, nuisance: names of those under study, and of those tuned along
+    factors:    how reports call what is under study
+    fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
+    """
+
+    question: str = ""
+    command: str = ""
+    flags: dict[str, Any] = field(default_factory=dict)
+    trials: int = 0
+    seeds: int = 0
+    seed: int = 0
+    epochs: int = 0
+    metric: str = ""
+    mode: Literal["max", "min"] = "max"
+    control: str = ""
+    smallest_effect: float | None = None
+    scientific: tuple[str, ...] = ()
+    nuisance: tuple[str, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    space: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    set: dict[str, Any] = field(default_factory=dict)
+    search: str = ""
+    scheduler: str = ""
+    arms: tuple[ArmRecord, ...] = ()
+    dropped_arms: tuple[DroppedArm, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """A stream of hidden states; final_norm: whether its last state lies behind a final norm."""
+
+    name: str = "encoder"
+    layers: int = 0
+    final_norm: bool = False
+
+
+@dataclass(frozen=True)
+class BackboneRecord:
+    name: str = ""
+    id: str = ""
+    revision: str | None = None
+    fingerprint: str = ""
+    family: str = ""
+    layers: int = 0
+    width: int = 0
+    parameters: int = 0
+    streams: tuple[StreamRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetRecord:
+    """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
+
+    kind:      the kind of task, by name
+    metric:    the dataset's own selection metric
+    examples, tokens: counts by split
+    truncated: by split, {"examples": cut, and for tokens "words": lost}, to the maximum length
+    shared:    by split, how many of its examples also stand in train
+    baseline:  what always answering the most frequent label scores
+    """
+
+    name: str = ""
+    source: str = ""
+    revision: str | None = None
+    fingerprint: str = ""
+    kind: str = ""
+    labels: tuple[str, ...] = ()
+    metric: str = ""
+    examples: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    truncated: dict[str, dict[str, int]] = field(default_factory=dict)
+    shared: dict[str, int] = field(default_factory=dict)
+    baseline: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FeaturesRecord:
+    mode: str = ""
+    precision: str = ""
+
+
+@dataclass(frozen=True)
+class GitRecord:
+    commit: str | None = None
+    dirty: bool | None = None
+
+
+@dataclass(frozen=True)
+class On:
+    """On what a study ran.
+
+    hidden_states: those mixed by default, as `mix/weight_<state>` names them ("01", "00" the embeddings)
+    """
+
+    backbone: BackboneRecord = field(default_factory=BackboneRecord)
+    dataset: DatasetRecord = field(default_factory=DatasetRecord)
+    features: FeaturesRecord = field(default_factory=FeaturesRecord)
+    hidden_states: tuple[str, ...] = ()
+    git: GitRecord = field(default_factory=GitRecord)
+    packages: dict[str, str] = field(default_factory=dict)
+    python: str = ""
+    platform: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study's command.
+
+    confirmed:   confirmed trials that it added; test_scored: of them, those that scored the test split
+    seeds:       the seeds that it added to each arm
+    """
+
+    started: str = ""
+    ended: str = ""
+    seconds: float = 0.0
+    confirmed: int = 0
+    test_scored: int = 0
+    seeds: dict[str, list[int]] = field(default_factory=dict)
+    commit: str | None = None
+    dirty: bool | None = None
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What happened to a study over all its runs.
+
+    counts: stage -> status -> trials; looks: runs after which new confirmed trials could be read
+    test_opened: runs in which confirmed trials scored the test split
+    """
+
+    started: str = ""
+    ended: str = ""
+    state: str = ""
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    training_seconds: float = 0.0
+    concurrency: int = 0
+    looks: int = 1
+    test_opened: int = 0
+    smoke: bool = False
+    runs: tuple[Run, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    format: int = FORMAT
+    id: str = ""
+    study: str = ""
+    name: str = ""
+    asked: Asked = field(default_factory=Asked)
+    on: On = field(default_factory=On)
+    happened: Happened = field(default_factory=Happened)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the records as JSON's own types."""
+        return dataclasses.asdict(self)
+
+
+def parse(document: Any) -> tuple[StudyFile, list[str]]:
+    """Return `study.json` as records, and the paths of all that it lacks.
+
+    Raises `BadInput` for a document that is no object, of another format, or with a value of another type.
+    """
+    if not isinstance(document, Mapping):
+        raise BadInput(f"wanted an object in {STUDY}, got {type(document).__name__}; restore the file")
+    if document.get("format", FORMAT) != FORMAT:
+        raise BadInput(
+            f"wanted {STUDY} of format {FORMAT}, got format {document['format']}, written by another version; "
+            "use that version, or start anew with --fresh or --label"
+        )
+    missing: list[str] = []
+    return _record(StudyFile, document, "", missing), missing
+
+
+def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
+    """Return a folder's `study.json`, and the paths of all that it lacks. Raises `BadInput` as `parse` does."""
+    try:
+        document = folder.read_json(STUDY)
+    except ValueError as error:
+        raise BadInput(
+            f"wanted JSON in {folder.uri}/{STUDY}, it cannot be read ({error}); restore the file"
+        ) from error
+    try:
+        return parse(document)
+    except BadInput as error:
+        raise BadInput(f"{folder.uri}: {error}") from error
+
+
+def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
+    if not isinstance(value, Mapping):
+        raise BadInput(f"wanted an object as {path} of {STUDY}, got {value!r}; restore the file")
+    hints = typing.get_type_hints(kind)
+    held = {}
+    for item in dataclasses.fields(kind):
+        place = f"{path}.{item.name}".lstrip(".")
+        if value.get(item.name) is None:
+            if item.name not in value or not _optional(hints[item.name]):
+                missing.append(place)
+            continue
+        held[item.name] = _value(hints[item.name], value[item.name], place, missing)
+    return kind(**held)
+
+
+def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return _record(hint, value, path, missing)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        return _value(next(kind for kind in arguments if kind is not types.NoneType), value, path, missing)
+    if origin is Literal and value in arguments:
+        return value
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(
+            _value(
+                arguments[0], item, f"{path}[{i}]", missing if dataclasses.is_dataclass(arguments[0]) else []
+            )
+            for i, item in enumerate(value)
+        )
+    if origin is dict and isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if origin is None and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+        return value
+    raise BadInput(f"wanted {path} of {STUDY} to be {hint}, got {value!r}; restore the file")
+
+
+def _optional(hint: Any) -> bool:
+    return typing.get_origin(hint) is types.UnionType and types.NoneType in typing.get_args(hint)
