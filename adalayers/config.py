@@ -1,98 +1,152 @@
-"""What determines a trial besides its data, backbone and seed: one flat, frozen dataclass.
+"""What determines a trial besides its data, backbone and seed: one flat, frozen dataclass per fusion method.
 
-A field's name is the search-space key, the `config/<name>` column of `trials.csv` and the `--set` key.
+`TrialConfig` holds what all methods share; each method's own hyperparameters are a subclass in its file in
+`adalayers/fusion/`. A field's name is the search-space key, the `config/<name>` column of `trials.csv` and the
+`--set` key; a name that two methods use means the same in both.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import types
 import typing
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from adalayers.errors import BadInput, unknown
 
-Kind = Literal["sequence", "token"]
+if TYPE_CHECKING:  # importing torch takes seconds; only what builds a model pays for it
+    from adalayers.fusion.fusion import Fusion
+
+Head = Literal["sequence", "token"]
+"""Whether a head gives outputs per sequence or per token."""
 Precision = Literal["float16", "bfloat16", "float32"]
+
+FUSIONS = {"layer-mix": "adalayers.fusion.layer_mix"}
+"""Fusion method -> the module with its configuration and its arithmetic. A new method is a file and a line here."""
+
+DEFAULT_FUSION = "layer-mix"
+
+
+class State(NamedTuple):
+    """A hidden state of a backbone: the output of layer `number` of a stream, 0 its embeddings.
+
+    before_norm: the last state before the stream's final norm, where it has one
+    """
+
+    stream: str
+    number: int
+    before_norm: bool = False
+
+    @property
+    def name(self) -> str:
+        """As columns name it: "01", "00" for the embeddings; "decoder_01" for streams that are no encoder."""
+        number = f"{self.number:02d}"
+        return number if self.stream == "encoder" else f"{self.stream}_{number}"
+
+    @property
+    def key(self) -> str:
+        """As files name it, each state of a backbone another: "encoder_01", "encoder_12_before_norm"."""
+        return f"{self.stream}_{self.number:02d}" + ("_before_norm" if self.before_norm else "")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Hidden states that a backbone gives in one order: its embeddings, then each layer's output.
+
+    layers:     l
+    final_norm: whether the last state lies behind a final norm that the others have not passed
+    """
+
+    name: str
+    layers: int
+    final_norm: bool = False
+
+    def states(self) -> list[State]:
+        """Return all hidden states of the stream: embeddings, layers, and the last before the final norm."""
+        plain = [State(self.name, number) for number in range(self.layers + 1)]
+        return [*plain, State(self.name, self.layers, before_norm=True)] if self.final_norm else plain
 
 
 @dataclass(frozen=True)
 class Shape:
     """What a model needs to know of its backbone and task.
 
-    n_layers: l of the backbone's stream; width: K; family: transformers' model type
+    n_outputs: numbers that the head gives per sequence or token
+    streams:   what the backbone offers, the one that is mixed first; width: K; family: transformers' model type
     """
 
-    kind: Kind
-    n_labels: int
-    n_layers: int
+    head: Head
+    n_outputs: int
+    streams: tuple[Stream, ...]
     width: int
     family: str
 
 
-_NEEDS_LEARNED_MIX = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_when", "mix_lr")
-_NEEDS_TOKENS = ("encoder_layers", "feedforward")
-
-
 @dataclass(frozen=True)
-class TrialConfig:
-    """Hyperparameters of a trial. Impossible values raise `BadInput`, which repeats them.
+class TrialConfig(ABC):
+    """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 
-    The layer mix (spec: thesis section 5)
-        mix                learned: softmax(alpha * p); uniform; single: all weight on `layer`; last: on the last
-        layer              for `single`: the hidden state used, 0 = embeddings
-        alpha              scale of the mix logits
-        entropy_weight     lambda: the loss is cross-entropy + lambda * H(p~), H in nats
-        entropy_scale      nats, or as-released: lambda divided by the number of hidden states mixed
-        cutoff             mix weights at or below it become 0, the rest are renormalised
-        cutoff_when        always, or after-training: only when the best model is scored
-        train_projections  False freezes the projections at their start, as the released baselines did
-        hidden_states      layers: outputs of layers 1..l; with-embeddings: 0..l; as-released: see `state_indices`
-        k                  width that every hidden state is projected to
+    Which data
+        hidden_states      layers: outputs of layers 1..l; with-embeddings: 0..l; layers:1,6: some of them;
+                           as-released: see `chosen_states`
+        final_norm         False reads the last state before the stream's final norm, where it has one (T5)
+        train_examples     size of the subset of the training pool that is trained on (None: all of it)
+        draw               which subset: the seed that draws it (None: the trial's seed)
     The head
-        heads, dropout     attention heads (they divide k); dropout in the head
-        positions          sinusoidal positions added to the mixed states
+        heads, dropout     attention heads (they divide the fusion's width); dropout in the head
+        positions          sinusoidal positions added to the fused states
         encoder_layers, feedforward   token head only: pre-norm encoder layers and their inner width
-    Optimisation (Adam)
-        lr, mix_lr         learning rate; that of p (None: the same)
-        weight_decay       on everything except p
+    Optimisation
+        optimiser          adam; adamw: weight decay apart from the gradient's moments
+        lr, weight_decay   of all parameters for which the fusion does not say otherwise
+        schedule           plateau: rates halved where validation stops improving; linear: warm-up, then to 0
+        lr_patience        plateau: evaluations in a row without a better score before the rates are halved
+        warmup             linear: share of all steps in which the rates rise from 0
         batch_size, epochs
         patience           epochs without a better validation score before training stops
-        lr_patience        epochs without one before lr and mix_lr are halved
         class_weights      none; balanced: inverse frequency in train; published: 0.0292 for O, 0.12 for the rest
+
+    A subclass sets `fusion`, the method's name, and says what it `uses`, `check`s and `build`s.
     """
 
-    mix: Literal["learned", "uniform", "single", "last"] = "learned"
-    layer: int | None = None
-    alpha: float = 1.0
-    entropy_weight: float = 0.0
-    entropy_scale: Literal["nats", "as-released"] = "nats"
-    cutoff: float = 0.0
-    cutoff_when: Literal["always", "after-training"] = "always"
-    train_projections: bool = True
-    hidden_states: Literal["layers", "with-embeddings", "as-released"] = "layers"
-    k: int = 64
+    fusion: ClassVar[str]
+
+    hidden_states: str = "layers"
+    final_norm: bool = True
+    train_examples: int | None = None
+    draw: int | None = None
     heads: int = 8
     dropout: float = 0.1
     positions: bool = False
     encoder_layers: int = 1
     feedforward: int = 2048
+    optimiser: Literal["adam", "adamw"] = "adam"
     lr: float = 1e-3
-    mix_lr: float | None = None
     weight_decay: float = 1e-3
+    schedule: Literal["plateau", "linear"] = "plateau"
+    warmup: float = 0.1
+    lr_patience: int = 2
     batch_size: int = 32
     epochs: int = 20
     patience: int = 5
-    lr_patience: int = 2
     class_weights: Literal["none", "balanced", "published"] = "none"
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "fusion" in cls.__dict__:
+            _CONFIGS[cls.fusion] = cls
+
     def __post_init__(self) -> None:
+        hints = _hints(type(self))
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _typed(field.name, getattr(self, field.name)))
+            object.__setattr__(
+                self, field.name, typed(field.name, hints[field.name], getattr(self, field.name))
+            )
         for name in (
-            "k",
             "heads",
             "encoder_layers",
             "feedforward",
@@ -101,65 +155,123 @@ class TrialConfig:
             "patience",
             "lr_patience",
         ):
-            self._require(name, getattr(self, name) >= 1, "a whole number of at least 1")
-        for name in ("alpha", "lr"):
-            self._require(name, getattr(self, name) > 0, "a number above 0")
-        self._require(
-            "mix_lr", self.mix_lr is None or self.mix_lr > 0, "a number above 0, or none for that of lr"
-        )
-        self._require("weight_decay", self.weight_decay >= 0, "a number of at least 0")
-        self._require("cutoff", 0 <= self.cutoff < 1, "a share of at least 0 and below 1")
-        self._require("dropout", 0 <= self.dropout < 1, "a probability of at least 0 and below 1")
-        self._require("heads", self.k % self.heads == 0, f"a divisor of k = {self.k}")
-        self._require(
-            "layer",
-            (self.layer is not None) == (self.mix == "single"),
-            f"a hidden state for mix=single alone, mix is {self.mix}",
-        )
+            self.require(name, getattr(self, name) >= 1, "a whole number of at least 1")
+        for name, least in (("train_examples", 1), ("draw", 0)):
+            value = getattr(self, name)
+            self.require(name, value is None or value >= least, f"a whole number of at least {least}")
+        self.require("lr", self.lr > 0, "a number above 0")
+        self.require("weight_decay", self.weight_decay >= 0, "a number of at least 0")
+        self.require("dropout", 0 <= self.dropout < 1, "a probability of at least 0 and below 1")
+        self.require("warmup", 0 <= self.warmup < 1, "a share of at least 0 and below 1")
+        _listed_layers(self.hidden_states)
 
-    def _require(self, name: str, holds: bool, wanted: str) -> None:
+    def require(self, name: str, holds: bool, wanted: str) -> None:
+        """Raise `BadInput` for the field `name` where `holds` is false."""
         if not holds:
             raise BadInput(f"wanted {name} to be {wanted}, got {name}={getattr(self, name)}; change {name}")
 
-    def check_states(self, n_states: int) -> None:
-        """Raise `BadInput` where this configuration cannot mix `n_states` hidden states."""
-        if self.mix == "learned" and self.cutoff * n_states >= 1:
-            raise BadInput(
-                f"wanted a cutoff below 1/{n_states} = {1 / n_states:.4g} ({n_states} hidden states start at that "
-                f"weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
-            )
+    @abstractmethod
+    def width(self, shape: Shape) -> int:
+        """Return the width of what the fusion gives."""
 
-    def used(self, kind: Kind) -> dict[str, Any]:
-        """Return the hyperparameters that determine a trial of this `kind`; those a variant ignores are left out.
+    @abstractmethod
+    def build(self, shape: Shape) -> Fusion:
+        """Return the fusion, its parameters drawn from torch's global stream."""
 
-        `mix_lr` is resolved: None and the value of `lr` are the same trial.
+    def unused(self, shape: Shape) -> set[str]:
+        """Return the names of hyperparameters that change nothing here; methods add theirs."""
+        names = {"warmup"} if self.schedule == "plateau" else {"lr_patience"}
+        if not any(stream.final_norm for stream in shape.streams):
+            names.add("final_norm")
+        if self.train_examples is None:
+            names.add("draw")
+        if shape.head == "sequence":
+            names |= {"encoder_layers", "feedforward"}
+        return names
+
+    def resolved(self, shape: Shape) -> dict[str, Any]:
+        """Return all hyperparameters, those that follow from others worked out; methods work out theirs."""
+        return dataclasses.asdict(self)
+
+    def used(self, shape: Shape) -> dict[str, Any]:
+        """Return the hyperparameters that determine a trial; those that change nothing are left out."""
+        unused = self.unused(shape)
+        return {name: value for name, value in self.resolved(shape).items() if name not in unused}
+
+    def identity(self, shape: Shape) -> dict[str, Any]:
+        """Return what tells this configuration from others: what it uses, as far as it is not the default.
+
+        A field that is added with a default therefore renames no trial. Where a default changes, the field's
+        metadata keeps the former one as `absent`: the value that trials had before they named it.
         """
-        values = dataclasses.asdict(self)
-        values["mix_lr"] = self.mix_lr or self.lr
-        ignored: set[str] = set()
-        if self.mix != "learned":
-            ignored |= set(_NEEDS_LEARNED_MIX)
-        if self.mix != "single":
-            ignored.add("layer")
-        if self.entropy_weight == 0:
-            ignored.add("entropy_scale")
-        if self.cutoff == 0:
-            ignored.add("cutoff_when")
-        if kind == "sequence":
-            ignored |= set(_NEEDS_TOKENS)
-        return {name: value for name, value in values.items() if name not in ignored}
+        absent = {
+            field.name: field.metadata.get("absent", field.default) for field in dataclasses.fields(self)
+        }
+        return {
+            "fusion": self.fusion,
+            **{name: value for name, value in self.used(shape).items() if value != absent[name]},
+        }
+
+    def check(self, shape: Shape) -> None:
+        """Raise `BadInput` where this configuration does not fit a backbone or task; methods check theirs."""
+        chosen_states(self.hidden_states, shape)
+        width = self.width(shape)
+        self.require("heads", width % self.heads == 0, f"a divisor of the fusion's width, {width}")
+
+    def states(self, shape: Shape) -> list[State]:
+        """Return the hidden states that are read."""
+        return chosen_states(self.hidden_states, shape, final_norm=self.final_norm)
 
 
-FIELDS = {field.name: field for field in dataclasses.fields(TrialConfig)}
-_TYPES = typing.get_type_hints(TrialConfig)
+_CONFIGS: dict[str, type[TrialConfig]] = {}
+
+
+def config_class(fusion: str) -> type[TrialConfig]:
+    """Return the configuration of a method. Raises `BadInput` for a name that is none."""
+    if fusion not in _CONFIGS:
+        if fusion not in FUSIONS:
+            raise unknown("fusion", fusion, {*FUSIONS, *_CONFIGS})
+        importlib.import_module(FUSIONS[fusion])
+    return _CONFIGS[fusion]
+
+
+def trial_config(**values: Any) -> TrialConfig:
+    """Return the configuration of `values`: `fusion`, the method (default layer-mix), and hyperparameters by name.
+
+    Raises `BadInput` for an unknown name or an impossible value.
+    """
+    kind = config_class(values.pop("fusion", DEFAULT_FUSION))
+    _check_names(values, kind)
+    return kind(**values)
 
 
 def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialConfig:
-    """Return `config` with some fields replaced. Raises `BadInput` for an unknown key or an impossible value."""
-    for name in overrides:
-        if name not in FIELDS:
-            raise unknown("hyperparameter", name, FIELDS)
-    return dataclasses.replace(config, **overrides)
+    """Return `config` with some hyperparameters replaced; another `fusion` keeps what the two methods share.
+
+    Raises `BadInput` for an unknown name or an impossible value.
+    """
+    values = dict(overrides)
+    kind = config_class(values.pop("fusion", config.fusion))
+    _check_names(values, kind)
+    if kind is type(config):
+        return dataclasses.replace(config, **values)
+    names = {field.name for field in dataclasses.fields(kind)}
+    shared = {name: value for name, value in dataclasses.asdict(config).items() if name in names}
+    return kind(**{**shared, **values})
+
+
+def as_values(config: TrialConfig) -> dict[str, Any]:
+    """Return a configuration as `trial_config` takes it."""
+    return {"fusion": config.fusion, **dataclasses.asdict(config)}
+
+
+def hyperparameters() -> dict[str, Any]:
+    """Return name -> type of the hyperparameters of all methods, `fusion` among them."""
+    hints: dict[str, Any] = {"fusion": str}
+    for name in dict.fromkeys([*FUSIONS, *_CONFIGS]):
+        kind = config_class(name)
+        hints |= {field.name: _hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    return hints
 
 
 def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -169,21 +281,34 @@ def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
     two different values.
     """
     values: dict[str, Any] = {}
+    hints = hyperparameters() if assignments else {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals:
             raise BadInput(f"wanted KEY=VALUE, got {assignment!r}; write for example --set k=64 dropout=0.2")
-        if name not in FIELDS:
-            raise unknown("hyperparameter", name, FIELDS)
-        value = _typed(name, text)
+        if name not in hints:
+            raise unknown("hyperparameter", name, hints)
+        value = typed(name, hints[name], text)
         if values.setdefault(name, value) != value:
             raise BadInput(f"wanted one value of {name}, got {values[name]} and {value}; keep one of them")
     return values
 
 
-def _typed(name: str, value: Any) -> Any:
-    """Return `value` (a number, or text from the command line) as the type of the field `name`."""
-    wanted = _TYPES[name]
+def _check_names(values: Mapping[str, Any], kind: type[TrialConfig]) -> None:
+    names = {field.name for field in dataclasses.fields(kind)}
+    for name in values:
+        if name not in names:
+            raise unknown("hyperparameter", name, names)
+
+
+def _hints(kind: type[TrialConfig]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def typed(name: str, wanted: Any, value: Any) -> Any:
+    """Return `value` (a number, or text from the command line) as the type `wanted` of the field `name`."""
+    if wanted is str:
+        return str(value)
     if typing.get_origin(wanted) is Literal:
         choices = typing.get_args(wanted)
         if value not in choices:
@@ -215,16 +340,42 @@ def _convert(value: Any, kind: type) -> Any:
     return number
 
 
-def state_indices(hidden_states: str, n_layers: int, family: str) -> list[int]:
-    """Return which entries of a backbone's `hidden_states` are mixed (0 = embeddings, i = output of layer i).
+def chosen_states(hidden_states: str, shape: Shape, *, final_norm: bool = True) -> list[State]:
+    """Return the hidden states that a choice names, of the shape's first stream.
 
-    `as-released` pairs projections with the first entries, as many as the released configuration of that
+    `as-released` pairs projections with the first states, as many as the released configuration of that
     family names: the number of layers (RoBERTa: the last layer is never used), one more for BERT and BART.
+    `final_norm` False takes the last state before the stream's final norm, where it has one.
+    Raises `BadInput` for a choice that is none, or a layer that the stream does not have.
     """
-    if hidden_states == "layers":
-        return list(range(1, n_layers + 1))
-    if hidden_states == "with-embeddings":
-        return list(range(n_layers + 1))
-    if hidden_states == "as-released":
-        return list(range(n_layers + 1 if family in {"bert", "bart"} else n_layers))
-    raise unknown("value of hidden_states", hidden_states, typing.get_args(_TYPES["hidden_states"]))
+    stream = shape.streams[0]
+    if (listed := _listed_layers(hidden_states)) is not None:
+        numbers = listed
+    elif hidden_states == "layers":
+        numbers = list(range(1, stream.layers + 1))
+    elif hidden_states == "with-embeddings":
+        numbers = list(range(stream.layers + 1))
+    else:
+        numbers = list(range(stream.layers + 1 if shape.family in {"bert", "bart"} else stream.layers))
+    if beyond := [number for number in numbers if number > stream.layers]:
+        raise BadInput(
+            f"wanted hidden_states to name layers 0..{stream.layers}, got {beyond[0]}; change hidden_states"
+        )
+    return [
+        State(
+            stream.name, number, before_norm=stream.final_norm and not final_norm and number == stream.layers
+        )
+        for number in numbers
+    ]
+
+
+def _listed_layers(hidden_states: str) -> list[int] | None:
+    """Return the numbers of "layers:1,6,12", None for a choice by name. Raises `BadInput` for what is neither."""
+    if hidden_states in ("layers", "with-embeddings", "as-released"):
+        return None
+    name, colon, numbers = hidden_states.partition(":")
+    parts = numbers.split(",")
+    if name == "layers" and colon and all(part.isdecimal() for part in parts):
+        return sorted({int(part) for part in parts})
+    choices = ("layers", "with-embeddings", "as-released", "layers:1,6,12")
+    raise unknown("value of hidden_states", hidden_states, choices)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adalayers.config import Kind, Shape, TrialConfig, state_indices, with_overrides
+from adalayers.config import Shape, TrialConfig, with_overrides
 from adalayers.errors import BadInput
 from adalayers.plain import plain
 
@@ -140,7 +140,7 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape.kind)
+        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
     return Plan(base, study.space.without(list(setting.fixed)), arms, dropped, notes)
 
 
@@ -150,16 +150,14 @@ def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -
         if name in setting.fixed and setting.fixed[name] != value:
             raise BadInput(f"it needs {name}={value} and --set fixed {name}={setting.fixed[name]}")
     config = with_overrides(base, overrides)
-    config.check_states(
-        len(state_indices(config.hidden_states, setting.shape.n_layers, setting.shape.family))
-    )
+    config.check(setting.shape)
     return config
 
 
-def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Kind) -> str:
+def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, shape: Shape) -> str:
     """Add an arm, or its name as an alias of the arm that has its configuration; return the name it goes by."""
     for i, other in enumerate(arms):
-        if other.config.used(kind) == arm.config.used(kind):
+        if other.config.identity(shape) == arm.config.identity(shape):
             if arm.name not in (other.name, *other.aliases):
                 arms[i] = dataclasses.replace(other, aliases=(*other.aliases, arm.name))
             return other.name
@@ -167,13 +165,16 @@ def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Kind) -> str:
     return arm.name
 
 
-def trial_id(config: TrialConfig, kind: Kind, seed: int, about: dict[str, Any]) -> str:
+def trial_id(config: TrialConfig, shape: Shape, seed: int, about: dict[str, Any]) -> str:
     """Return the identity of a trial: a hash of the hyperparameters it uses, its seed, its backbone and its data.
 
     `about` is `TrialData.about`. The letter in front keeps an id from being read as a number.
     """
+    settings = config.identity(shape)
+    if settings.get("draw") == seed:  # what it is where nothing is said
+        del settings["draw"]
     identity = {
-        "config": config.used(kind),
+        "config": settings,
         "seed": seed,
         "backbone": about["backbone"]["fingerprint"],
         "labels": about["labels"],

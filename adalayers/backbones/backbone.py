@@ -9,21 +9,35 @@ from torch import Tensor, nn
 from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
+from adalayers.config import State, Stream
 from adalayers.errors import BadInput
 
 
 class Backbone(nn.Module):
     """A frozen transformer that gives all its hidden states: nothing trains it, nothing leaves eval mode.
 
-    n_layers:     l, layers of the stream that is read
+    stream:       the stream of hidden states that is read
     width:        K
     n_parameters: of the whole base model, a pooler and an unread decoder included
     """
 
-    def __init__(self, model: nn.Module, *, n_layers: int, width: int, n_parameters: int, pad_id: int = 0):
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        stream: Stream,
+        width: int,
+        n_parameters: int,
+        pad_id: int = 0,
+        final_norm: str | None = None,
+    ):
         super().__init__()
         self.model = model.requires_grad_(False)
-        self.n_layers, self.width, self.n_parameters, self.pad_id = n_layers, width, n_parameters, pad_id
+        self.stream, self.width, self.n_parameters, self.pad_id = stream, width, n_parameters, pad_id
+        self._before_norm: list[Tensor] = []
+        if stream.final_norm:
+            assert final_norm is not None
+            model.get_submodule(final_norm).register_forward_pre_hook(self._keep)
         self.train(False)
 
     def train(self, mode: bool = True) -> Backbone:
@@ -33,8 +47,8 @@ class Backbone(nn.Module):
 
     def forward(
         self, input_ids: Int[Tensor, "batch time"], attention_mask: Int[Tensor, "batch time"]
-    ) -> tuple[Float[Tensor, "batch time width"], ...]:
-        """Return l + 1 hidden states: the embeddings' output, then that of each layer.
+    ) -> dict[State, Float[Tensor, "batch time width"]]:
+        """Return the hidden states of the stream, in the order of `Stream.states`.
 
         `attention_mask` is 1 on tokens, 0 on padding; what stands at padding, in and out, means nothing.
         Raises `BadInput` for a model whose stream is not l layers of one width.
@@ -50,13 +64,19 @@ class Backbone(nn.Module):
                 output_hidden_states=True,
                 return_dict=True,
             )
-        states = tuple(output.hidden_states)
-        if len(states) != self.n_layers + 1 or any(state.shape[-1] != self.width for state in states):
+        names = self.stream.states()
+        states = [*output.hidden_states, *self._before_norm]
+        self._before_norm.clear()
+        if len(states) != len(names) or any(state.shape[-1] != self.width for state in states):
             raise BadInput(
-                f"wanted {self.n_layers + 1} hidden states of width {self.width} from the backbone, "
+                f"wanted {len(names)} hidden states of width {self.width} from the backbone, "
                 f"got widths {[state.shape[-1] for state in states]}; choose another backbone"
             )
-        return states
+        return dict(zip(names, states, strict=True))
+
+    def _keep(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """Keep what enters the final norm: the last state as the others are."""
+        self._before_norm.append(inputs[0])
 
 
 def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backbone:
@@ -98,10 +118,11 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     return Backbone(
         model.get_encoder() if is_encoder_decoder else model,
-        n_layers=source.layers,
+        stream=source.streams[0],
         width=source.width,
         n_parameters=n_parameters,
         pad_id=getattr(model.config, "pad_token_id", None) or 0,
+        final_norm=pretrained.FINAL_NORM.get(source.family),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adalayers import hub
+from adalayers.config import Stream
 from adalayers.errors import BadInput
 
 UNLIMITED_TOKENS = 1_000_000
@@ -65,6 +66,11 @@ _OFFSET_POSITIONS = {
 
 # Saved as an encoder alone, they say that they are no encoder-decoder; transformers loads them as one anyway.
 _T5_KIND = {"t5", "mt5", "umt5", "longt5", "switch_transformers"}
+
+
+FINAL_NORM = dict.fromkeys(_T5_KIND, "final_layer_norm")
+"""Families whose last hidden state lies behind a norm that the others have not passed -> that norm's name in the
+stream's module."""
 
 
 def has_vocabulary(folder: Path) -> bool:
@@ -123,8 +129,11 @@ def read_config(folder: Path, identifier: str) -> Any:
             ) from error
 
 
-def stream_shape(config: Any, identifier: str) -> tuple[int, int]:
-    """Return l and K of the stream that is read. Raises `BadInput` where there is no encoder."""
+def streams(config: Any, identifier: str) -> tuple[tuple[Stream, ...], int]:
+    """Return the streams of hidden states that are read, and their width K.
+
+    Raises `BadInput` where there is no encoder.
+    """
     from transformers.models.auto import modeling_auto
 
     if is_encoder_decoder(config):
@@ -142,7 +151,7 @@ def stream_shape(config: Any, identifier: str) -> tuple[int, int]:
             "reads encoders (BERT, RoBERTa, DistilBERT, DeBERTa, ELECTRA, ...) and the encoders of "
             "encoder-decoder models (BART, T5, ...): choose one of those"
         )
-    return layers, width
+    return (Stream("encoder", layers, final_norm=config.model_type in FINAL_NORM),), width
 
 
 def is_encoder_decoder(config: Any) -> bool:

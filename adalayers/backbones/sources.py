@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adalayers import hub
 from adalayers.backbones import pretrained
+from adalayers.config import State, Stream
 from adalayers.errors import BadInput, unknown
 
 ALIASES: dict[str, str] = {
@@ -77,7 +78,7 @@ class BackboneSource:
     folder:      holds config.json, safetensors, tokeniser files
     fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one,
                  wherever they lie
-    layers:      l, transformer layers of the stream that is read
+    streams:     the streams of hidden states that are read
     width:       K, of its hidden states
     max_length:  most tokens of an input, special ones included
     family:      transformers' model type ("bert", "roberta", "t5", ...)
@@ -88,10 +89,20 @@ class BackboneSource:
     revision: str | None
     folder: Path
     fingerprint: str
-    layers: int
+    streams: tuple[Stream, ...]
     width: int
     max_length: int
     family: str
+
+    @property
+    def layers(self) -> int:
+        """l, transformer layers of the first stream."""
+        return self.streams[0].layers
+
+    @property
+    def states(self) -> list[State]:
+        """All hidden states of all streams, in the order in which they are computed and stored."""
+        return [state for stream in self.streams for state in stream.states()]
 
 
 def canonical(name: str) -> BackboneName:
@@ -147,14 +158,14 @@ def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
     config = pretrained.read_config(folder, asked.id)
-    layers, width = pretrained.stream_shape(config, asked.id)
+    streams, width = pretrained.streams(config, asked.id)
     return BackboneSource(
         name=asked.name,
         id=asked.id,
         revision=revision,
         folder=folder,
         fingerprint=pretrained.fingerprint(folder),
-        layers=layers,
+        streams=streams,
         width=width,
         max_length=pretrained.max_length(config, folder),
         family=config.model_type,

@@ -41,7 +41,7 @@ def main(
     command = " ".join([f"python studies/{study.name}.py", *(redacted(word) for word in argv)])
     try:
         flags = parse(study, argv)
-        base = with_overrides(TrialConfig(), {**flags.fixed, "epochs": flags.epochs})
+        base = with_overrides(LayerMixConfig(), {**flags.fixed, "epochs": flags.epochs})
         cases = _cases(study, flags, base)
         if flags.dry_run:
             from adalayers.command.estimate import describe

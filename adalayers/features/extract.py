@@ -10,6 +10,7 @@ from torch import Tensor
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
+from adalayers.config import State
 from adalayers.features.store import Writer
 from adalayers.ragged import ragged_index
 
@@ -50,7 +51,7 @@ def extract(
     backbone = backbone.to(device)
     done = sum(len(batch) for batch in batches[: writer.batches])
     for examples in batches[writer.batches :]:
-        writer.append(hidden_states(backbone, encoded, examples, device))
+        writer.append(list(hidden_states(backbone, encoded, examples, device).values()))
         done += len(examples)
         if on_progress:
             on_progress(done, len(lengths))
@@ -58,8 +59,8 @@ def extract(
 
 def hidden_states(
     backbone: Backbone, encoded: Encoded, examples: np.ndarray, device: torch.device
-) -> list[Tensor]:
-    """Return the l + 1 hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
+) -> dict[State, Tensor]:
+    """Return all hidden states of the sequences `examples`, each [tokens, K], end to end without padding."""
     lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
     real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time]
     ids = torch.zeros(real.shape, dtype=torch.long)
@@ -67,5 +68,5 @@ def hidden_states(
     padded = not bool(real.all())
     rows = real.flatten().nonzero().squeeze(1).to(device)
     states = backbone(ids.to(device), real.long().to(device))
-    flat = (state.flatten(0, 1) for state in states)
-    return [state.index_select(0, rows) if padded else state for state in flat]
+    flat = {state: values.flatten(0, 1) for state, values in states.items()}
+    return {state: values.index_select(0, rows) for state, values in flat.items()} if padded else flat

@@ -23,7 +23,7 @@ from torch import Tensor
 from adalayers.backbones.backbone import Backbone, load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Precision
+from adalayers.config import Precision, State
 from adalayers.errors import BadInput
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
@@ -32,7 +32,7 @@ from adalayers.lazy import Lazy
 from adalayers.progress import say
 from adalayers.ragged import moved, ragged_rows
 
-FORMAT = 2
+FORMAT = 3
 
 Mode = Literal["memory", "disk", "live"]
 
@@ -45,7 +45,9 @@ class Features(Protocol):
 
     lengths: np.ndarray
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+    def read(
+        self, examples: np.ndarray, states: Sequence[State], device: torch.device
+    ) -> Mapping[State, Tensor]:
         """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held.
 
         What is returned is the caller's own. Each may be read only when it is asked for, so ask once.
@@ -71,7 +73,7 @@ class StoredFeatures:
         self.precision: str = self.meta["stored_as"]
         self._starts = np.load(self.folder / "starts.npy")
         self.lengths = np.load(self.folder / "lengths.npy")
-        self._mapped: dict[int, Tensor] = {}
+        self._mapped: dict[State, Tensor] = {}
 
     def __getstate__(self) -> dict[str, object]:
         return {"folder": self.folder, "resident": self.resident}
@@ -80,7 +82,9 @@ class StoredFeatures:
         self.__dict__.update(state)
         self._open()
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+    def read(
+        self, examples: np.ndarray, states: Sequence[State], device: torch.device
+    ) -> Mapping[State, Tensor]:
         index = torch.from_numpy(ragged_rows(self._starts[examples], self.lengths[examples]))
         if self.resident and device.type != "cpu":
             index = moved(index, device)
@@ -88,19 +92,19 @@ class StoredFeatures:
         # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
         return Lazy(states, lambda state: moved(self._tensor(state).index_select(0, index), device))
 
-    def _tensor(self, state: int) -> Tensor:
+    def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
             self._mapped[state] = store.mapped(self.folder, state, self.precision)
         return self._mapped[state]
 
-    def _held(self, state: int, device: torch.device) -> Tensor:
+    def _held(self, state: State, device: torch.device) -> Tensor:
         key = (self.folder, state, device)
         if key not in _HELD:
             _HELD[key] = self._tensor(state).to(device)
         return _HELD[key]
 
 
-_HELD: dict[tuple[Path, int, torch.device], Tensor] = {}
+_HELD: dict[tuple[Path, State, torch.device], Tensor] = {}
 """Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
 
 
@@ -111,7 +115,9 @@ class LiveFeatures:
         self.source, self.encoded = source, encoded
         self.lengths = np.diff(encoded.offsets)
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Mapping[int, Tensor]:
+    def read(
+        self, examples: np.ndarray, states: Sequence[State], device: torch.device
+    ) -> Mapping[State, Tensor]:
         every = hidden_states(_loaded(self.source, device), self.encoded, examples, device)
         return {state: every[state] for state in states}
 
@@ -128,7 +134,7 @@ def _loaded(source: BackboneSource, device: torch.device) -> Backbone:
 
 def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:
     """Return the size of a store of `n_tokens`, in bytes."""
-    return n_tokens * (source.layers + 1) * source.width * item_bytes(precision)
+    return n_tokens * len(source.states) * source.width * item_bytes(precision)
 
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
@@ -138,7 +144,7 @@ def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[
     return {
         "format": FORMAT,
         "backbone": source.fingerprint,
-        "stream": "encoder",
+        "streams": {stream.name: stream.layers for stream in source.streams},
         "token_ids": ids.hexdigest(),
         "precision": precision,
         "transformers": importlib.metadata.version("transformers"),
@@ -221,7 +227,7 @@ def _fill(
         "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
     }
     writer = store.Writer(
-        folder, spec, n_states=source.layers + 1, width=source.width, n_tokens=n_tokens, precision=stored_as
+        folder, spec, states=source.states, width=source.width, n_tokens=n_tokens, precision=stored_as
     )
     try:
         extract(writer, encoded, backbone, device, on_progress)

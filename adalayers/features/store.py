@@ -1,9 +1,10 @@
 """The files of a feature store: appended to in one fixed order, so that a kill costs little; read-only once whole.
 
-A store is a folder: `state_00.npy` (embeddings) to `state_<l>.npy`, each [tokens, K], sequences end to end
-without padding; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence; and `meta.json`, written
-last, with the size and checksum of every file. While it is built it has `progress.json` instead: how many rows
-are whole, and their checksums. What lies beyond those rows is cut off and computed again.
+A store is a folder with a file per hidden state, [tokens, K], sequences end to end without padding:
+`encoder_00.npy` (embeddings) to `encoder_<l>.npy`, other streams likewise, and `encoder_<l>_before_norm.npy` where
+the last state lies behind a final norm; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence; and
+`meta.json`, written last, with the size and checksum of every file. While it is built it has `progress.json`
+instead: how many rows are whole, and their checksums. What lies beyond those rows is cut off and computed again.
 
 Only the page cache is waited for, not the disk: a killed process loses nothing that it had written, and what a
 power cut damages no longer has its checksum.
@@ -28,6 +29,7 @@ import xxhash
 from filelock import FileLock, Timeout
 from torch import Tensor
 
+from adalayers.config import State
 from adalayers.errors import BadInput
 from adalayers.progress import say
 
@@ -55,9 +57,9 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adalayers"
 
 
-def state_file(state: int) -> str:
+def state_file(state: State) -> str:
     """Return the name of the file that holds a hidden state."""
-    return f"state_{state:02d}.npy"
+    return f"{state.key}.npy"
 
 
 def item_bytes(precision: str) -> int:
@@ -77,7 +79,7 @@ def to_stored(values: Tensor, precision: str) -> np.ndarray:
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 
-def mapped(folder: Path, state: int, precision: str) -> Tensor:
+def mapped(folder: Path, state: State, precision: str) -> Tensor:
     """Return a hidden state [tokens, K] of a finished store, mapped into memory and shared with other processes.
 
     The mapping is private: whatever is written to it stays in this process and never reaches the file.
@@ -97,17 +99,30 @@ class Writer:
     """Appends the rows of a store, going on where an earlier process was stopped.
 
     spec:     all that the numbers and their order follow from; a started store of another spec is discarded
-    n_states: l + 1; width: K; n_tokens: rows in all
+    states: the hidden states, in the order in which they are appended; width: K; n_tokens: rows in all
 
     batches, rows: how many were appended so far, by earlier processes too
     """
 
     def __init__(
-        self, folder: Path, spec: dict[str, Any], *, n_states: int, width: int, n_tokens: int, precision: str
+        self,
+        folder: Path,
+        spec: dict[str, Any],
+        *,
+        states: Sequence[State],
+        width: int,
+        n_tokens: int,
+        precision: str,
     ):
         self.folder = folder
-        self._spec = {**spec, "states": n_states, "width": width, "tokens": n_tokens, "stored_as": precision}
-        self._names = [state_file(state) for state in range(n_states)]
+        self._spec = {
+            **spec,
+            "states": [state.key for state in states],
+            "width": width,
+            "tokens": n_tokens,
+            "stored_as": precision,
+        }
+        self._names = [state_file(state) for state in states]
         self._width, self._precision, self._n_tokens = width, precision, n_tokens
         self._kept = time.monotonic()
         self.batches = self.rows = 0

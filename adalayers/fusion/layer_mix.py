@@ -1,63 +1,175 @@
-"""LayerMix: every hidden state projected to k dimensions, mixed by learned weights (thesis section 5)."""
+"""The layer mix: every hidden state projected to k dimensions, mixed by learned weights (thesis section 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.config import Shape, State, TrialConfig
 from adalayers.cpu.mix import GeluProjectNormaliseMix
+from adalayers.errors import BadInput
+from adalayers.fusion.fusion import Fusion, ParameterGroup, check_states
 
 NORM_EPS = 1e-5
 
+_LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_when", "mix_lr")
 
-class LayerMix(nn.Module):
-    """The mix of frozen hidden states Z_i in R^{... x K}, i = 1..l:
+
+@dataclass(frozen=True)
+class LayerMixConfig(TrialConfig):
+    """Hyperparameters of the layer mix, beside those of every method.
+
+    mix                learned: softmax(alpha * p); uniform; single: all weight on `layer`; last: on the last
+    layer              for `single`: the hidden state used, 0 = embeddings
+    alpha              scale of the mix logits
+    entropy_weight     lambda: the loss is that of the task + lambda * H(p~), H in nats
+    entropy_scale      nats, or as-released: lambda divided by the number of hidden states mixed
+    cutoff             mix weights at or below it become 0, the rest are renormalised
+    cutoff_when        always, or after-training: only when the best model is scored
+    train_projections  False freezes the projections at their start, as the released baselines did
+    k                  width that every hidden state is projected to
+    mix_lr             learning rate of p, which has no weight decay (None: that of lr)
+    """
+
+    fusion: ClassVar[str] = "layer-mix"
+
+    mix: Literal["learned", "uniform", "single", "last"] = "learned"
+    layer: int | None = None
+    alpha: float = 1.0
+    entropy_weight: float = 0.0
+    entropy_scale: Literal["nats", "as-released"] = "nats"
+    cutoff: float = 0.0
+    cutoff_when: Literal["always", "after-training"] = "always"
+    train_projections: bool = True
+    k: int = 64
+    mix_lr: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("k", self.k >= 1, "a whole number of at least 1")
+        self.require("alpha", self.alpha > 0, "a number above 0")
+        self.require(
+            "mix_lr", self.mix_lr is None or self.mix_lr > 0, "a number above 0, or none for that of lr"
+        )
+        self.require("cutoff", 0 <= self.cutoff < 1, "a share of at least 0 and below 1")
+        self.require("heads", self.k % self.heads == 0, f"a divisor of k = {self.k}")
+        self.require(
+            "layer",
+            (self.layer is not None) == (self.mix == "single"),
+            f"a hidden state for mix=single alone, mix is {self.mix}",
+        )
+
+    def width(self, shape: Shape) -> int:
+        return self.k
+
+    def unused(self, shape: Shape) -> set[str]:
+        names = super().unused(shape)
+        if self.mix != "learned":
+            names |= set(_LEARNED_ALONE)
+        if self.mix != "single":
+            names.add("layer")
+        if self.entropy_weight == 0:
+            names.add("entropy_scale")
+        if self.cutoff == 0:
+            names.add("cutoff_when")
+        return names
+
+    def resolved(self, shape: Shape) -> dict[str, Any]:
+        return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
+
+    def check(self, shape: Shape) -> None:
+        super().check(shape)
+        states = self.states(shape)
+        if self.mix == "learned" and cuts_all(self.cutoff, len(states)):
+            raise BadInput(
+                f"wanted a cutoff below 1/{len(states)} = {1 / len(states):.4g} ({len(states)} hidden states start at "
+                f"that weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
+            )
+        if self.mix == "single" and self.layer not in [state.number for state in states]:
+            raise BadInput(
+                f"wanted layer to be one of the hidden states {[state.number for state in states]}, "
+                f"got layer={self.layer}; change layer"
+            )
+
+    def build(self, shape: Shape) -> LayerMix:
+        states = self.states(shape)
+        numbers = [state.number for state in states]
+        scale = len(states) if self.entropy_scale == "as-released" else 1
+        return LayerMix(
+            states,
+            shape.width,
+            self.k,
+            variant=self.mix,
+            single=None if self.layer is None else numbers.index(self.layer),
+            alpha=self.alpha,
+            cutoff=self.cutoff,
+            cutoff_active=self.cutoff_when == "always",
+            entropy_weight=self.entropy_weight / scale,
+            train_projections=self.train_projections,
+            lr=self.mix_lr,
+        )
+
+
+def cuts_all(cutoff: float, n_states: int) -> bool:
+    """Say whether a cutoff would cut every one of `n_states` equal weights."""
+    return cutoff * n_states >= 1
+
+
+class LayerMix(Fusion):
+    """The mix of frozen hidden states Z_i in R^{tokens x K}, i = 1..l:
 
         f_i = N(gelu(Z_i) W_i^T)     W_i in R^{k x K}; N normalises the last dimension, no scale, no shift
         p~  = softmax(alpha * p)     p in R^l, initialised to ones
-        F   = sum_i p~_i f_i         in R^{... x k}
+        F   = sum_i p~_i f_i         in R^{tokens x k}
 
     Weights p~_i <= cutoff become exactly 0 and the rest are renormalised: a layer so cut is neither read nor
     projected. The variants `uniform`, `single` and `last` fix p~ and share everything else.
 
-    n_states:  l, the number of hidden states mixed
-    width:     K, their width
+    states:    the l hidden states mixed
+    inner:     K, their width
     single:    the position (0..l-1) that holds all weight in the variant `single`
+    cutoff_active: False lets the cutoff wait for `finish`
+    entropy_weight: lambda in nats
     train_projections: False leaves every W_i at its random start (the released code's frozen-mix baselines)
+    lr:        that of p, None for that of the rest
 
     Raises `ValueError` for a cutoff of 1/l or more, or a `single` out of range.
     """
 
     def __init__(
         self,
-        n_states: int,
-        width: int,
+        states: Sequence[State],
+        inner: int,
         k: int,
         *,
         variant: Literal["learned", "uniform", "single", "last"] = "learned",
         single: int | None = None,
         alpha: float = 1.0,
         cutoff: float = 0.0,
+        cutoff_active: bool = True,
+        entropy_weight: float = 0.0,
         train_projections: bool = True,
+        lr: float | None = None,
     ):
-        super().__init__()
-        if variant == "learned" and cutoff * n_states >= 1:
+        super().__init__(states, k)
+        n_states = len(self.states)
+        if variant == "learned" and cuts_all(cutoff, n_states):
             raise ValueError(
                 f"wanted a cutoff below 1/{n_states}, got {cutoff}: every layer would be cut at the start"
             )
         if variant == "single" and (single is None or not 0 <= single < n_states):
             raise ValueError(f"wanted single to be a position 0..{n_states - 1}, got {single}")
-        self.n_states, self.width, self.k = n_states, width, k
         self.variant, self.alpha, self.cutoff = variant, alpha, cutoff
-        self.cutoff_active = True
+        self.cutoff_active, self.entropy_weight, self.lr = cutoff_active, entropy_weight, lr
         self.fixed_weights: Tensor
-        self.projections = nn.ModuleList(nn.Linear(width, k, bias=False) for _ in range(n_states))
+        self.projections = nn.ModuleList(nn.Linear(inner, k, bias=False) for _ in range(n_states))
         self.projections.requires_grad_(train_projections)
         if variant == "learned":
             self.p = nn.Parameter(torch.ones(n_states))
@@ -83,14 +195,20 @@ class LayerMix(nn.Module):
         return torch.log_softmax(logits, dim=0)
 
     def weights(self) -> Float[Tensor, " states"]:
-        """Return p~, cut and renormalised: non-negative, sum 1."""
-        return self.log_weights().exp()
+        """Return p~, cut and renormalised: non-negative, sum 1 (less what `without` takes away)."""
+        weights = self.log_weights().exp()
+        if not self._dropped:
+            return weights
+        kept = torch.tensor([state not in self._dropped for state in self.states], device=weights.device)
+        weights = weights * kept
+        return weights / weights.sum() if self._renormalise and weights.sum() > 0 else weights
 
-    def live(self) -> list[int]:
-        """Return the positions whose hidden state the next `forward` needs, in order."""
-        if self.variant == "learned" and not self._cuts:
-            return list(range(self.n_states))
-        return [i for i, weight in enumerate(self.weights().tolist()) if weight > 0]
+    def live(self) -> list[State]:
+        """Return the hidden states that the next `forward` needs, in order."""
+        if self.variant == "learned" and not self._cuts and not self._dropped:
+            return list(self.states)
+        weights = self.weights().tolist()
+        return [state for state, weight in zip(self.states, weights, strict=True) if weight > 0]
 
     def entropy(self) -> Float[Tensor, ""]:
         """Return H(p~) = -sum p~ log p~ in nats, with 0 log 0 = 0."""
@@ -98,45 +216,77 @@ class LayerMix(nn.Module):
         # Cut weights are taken out before the product: the gradient of x log x at 0 is infinite.
         return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum()
 
-    def forward(self, states: Mapping[int, Float[Tensor, "*tokens width"]]) -> Float[Tensor, "*tokens k"]:
-        """Return F, float32, of the hidden states by position; positions that are not live may be absent.
+    def forward(
+        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "tokens k"]:
+        """Return F, float32, of the hidden states; those that are not live may be absent.
 
-        Raises `ValueError` where a live position is missing or one is out of range.
+        Raises `ValueError` where a live one is missing or one is unknown.
         """
         live = self.live()
-        missing, beyond = set(live) - set(states), set(states) - set(range(self.n_states))
-        if missing or beyond:
-            raise ValueError(
-                f"wanted the hidden states {live} of 0..{self.n_states - 1}, got {sorted(states)}: "
-                f"missing {sorted(missing)}, out of range {sorted(beyond)}"
-            )
-        matrices: list[Tensor] = [self.projections[i].weight for i in live]  # type: ignore[misc]
+        check_states(live, states, self.states)
+        places = [self.states.index(state) for state in live]
+        matrices: list[Tensor] = [self.projections[place].weight for place in places]  # type: ignore[misc]
         weights = self.weights()
-        if len(live) < self.n_states:
-            weights = weights[live]
+        if not live:  # all were taken away
+            return weights.new_zeros(int(lengths.sum()), self.width)
+        if len(live) < len(self.states):
+            weights = weights[places]
         # Read one at a time: together, hidden states are most of a trial's memory.
         last = states[live[-1]]
-        hidden = chain((states[i] for i in live[:-1]), [last])
+        hidden = chain((states[state] for state in live[:-1]), [last])
         if last.device.type == "cpu" and not last.requires_grad:
-            mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, hidden, *matrices)
-            return mixed.view(*last.shape[:-1], self.k)
+            return GeluProjectNormaliseMix.apply(weights, NORM_EPS, hidden, *matrices)
         return mix_batched(weights, list(hidden), matrices)
 
+    def penalty(self) -> Float[Tensor, ""] | None:
+        """Return lambda * H(p~); None where it is zero."""
+        if self.variant != "learned" or self.entropy_weight == 0:
+            return None
+        return self.entropy_weight * self.entropy()
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the mix weights p~ by state, `mix/weight_<state>`."""
+        weights = self.weights().tolist()
+        return {
+            f"mix/weight_{state.name}": weight for state, weight in zip(self.states, weights, strict=True)
+        }
+
+    @torch.no_grad()
+    def summary(self) -> dict[str, float]:
+        """Return H(p~) in nats, and how many layers have a weight above 0."""
+        return {"mix/entropy": float(self.entropy()), "mix/live_layers": int((self.weights() > 0).sum())}
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the projections, and p at its own rate without weight decay."""
+        groups = [ParameterGroup([p for p in self.projections.parameters() if p.requires_grad])]
+        if self.variant == "learned":
+            groups.append(ParameterGroup([self.p], lr=self.lr, weight_decay=0.0))
+        return groups
+
     def unused_parameters(self) -> int:
-        """Return how many parameters can never affect the output: projections of states fixed at weight 0."""
+        """Return the parameters of trained projections whose hidden state is fixed at weight 0."""
         if self.variant == "learned":
             return 0
-        return (self.n_states - len(self.live())) * self.width * self.k
+        return sum(
+            parameter.numel()
+            for projection, weight in zip(self.projections, self.fixed_weights.tolist(), strict=True)
+            for parameter in projection.parameters()
+            if weight == 0 and parameter.requires_grad
+        )
+
+    def finish(self) -> None:
+        """Switch on a cutoff that was to wait until training is over."""
+        self.cutoff_active = True
 
 
 def mix_batched(
     weights: Float[Tensor, " live"],
-    hidden: Sequence[Float[Tensor, "*tokens width"]],
-    matrices: Sequence[Float[Tensor, "k width"]],
-) -> Float[Tensor, "*tokens k"]:
+    hidden: Sequence[Float[Tensor, "tokens K"]],
+    matrices: Sequence[Float[Tensor, "k K"]],
+) -> Float[Tensor, "tokens k"]:
     """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs."""
-    stacked = functional.gelu(torch.stack(list(hidden)).flatten(1, -2).to(weights.dtype))
+    stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
     normal = functional.layer_norm(projected, projected.shape[-1:], eps=NORM_EPS)
-    mixed = torch.einsum("l,ltk->tk", weights, normal)
-    return mixed.view(*hidden[0].shape[:-1], -1)
+    return torch.einsum("l,ltk->tk", weights, normal)

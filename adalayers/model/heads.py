@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.config import Shape, TrialConfig
 from adalayers.cpu.attention import SelfAttention
 from adalayers.cpu.dropout import Dropout
 
@@ -78,3 +79,17 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     table[:, 0::2] = torch.sin(position * rate)
     table[:, 1::2] = torch.cos(position * rate[: k // 2])
     return table
+
+
+def build_head(config: TrialConfig, shape: Shape, width: int) -> SequenceHead | TokenHead:
+    """Return the head that the task asks for, over fused states of `width`."""
+    if shape.head == "sequence":
+        return SequenceHead(width, shape.n_outputs, heads=config.heads, dropout=config.dropout)
+    return TokenHead(
+        width,
+        shape.n_outputs,
+        heads=config.heads,
+        dropout=config.dropout,
+        layers=config.encoder_layers,
+        feedforward=config.feedforward,
+    )

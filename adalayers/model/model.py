@@ -13,94 +13,62 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from adalayers.config import Shape, TrialConfig, state_indices
+from adalayers.config import Shape, State, Stream, TrialConfig, as_values, trial_config
 from adalayers.errors import BadInput
-from adalayers.fusion.layer_mix import LayerMix
-from adalayers.lazy import Lazy
-from adalayers.model.heads import SequenceHead, TokenHead, sinusoidal_positions
+from adalayers.fusion.fusion import ParameterGroup
+from adalayers.model.heads import build_head, sinusoidal_positions
 from adalayers.ragged import moved
 from adalayers.results.files import holding
 from adalayers.results.folder import Folder
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
+FORMAT = 2
 
 
 class FusionModel(nn.Module):
     """Hidden states of ragged token sequences -> fusion -> padding -> head -> logits.
 
-    `states` lists the backbone's hidden states that are mixed, position by position (0 = embeddings). The
-    fusion sees real tokens only, end to end; padding is added for the head.
+    The fusion sees real tokens only, end to end; padding is added for the head. A fusion that gives logits has
+    its own read-out, and no head.
     """
 
     def __init__(self, config: TrialConfig, shape: Shape):
         super().__init__()
+        config.check(shape)
         self.config, self.shape = config, shape
-        self.states = state_indices(config.hidden_states, shape.n_layers, shape.family)
-        config.check_states(len(self.states))
-        if config.mix == "single" and config.layer not in self.states:
-            raise BadInput(
-                f"wanted layer to be one of the hidden states {self.states}, got layer={config.layer}; change layer"
-            )
-        self.fusion = LayerMix(
-            len(self.states),
-            shape.width,
-            config.k,
-            variant=config.mix,
-            single=None if config.layer is None else self.states.index(config.layer),
-            alpha=config.alpha,
-            cutoff=config.cutoff,
-            train_projections=config.train_projections,
-        )
-        self.fusion.cutoff_active = config.cutoff_when == "always"
-        self.entropy_weight = config.entropy_weight / (
-            len(self.states) if config.entropy_scale == "as-released" else 1
-        )
-        self.head: SequenceHead | TokenHead
-        if shape.kind == "sequence":
-            self.head = SequenceHead(config.k, shape.n_labels, heads=config.heads, dropout=config.dropout)
-        else:
-            self.head = TokenHead(
-                config.k,
-                shape.n_labels,
-                heads=config.heads,
-                dropout=config.dropout,
-                layers=config.encoder_layers,
-                feedforward=config.feedforward,
-            )
-
-    def live_states(self) -> list[int]:
-        """Return the hidden states (0 = embeddings) that the next `forward` needs."""
-        return [self.states[position] for position in self.fusion.live()]
-
-    def penalty(self) -> Float[Tensor, ""] | None:
-        """Return lambda * H(p~), to be added to the cross-entropy; None where it is zero."""
-        if self.config.mix != "learned" or self.entropy_weight == 0:
-            return None
-        return self.entropy_weight * self.fusion.entropy()
+        self.fusion = config.build(shape)
+        self.head = None if self.fusion.gives == "logits" else build_head(config, shape, self.fusion.width)
 
     def forward(
-        self, states: Mapping[int, Float[Tensor, "tokens width"]], lengths: Int[Tensor, " batch"]
+        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, ...]:
         """Return logits, [batch, labels] or [batch, time, labels], time the longest of `lengths` (tokens).
 
         `lengths` are best on the CPU: on a GPU the shape of what follows has to be waited for.
         """
-        positions = [self.states.index(state) for state in states]
-        mixed = self.fusion(Lazy(positions, lambda position: states[self.states[position]]))
-        padded, padding = _padded(mixed, lengths.cpu())
+        lengths = lengths.cpu()
+        fused = self.fusion(states, lengths)
+        if self.fusion.gives == "logits" and self.shape.head == "sequence":
+            return fused
+        if self.fusion.gives == "sequence":
+            return self.head(fused.unsqueeze(1))
+        padded, padding = _padded(fused, lengths)
+        if self.head is None:
+            return padded
         if self.config.positions:
             padded = padded + sinusoidal_positions(*padded.shape[1:]).to(padded)
         return self.head(padded, padding)
 
-    def finish(self) -> None:
-        """Switch on a cutoff that was to wait until training is over."""
-        self.fusion.cutoff_active = True
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return all trainable parameters, each in one group: the head's, then the fusion's own."""
+        head = [] if self.head is None else [p for p in self.head.parameters() if p.requires_grad]
+        return [ParameterGroup(head), *self.fusion.parameter_groups()]
 
     def n_parameters(self) -> int:
-        """Return the number of trainable parameters that can affect the output, p included."""
+        """Return the number of trainable parameters that can affect the output."""
         trainable = sum(p.numel() for p in self.parameters() if p.requires_grad)
-        return trainable - (self.fusion.unused_parameters() if self.config.train_projections else 0)
+        return trainable - self.fusion.unused_parameters()
 
 
 def _padded(
@@ -124,8 +92,8 @@ def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> Non
     folder.write_json(
         CONFIG,
         {
-            "format": 1,
-            "trial": dataclasses.asdict(model.config),
+            "format": FORMAT,
+            "trial": as_values(model.config),
             "shape": dataclasses.asdict(model.shape),
             **about,
         },
@@ -135,13 +103,22 @@ def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> Non
 def load(folder: Folder | str | Path) -> FusionModel:
     """Return the trained parts saved in a `best/` folder, in eval mode.
 
-    Raises `BadInput` where the folder holds no trained parts.
+    Raises `BadInput` where the folder holds no trained parts, or a fusion that is not known here.
     """
     place = holding(
         folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
     )
     saved = place.read_json(CONFIG)
-    model = FusionModel(TrialConfig(**saved["trial"]), Shape(**saved["shape"]))
+    if saved.get("format") != FORMAT:
+        raise BadInput(
+            f"wanted trained parts of format {FORMAT} in {place.uri}, got format {saved.get('format')}, written by "
+            "another version; load them with that version"
+        )
+    model = FusionModel(trial_config(**saved["trial"]), _shape(**saved["shape"]))
     model.load_state_dict(load_tensors(place.read_bytes(WEIGHTS)))
-    model.finish()
+    model.fusion.finish()
     return model.eval()
+
+
+def _shape(streams: list[dict[str, Any]], **rest: Any) -> Shape:
+    return Shape(streams=tuple(Stream(**stream) for stream in streams), **rest)

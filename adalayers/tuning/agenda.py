@@ -6,7 +6,6 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import warnings
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import numpy as np
 import optuna
 from ray.tune.search.optuna import OptunaSearch
 
-from adalayers.config import Kind, TrialConfig, with_overrides
+from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.trial_data import TrialData
 from adalayers.results.record import StudyRecord
 from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
@@ -40,7 +39,7 @@ class Request:
 class Agenda:
     """The trials of a study in order.
 
-    kind, about: the task kind and `TrialData.about`, which with configuration and seed identify a trial
+    shape, about: of `TrialData`, which with configuration and seed identify a trial
     trials:      size of the search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
     """
 
@@ -56,7 +55,7 @@ class Agenda:
         seed: int,
     ):
         self.plan, self.record = plan, record
-        self.kind: Kind = data.shape.kind
+        self.shape = data.shape
         self._about = data.about
         self.search, self.trials, self.seeds, self.seed = search, trials, seeds, seed
         self.arms = list(plan.arms)
@@ -262,7 +261,7 @@ class Agenda:
         if arm is None:
             self.dropped.append((SEARCH_BEST, "no trial of the search completed"))
         else:
-            merge(self.arms, arm, self.kind)
+            merge(self.arms, arm, self.shape)
 
     def _best_arm(self) -> ConfirmedArm | None:
         """Return the search's best as an arm; a best that changed as the search grew gets a name of its own."""
@@ -300,21 +299,34 @@ class Agenda:
         return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
-        return trial_id(config, self.kind, seed, self._about)
+        return trial_id(config, self.shape, seed, self._about)
 
     def row(self, request: Request) -> dict[str, Any]:
         """Return the columns of `trials.csv` that are known before a trial runs."""
-        config = {f"config/{name}": value for name, value in request.config.used(self.kind).items()}
-        return {"stage": request.stage, "arm": request.arm, **config, "seed": request.seed}
+        config = request.config
+        used = config.used(self.shape)
+        subset = {"train_examples": config.train_examples} if config.train_examples else {}
+        if subset:
+            subset["draw"] = request.seed if config.draw is None else config.draw
+        return {
+            "stage": request.stage,
+            "arm": request.arm,
+            **{
+                f"config/{name}": value
+                for name, value in used.items()
+                if name not in ("train_examples", "draw")
+            },
+            "seed": request.seed,
+            "fusion": config.fusion,
+            **subset,
+        }
 
-    def ray_config(self, request: Request, threads: int) -> dict[str, Any]:
+    def ray_config(self, request: Request) -> dict[str, Any]:
         """Return the trainable's configuration of a request."""
         return {
-            **dataclasses.asdict(request.config),
+            "trial": request.config,
             "seed": request.seed,
             "trial_id": request.trial_id,
             "stage": request.stage,
-            "arm": request.arm,
             "work": self.record.work(request.trial_id).uri,
-            "threads": threads,
         }

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
-from adalayers.config import Kind, TrialConfig, state_indices
+from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
@@ -38,10 +38,9 @@ from adalayers.tuning.trainable import trainable
 
 @dataclass(frozen=True)
 class Ask:
-    """What a study was asked for; all of `identity` but none of `trials` and `seeds` makes it another study.
+    """What a study was asked for, the same in all its cases.
 
-    identity: the flags that make the study, as they stand in `study.json`
-    fixed:    hyperparameters of --set
+    fixed: hyperparameters of --set
     """
 
     search: str
@@ -50,7 +49,6 @@ class Ask:
     seeds: int
     seed: int
     fixed: dict[str, Any]
-    identity: dict[str, Any]
     command: str
     smoke: bool = False
 
@@ -84,7 +82,7 @@ class Outcome:
 
 def study_plan(study: Study, prepared: Prepared, base: TrialConfig, fixed: dict[str, Any]) -> Plan:
     """Return what the study will run on this data. Raises `BadInput` where that is impossible."""
-    base.check_states(len(state_indices(base.hidden_states, prepared.source.layers, prepared.source.family)))
+    base.check(prepared.shape)
     return plan(study, Setting(prepared.task.name, prepared.shape, fixed), base)
 
 
@@ -108,86 +106,116 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
     return study
 
 
-def run_study(
-    study: Study,
-    plan: Plan,
-    data: TrialData,
-    folder: Folder,
-    ask: Ask,
-    limits: Limits,
-    mirror: Mirror,
-    about: Mapping[str, Any],
-    before: Mapping[str, Any],
-) -> Outcome:
-    """Run what the folder lacks of a study, and leave its files whole.
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A study on one backbone and dataset, ready to run.
 
-    about:  the `on` part of `study.json` as far as it is known of backbone and dataset
-    before: the study as the folder holds it, from `opened`
+    identity: the flags that make it, as they stand in `study.json`
+    about:    the `on` part of `study.json` as far as it is known of backbone and dataset
+    before:   the study as the folder holds it, from `opened`
     """
-    record = StudyRecord(folder, data.metric)
-    agenda = Agenda(plan, record, data, search=ask.search, trials=ask.trials, seeds=ask.seeds, seed=ask.seed)
-    account = _Account(before, record)
+
+    plan: Plan
+    data: TrialData
+    folder: Folder
+    mirror: Mirror
+    identity: Mapping[str, Any]
+    about: Mapping[str, Any]
+    before: Mapping[str, Any]
+
+
+def run_study(study: Study, cases: Sequence[Case], ask: Ask, limits: Limits) -> list[Outcome]:
+    """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
+    running = [_Running(study, case, ask) for case in cases]
     interrupt = Interrupt(limits.max_hours)
-    on = {**about, "hidden_states": _states(plan, data), **provenance()}
-
-    def write_study(state: str) -> dict[str, Any]:
-        asked = _asked(study, plan, agenda, ask, data)
-        name = folder.uri.rsplit("/", 1)[-1]
-        document = {
-            "format": 1,
-            "id": before["id"],
-            "study": study.name,
-            "name": name,
-            "asked": asked,
-            "on": on,
-        }
-        arms = [arm.name for arm in agenda.arms]
-        document["happened"] = account.happened(state, record, on["git"], arms, smoke=ask.smoke)
-        record.write_study(document)
-        return document
-
-    record.write()
-    mirror.start(write_study("running"))
-    best = record.best()
-    progress = TrialProgress(data.metric, best=None if best is None else record.score(best))
-
-    def on_end(row: dict[str, Any]) -> None:
-        write_study("running")  # so that a run that is killed is counted by the next
-        mirror.trial(row, record.history(row["trial_id"]))
-        progress.ended(row, agenda.remaining(), agenda.total())
-
-    if agenda.remaining():
-        searcher = StudySearcher(agenda, record, threads=max(1, int(limits.cpus_per_trial)), on_end=on_end)
-        stopping = scheduler(ask.scheduler, agenda, searcher, epochs=plan.base.epochs)
+    if left := sum(case.agenda.remaining() for case in running):
+        searcher = StudySearcher(running, threads=max(1, int(limits.cpus_per_trial)))
+        stopping = scheduler(ask.scheduler, searcher, epochs=cases[0].plan.base.epochs)
         with interrupt.listening(), ray_session(limits.address):
-            resources, account.concurrency = _resources(limits)
-            left = agenda.remaining()
-            say(f"{agenda.total() - left} trials done, {left} to run, {account.concurrency} at a time")
-            _fit(searcher, stopping, data, resources, account.concurrency, interrupt)
-        for identity, row in record.rows.items():
-            if row["status"] == "unfinished":
-                record.end(identity)
+            resources, concurrency = _resources(limits)
+            for case in running:
+                case.account.concurrency = concurrency
+            total = sum(case.agenda.total() for case in running)
+            say(f"{total - left} trials done, {left} to run, {concurrency} at a time")
+            _fit(searcher, stopping, [case.data for case in cases], resources, concurrency, interrupt)
     else:
         say("all trials are done, nothing to run")
-    record.write()
-    state = interrupt.reason or "finished"
-    write_study(state)
-    return Outcome(state, _counts(record))
+    return [case.close(interrupt.reason or "finished") for case in running]
+
+
+class _Running:
+    """A case under way: its agenda, its record, and the account of what happened."""
+
+    def __init__(self, study: Study, case: Case, ask: Ask):
+        self._study, self._case, self._ask = study, case, ask
+        self.record = StudyRecord(case.folder, case.data.metric)
+        self.agenda = Agenda(
+            case.plan,
+            self.record,
+            case.data,
+            search=ask.search,
+            trials=ask.trials,
+            seeds=ask.seeds,
+            seed=ask.seed,
+        )
+        self.account = _Account(case.before, self.record)
+        self._on = {**case.about, "hidden_states": _states(case.plan, case.data), **provenance()}
+        self.record.write()
+        case.mirror.start(self._write("running"))
+        best = self.record.best()
+        self._progress = TrialProgress(
+            case.data.metric, best=None if best is None else self.record.score(best)
+        )
+
+    def on_end(self, row: dict[str, Any]) -> None:
+        """Count, mirror and say that a trial ended."""
+        self._write("running")  # so that a run that is killed is counted by the next
+        self._case.mirror.trial(row, self.record.history(row["trial_id"]))
+        self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
+
+    def close(self, state: str) -> Outcome:
+        """Write the case's files whole."""
+        for identity, row in self.record.rows.items():
+            if row["status"] == "unfinished":
+                self.record.end(identity)
+        self.record.write()
+        if state != "finished" and not self.agenda.remaining():
+            state = "finished"  # the interruption left other cases unfinished
+        self._write(state)
+        return Outcome(state, _counts(self.record))
+
+    def _write(self, state: str) -> dict[str, Any]:
+        case = self._case
+        arms = [arm.name for arm in self.agenda.arms]
+        document = {
+            "format": 1,
+            "id": case.before["id"],
+            "study": self._study.name,
+            "name": case.folder.uri.rsplit("/", 1)[-1],
+            "asked": _asked(self._study, case, self.agenda, self._ask),
+            "on": self._on,
+            "happened": self.account.happened(
+                state, self.record, self._on["git"], arms, smoke=self._ask.smoke
+            ),
+        }
+        self.record.write_study(document)
+        return document
 
 
 def _fit(
     searcher: StudySearcher,
     stopping: FIFOScheduler,
-    data: TrialData,
+    data: Sequence[TrialData],
     resources: dict[str, float],
     concurrency: int,
     interrupt: Interrupt,
 ) -> None:
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     scratch = tempfile.mkdtemp(prefix="adalayers-ray-")
+    held = [ray.put(of_case) for of_case in data]  # a trial fetches that of its own case alone
     try:
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(trainable, data=data), resources),
+            tune.with_resources(tune.with_parameters(trainable, data=held), resources),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=stopping,
@@ -316,14 +344,15 @@ def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
 
 
-def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) -> dict[str, Any]:
-    kind: Kind = data.shape.kind
+def _asked(study: Study, case: Case, agenda: Agenda, ask: Ask) -> dict[str, Any]:
+    plan, data = case.plan, case.data
+    shape = data.shape
     domains = plan.space.domains
-    settings = plan.base.used(kind)
+    settings = plan.base.used(shape)
     return {
         "question": study.question,
         "command": ask.command,
-        "flags": ask.identity,
+        "flags": case.identity,
         "trials": ask.trials,
         "seeds": ask.seeds,
         "seed": ask.seed,
@@ -348,7 +377,7 @@ def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) 
                 "arm": arm.name,
                 "group": arm.group,
                 "aliases": list(arm.aliases),
-                "config": arm.config.used(kind),
+                "config": arm.config.used(shape),
             }
             for arm in agenda.arms
         ],
@@ -366,9 +395,7 @@ def _described(domain: BaseDistribution) -> str:
 
 def _states(plan: Plan, data: TrialData) -> list[str]:
     """Return the hidden states mixed, as `mix/weight_<state>` names them; 00 is the embeddings."""
-    return [
-        f"{i:02d}" for i in state_indices(plan.base.hidden_states, data.shape.n_layers, data.shape.family)
-    ]
+    return [state.name for state in plan.base.states(data.shape)]
 
 
 def _now() -> str:

@@ -1,10 +1,10 @@
-"""The agenda and the record, seen by Ray Tune as a searcher and a scheduler."""
+"""The agendas and records of a study's cases, seen by Ray Tune as one searcher and one scheduler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
@@ -13,34 +13,41 @@ from adalayers.results.record import StudyRecord
 from adalayers.tuning.agenda import Agenda
 
 
+class RunningCase(Protocol):
+    """What the searcher needs of one case: its trials, where they are recorded, and who is told of each end."""
+
+    agenda: Agenda
+    record: StudyRecord
+
+    def on_end(self, row: dict[str, Any]) -> None:
+        """Note that a trial of the case ended with this row."""
+
+
 class StudySearcher(Searcher):
-    """Hands Tune the trials of an agenda, and merges each into the record as it ends.
+    """Hands Tune the trials of all cases, and merges each into its case's record as it ends.
+
+    The first case that has a trial to run is served first: a study that is cut short has whole cases.
 
     stopped: ids of trials that the scheduler stopped, filled by the scheduler: Ray itself calls them complete
     """
 
-    def __init__(
-        self,
-        agenda: Agenda,
-        record: StudyRecord,
-        *,
-        threads: int,
-        on_end: Callable[[dict[str, Any]], None],
-    ):
+    def __init__(self, cases: Sequence[RunningCase], *, threads: int):
         super().__init__(metric="best", mode="max")
-        self.agenda, self.record, self.threads = agenda, record, threads
-        self.on_end = on_end
-        self.stopped: set[str] = set()
-        self._trials: dict[str, str] = {}
+        self.cases, self.threads = cases, threads
+        self.stopped: set[tuple[int, str]] = set()
+        self._trials: dict[str, tuple[int, str]] = {}
 
     def suggest(self, trial_id: str) -> Any:
         """Return the next trial's configuration, None while others must end first, or `FINISHED`."""
-        request = self.agenda.next()
-        if isinstance(request, str):
-            return None if request == "wait" else Searcher.FINISHED
-        self._trials[trial_id] = request.trial_id
-        self.record.begin(request.trial_id, self.agenda.row(request))
-        return self.agenda.ray_config(request, self.threads)
+        waiting = False
+        for number, case in enumerate(self.cases):
+            request = case.agenda.next()
+            if not isinstance(request, str):
+                self._trials[trial_id] = number, request.trial_id
+                case.record.begin(request.trial_id, case.agenda.row(request))
+                return case.agenda.ray_config(request) | {"case": number, "threads": self.threads}
+            waiting = waiting or request == "wait"
+        return None if waiting else Searcher.FINISHED
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Nothing: a trial's results reach the record through its own folder."""
@@ -48,23 +55,24 @@ class StudySearcher(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        identity = self._trials.pop(trial_id)
-        if identity in self.stopped:
-            row = self.record.end(identity, "stopped")
+        number, identity = self._trials.pop(trial_id)
+        case = self.cases[number]
+        if (number, identity) in self.stopped:
+            row = case.record.end(identity, "stopped")
         elif error:
-            row = self.record.end(
+            row = case.record.end(
                 identity, "failed", "the worker process died, twice: out of memory, or killed from outside"
             )
         else:
-            row = self.record.end(identity)
-        self.agenda.ended(identity, row["status"])
-        self.on_end(row)
+            row = case.record.end(identity)
+        case.agenda.ended(identity, row["status"])
+        case.on_end(row)
 
     def set_search_properties(self, metric: Any, mode: Any, config: Any, **spec: Any) -> bool:
         return True
 
     def save(self, checkpoint_path: str) -> None:
-        """Nothing: the results folder is the only state of a study."""
+        """Nothing: the results folders are the only state of a study."""
 
     def restore(self, checkpoint_path: str) -> None:
         """Nothing, as `save`."""
@@ -73,52 +81,69 @@ class StudySearcher(Searcher):
         return {}  # Tune pickles its parts for a restore that is never made from them
 
 
-class SearchOnlyASHA(ASHAScheduler):
-    """ASHA over the trials of the search; confirmations, and a trial's last evaluation, always go on.
+class Rungs(ASHAScheduler):
+    """The rungs of one case: trials are only ever ranked against trials of the same search."""
 
-    A trial that reaches its last epoch is finished, not stopped, whatever its rung says.
-    """
-
-    def __init__(self, agenda: Agenda, searcher: StudySearcher, *, epochs: int):
-        self.grace, self.factor = max(1, epochs // 8), 3
+    def __init__(self, agenda: Agenda, *, epochs: int):
+        self.epochs = epochs
         super().__init__(
             time_attr="epoch",
             metric="best",
             mode="max",
             max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
-            grace_period=self.grace,
-            reduction_factor=self.factor,
+            grace_period=max(1, epochs // 8),
+            reduction_factor=3,
         )
-        self._stopped = searcher.stopped
         for identity, evaluations in agenda.finished_searches():
             trial: Any = SimpleNamespace(trial_id=f"replayed-{identity}")
-            super().on_trial_add(None, trial)  # type: ignore[arg-type]
+            self.on_trial_add(None, trial)  # type: ignore[arg-type]
             for evaluation in evaluations:
-                super().on_trial_result(
+                self.on_trial_result(
                     None,  # type: ignore[arg-type]
                     trial,
                     {"epoch": evaluation["epoch"], "best": evaluation["score"]},
                 )
 
+
+class SearchOnlyASHA(FIFOScheduler):
+    """ASHA over the search trials of each case; confirmations, and a trial's last evaluation, always go on.
+
+    A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
+    trains further.
+    """
+
+    def __init__(self, rungs: Sequence[Rungs], searcher: StudySearcher):
+        super().__init__()
+        self.rungs, self._stopped = rungs, searcher.stopped
+
+    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
+        self._of(trial).on_trial_add(tune_controller, trial)
+
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        if trial.config["stage"] != "search" or result.get("last", True):
+        rungs = self._of(trial)
+        if trial.config["stage"] != "search" or result.get("last", True) or result["epoch"] > rungs.epochs:
             return TrialScheduler.CONTINUE
-        decision = super().on_trial_result(tune_controller, trial, result)
+        decision = rungs.on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:
-            self._stopped.add(trial.config["trial_id"])
+            self._stopped.add((trial.config["case"], trial.config["trial_id"]))
         return decision
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """Nothing more to record: every rung was met on the way."""
-        self._trial_info.pop(trial.trial_id, None)
+        self._of(trial)._trial_info.pop(trial.trial_id, None)
 
     def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
         return True
+
+    def _of(self, trial: Any) -> Rungs:
+        return self.rungs[trial.config["case"]]
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the searcher's
 
 
-def scheduler(name: str, agenda: Agenda, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
+def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
     """Return the scheduler of that name: asha, or fifo, which never stops a trial."""
-    return SearchOnlyASHA(agenda, searcher, epochs=epochs) if name == "asha" else FIFOScheduler()
+    if name != "asha":
+        return FIFOScheduler()
+    return SearchOnlyASHA([Rungs(case.agenda, epochs=epochs) for case in searcher.cases], searcher)

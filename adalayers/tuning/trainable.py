@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+import ray
 import torch
 from ray import tune
 
-from adalayers.config import FIELDS, TrialConfig, with_overrides
+from adalayers.config import hyperparameters, trial_config
 from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, unknown
@@ -17,36 +19,38 @@ from adalayers.model.model import save
 from adalayers.results.files import BEST, PREDICTIONS
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
-from adalayers.training.train import Diverged, Evaluation, Outcome, train
+from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
-STUDY_KEYS = ("trial_id", "stage", "arm", "work", "threads")
 
 
-def trainable(config: dict[str, Any], data: TrialData | None = None) -> None:
+def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = None) -> None:
     """Train one trial under Ray Tune, reporting `epoch`, `val/*`, `mix/*`, `best` and `last` per evaluation.
 
-    config: hyperparameters of `TrialConfig` by name, with `seed` (default 0). Without `data` it also names
-            `backbone` and `dataset` and may hold the other fields of `DataRequest`: this is how the trainable
-            serves `ray.tune.Tuner` outside a study. A study adds `STUDY_KEYS`; its trials leave what they did
-            in the folder `work` and turn an exception into a row instead of raising it.
+    config: `fusion` (default layer-mix) and its hyperparameters by name, with `seed` (default 0), `backbone`,
+            `dataset` and the other fields of `DataRequest`: this is how the trainable serves `ray.tune.Tuner`
+            outside a study. `train_examples` is then the pool that is drawn and stored.
+    data:   of a study, by case. `config` then holds `case`, the whole configuration as `trial`, `seed`,
+            `trial_id`, `stage`, `threads`, and `work`, the folder where the trial leaves what it did; an
+            exception becomes a row there instead of being raised.
 
     Raises `BadInput` for an unknown key or an impossible value.
     """
-    for key in config:
-        if key not in FIELDS and key not in (*DATA_KEYS, *STUDY_KEYS, "seed"):
-            raise unknown("key of a trial's configuration", key, [*FIELDS, *DATA_KEYS, "seed"])
-    if "threads" in config:
+    if data is not None:
         torch.set_num_threads(config["threads"])
-    trial = with_overrides(TrialConfig(), {key: value for key, value in config.items() if key in FIELDS})
-    data = data or _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config))
-    if "work" in config:
-        _run_in_study(trial, data, config)
-    else:
-        train(trial, data, seed=config.get("seed", 0), device=_device(), on_evaluation=_report)
+        run_in_study(config, ray.get(data[config["case"]]))
+        return
+    names = [*hyperparameters(), *DATA_KEYS, "seed"]
+    for key in config:
+        if key not in names:
+            raise unknown("key of a trial's configuration", key, names)
+    values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
+    pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config))
+    train(trial_config(**values), pool, seed=config.get("seed", 0), device=_device(), on_evaluation=_report)
 
 
-def _run_in_study(trial: TrialConfig, data: TrialData, config: dict[str, Any]) -> None:
+def run_in_study(config: dict[str, Any], data: TrialData) -> None:
+    """Train one trial of a study, as `trainable` says; what it did is left in its folder, failures included."""
     work = Folder(config["work"])
 
     def on_evaluation(evaluation: Evaluation) -> None:
@@ -55,7 +59,7 @@ def _run_in_study(trial: TrialConfig, data: TrialData, config: dict[str, Any]) -
 
     try:
         outcome = train(
-            trial,
+            config["trial"],
             data,
             seed=config["seed"],
             test=config["stage"] == "confirm",
@@ -75,7 +79,7 @@ def _leave(work: Folder, outcome: Outcome, data: TrialData, config: dict[str, An
     about = {
         "trial_id": config["trial_id"],
         "labels": list(data.label_names),
-        "hidden_states": outcome.model.states,
+        "hidden_states": [state.name for state in outcome.model.fusion.states],
         "backbone": data.about["backbone"],
         "dataset": data.about["dataset"],
     }

@@ -27,7 +27,7 @@ def score_differences(root: Path) -> dict[str, float]:
     """Return, by dataset, mean and largest difference of validation scores to those over a float32 store."""
     measured = {}
     torch.set_num_threads(1)  # as a trial
-    config = TrialConfig(epochs=5, alpha=64.0)
+    config = LayerMixConfig(epochs=5, alpha=64.0)
     for dataset in DATASETS:
         scores = {
             name: _scores(config, dataset, mode, precision, root) for name, (mode, precision) in ARMS.items()

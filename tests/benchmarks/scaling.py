@@ -32,7 +32,7 @@ def scaling(root: Path) -> dict[str, float]:
         note(f"step_ms_by_layers/{layers}", 1000 * seconds["step"])
         note(f"step_over_matmul_by_layers/{layers}", seconds["step"] / seconds["products"])
     for k in (16, 32, 64, 128, 256):
-        config = TrialConfig(k=k, batch_size=BATCH)
+        config = LayerMixConfig(k=k, batch_size=BATCH)
         seconds = training.head_step(12, 768, np.full(BATCH, 11), repeats=9, config=config)
         note(f"step_ms_by_k/{k}", 1000 * seconds["step"])
         note(f"step_over_matmul_by_k/{k}", seconds["step"] / seconds["products"])

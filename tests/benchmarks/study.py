@@ -24,7 +24,7 @@ SECONDS = 5.0
 def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> dict[str, float]:
     """Return wall seconds of a study of `trials` trials, and the summed seconds of its trials over `concurrent`."""
     data = made_data(layers=6, width=384, sizes=(512, 64, 64))  # MiniLM's shape
-    base = TrialConfig(epochs=_epochs(data), patience=10_000, batch_size=64)
+    base = LayerMixConfig(epochs=_epochs(data), patience=10_000, batch_size=64)
     space = Space({"alpha": tune.loguniform(0.5, 1024)}, {"lr": tune.loguniform(1e-4, 1e-2)}, [], {})
     study = Study(
         "benchmark", "What does a study cost?", space, lambda setting: ([], []), smallest_effect=0.01
@@ -49,7 +49,7 @@ def _epochs(data: TrialData) -> int:
     """Return how many epochs take a trial's time on one thread."""
     torch.set_num_threads(1)
     ends: list[float] = []
-    config = TrialConfig(epochs=4, batch_size=64)
+    config = LayerMixConfig(epochs=4, batch_size=64)
     train(config, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.perf_counter()))
     torch.set_num_threads(2)
     return max(1, round(SECONDS / ((ends[-1] - ends[0]) / 3)))

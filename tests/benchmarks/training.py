@@ -23,7 +23,7 @@ from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
 
 CPU = torch.device("cpu")
-CONFIG = TrialConfig(k=64, batch_size=64)
+CONFIG = LayerMixConfig(k=64, batch_size=64)
 
 
 def store(root: Path, source: BackboneSource, encoded: Encoded) -> StoredFeatures:

@@ -1,9 +1,27 @@
 """Configurations: impossible values, overrides from text, and what identifies a trial."""
 
+import dataclasses
+import typing
+
 import pytest
 
-from adalayers.config import TrialConfig, parse_overrides, state_indices, with_overrides
+from adalayers.config import (
+    FUSIONS,
+    Shape,
+    State,
+    Stream,
+    TrialConfig,
+    as_values,
+    chosen_states,
+    config_class,
+    hyperparameters,
+    parse_overrides,
+    trial_config,
+    with_overrides,
+)
 from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from tests.helpers.states import encoder, made_shape
 
 
 @pytest.mark.parametrize(
@@ -26,13 +44,13 @@ from adalayers.errors import BadInput
 )
 def test_impossible_values_are_bad_input_that_names_them(overrides):
     with pytest.raises(BadInput) as error:
-        with_overrides(TrialConfig(), overrides)
+        with_overrides(LayerMixConfig(), overrides)
     assert any(name in str(error.value) for name in overrides)
 
 
 def test_unknown_hyperparameter_gets_near_names():
     with pytest.raises(BadInput, match="'entropy_weight'"):
-        with_overrides(TrialConfig(), {"entropy_wieght": 0.1})
+        with_overrides(LayerMixConfig(), {"entropy_wieght": 0.1})
     with pytest.raises(BadInput, match=r"unknown hyperparameter 'drop_out'.*'dropout'"):
         parse_overrides(["drop_out=0.1"])
 
@@ -63,28 +81,132 @@ def test_two_values_of_one_name_are_bad_input():
 
 
 def test_a_cutoff_is_checked_against_the_number_of_states():
-    TrialConfig(cutoff=0.1).check_states(6)
+    shape = made_shape(layers=6)
+    LayerMixConfig(cutoff=0.1).check(shape)
     with pytest.raises(BadInput, match="below 1/6"):
-        TrialConfig(cutoff=0.2).check_states(6)
-    TrialConfig(mix="uniform", cutoff=0.2).check_states(6)
+        LayerMixConfig(cutoff=0.2).check(shape)
+    LayerMixConfig(mix="uniform", cutoff=0.2).check(shape)
 
 
 def test_what_a_variant_ignores_does_not_identify_it():
-    base = TrialConfig()
-    assert "mix_lr" in base.used("sequence")
-    assert base.used("sequence") == TrialConfig(mix_lr=base.lr).used("sequence")
-    uniform = TrialConfig(mix="uniform")
-    assert uniform.used("token") == TrialConfig(
-        mix="uniform", alpha=9.0, entropy_weight=0.1, mix_lr=0.5
-    ).used("token")
-    assert "feedforward" in base.used("token")
-    assert "feedforward" not in base.used("sequence")
-    assert base.used("sequence") == TrialConfig(cutoff_when="after-training").used("sequence")
-    assert base.used("sequence") != TrialConfig(cutoff=0.1).used("sequence")
+    base, sequence, token = LayerMixConfig(), made_shape(), made_shape("token")
+    assert "mix_lr" in base.used(sequence)
+    assert base.used(sequence) == LayerMixConfig(mix_lr=base.lr).used(sequence)
+    assert base.identity(sequence) == LayerMixConfig(mix_lr=base.lr).identity(sequence)
+    uniform = LayerMixConfig(mix="uniform")
+    other = LayerMixConfig(mix="uniform", alpha=9.0, entropy_weight=0.1, mix_lr=0.5)
+    assert uniform.used(token) == other.used(token)
+    assert uniform.identity(token) == other.identity(token)
+    assert "feedforward" in base.used(token)
+    assert "feedforward" not in base.used(sequence)
+    assert base.used(sequence) == LayerMixConfig(cutoff_when="after-training").used(sequence)
+    assert base.used(sequence) != LayerMixConfig(cutoff=0.1).used(sequence)
+    assert base.used(sequence) == LayerMixConfig(draw=3, warmup=0.5, final_norm=False).used(sequence)
+    assert "draw" in LayerMixConfig(train_examples=10).used(sequence)
+
+
+def test_a_field_that_is_added_with_a_default_renames_no_trial():
+    shape = made_shape()
+
+    @dataclasses.dataclass(frozen=True)
+    class Grown(LayerMixConfig):
+        extra: float = 0.5
+        former: int = dataclasses.field(default=3, metadata={"absent": 2})
+
+    before = LayerMixConfig(alpha=8.0).identity(shape)
+    assert Grown(alpha=8.0, former=2).identity(shape) == before
+    assert Grown(alpha=8.0, former=2, extra=1.0).identity(shape) == {**before, "extra": 1.0}
+    # Its default changed from 2: what was run with 2 keeps its name, what is run with 3 gets one of its own.
+    assert Grown(alpha=8.0).identity(shape) == {**before, "former": 3}
+
+
+def test_defaults_are_what_identities_of_earlier_trials_rest_on():
+    """Whoever changes one keeps the former in the field's metadata, as `absent`."""
+    held = {
+        field.name: field.metadata.get("absent", field.default)
+        for field in dataclasses.fields(LayerMixConfig)
+    }
+    assert held == {
+        "hidden_states": "layers",
+        "final_norm": True,
+        "train_examples": None,
+        "draw": None,
+        "heads": 8,
+        "dropout": 0.1,
+        "positions": False,
+        "encoder_layers": 1,
+        "feedforward": 2048,
+        "optimiser": "adam",
+        "lr": 1e-3,
+        "weight_decay": 1e-3,
+        "schedule": "plateau",
+        "warmup": 0.1,
+        "lr_patience": 2,
+        "batch_size": 32,
+        "epochs": 20,
+        "patience": 5,
+        "class_weights": "none",
+        "mix": "learned",
+        "layer": None,
+        "alpha": 1.0,
+        "entropy_weight": 0.0,
+        "entropy_scale": "nats",
+        "cutoff": 0.0,
+        "cutoff_when": "always",
+        "train_projections": True,
+        "k": 64,
+        "mix_lr": None,
+    }
+
+
+def test_hyperparameters_of_one_name_are_of_one_type_in_all_methods():
+    kinds = [config_class(name) for name in FUSIONS]
+    for kind in kinds:
+        hints = typing.get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            assert hints[field.name] == hyperparameters()[field.name], (kind.fusion, field.name)
+
+
+def test_another_fusion_keeps_what_the_two_share():
+    @dataclasses.dataclass(frozen=True)
+    class Mean(TrialConfig):
+        fusion: typing.ClassVar[str] = "test-mean"
+        k: int = 8
+
+        def width(self, shape):
+            return self.k
+
+        def build(self, shape):
+            raise NotImplementedError
+
+    config = with_overrides(LayerMixConfig(k=32, lr=0.01, alpha=9.0), {"fusion": "test-mean", "dropout": 0.2})
+    assert config == Mean(k=32, lr=0.01, dropout=0.2)
+    assert trial_config(**as_values(config)) == config
+    with pytest.raises(BadInput, match="alpha"):
+        with_overrides(config, {"alpha": 1.0})
+    with pytest.raises(BadInput, match=r"unknown fusion 'test-maen'.*'test-mean'"):
+        trial_config(fusion="test-maen")
 
 
 def test_hidden_states_by_choice():
-    assert state_indices("layers", 4, "bert") == [1, 2, 3, 4]
-    assert state_indices("with-embeddings", 4, "roberta") == [0, 1, 2, 3, 4]
-    assert state_indices("as-released", 24, "roberta") == list(range(24))
-    assert state_indices("as-released", 12, "bart") == list(range(13))
+    def numbers(choice, layers, family):
+        return [state.number for state in chosen_states(choice, made_shape(layers=layers, family=family))]
+
+    assert numbers("layers", 4, "bert") == [1, 2, 3, 4]
+    assert numbers("with-embeddings", 4, "roberta") == [0, 1, 2, 3, 4]
+    assert numbers("as-released", 24, "roberta") == list(range(24))
+    assert numbers("as-released", 12, "bart") == list(range(13))
+    assert numbers("layers:6,1,12", 12, "bart") == [1, 6, 12]
+    with pytest.raises(BadInput, match=r"0\.\.4, got 6"):
+        numbers("layers:6", 4, "bert")
+    for wrong in ("layer", "layers:", "layers:a", "layers:1;2"):
+        with pytest.raises(BadInput, match="hidden_states"):
+            LayerMixConfig(hidden_states=wrong)
+
+
+def test_the_last_state_is_read_behind_the_final_norm_unless_asked():
+    t5 = Shape("sequence", 2, (Stream("encoder", 2, final_norm=True),), 8, "t5")
+    assert chosen_states("layers", t5) == encoder(1, 2)
+    assert chosen_states("layers", t5, final_norm=False) == [State("encoder", 1), State("encoder", 2, True)]
+    assert chosen_states("layers", made_shape(layers=2), final_norm=False) == encoder(1, 2)
+    assert "final_norm" in LayerMixConfig().used(t5)

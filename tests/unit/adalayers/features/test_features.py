@@ -377,7 +377,7 @@ def test_training_over_live_features_and_a_float32_store_agree_to_rounding(sourc
         }
         shape = Shape("sequence", 2, source.layers, source.width, source.family)
         data = TrialData(shape, ("a", "b"), "accuracy", splits, {})
-        config = TrialConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
+        config = LayerMixConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
         return pd.DataFrame(train(config, data, seed=0).history)
 
     live = history(LiveFeatures(source, encoded))

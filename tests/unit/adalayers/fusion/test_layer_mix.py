@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 import torch
 
+from adalayers.config import State
 from adalayers.cpu import mix as fused
 from adalayers.cpu.mix import GeluProjectNormaliseMix, Workspace
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
+from tests.helpers.states import encoder
 
-STATES, WIDTH, K, TOKENS = 5, 12, 8, 7
+L, WIDTH, K, TOKENS = 5, 12, 8, 7
+STATES = encoder(*range(1, L + 1))
+LENGTHS = torch.tensor([TOKENS])
 
 
 def inputs(seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return {i: torch.randn(TOKENS, WIDTH, generator=generator) for i in range(STATES)}
+    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
 
 
 def numpy_mix(states, projections, p, alpha, cutoff):
@@ -43,37 +47,37 @@ def test_agrees_with_numpy(alpha, cutoff):
         mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
     states = inputs()
     weights, expected = numpy_mix(
-        [states[i].double().numpy() for i in range(STATES)],
+        [states[state].double().numpy() for state in STATES],
         [layer.weight.detach().double().numpy() for layer in mix.projections],
         mix.p.detach().double().numpy(),
         alpha,
         cutoff,
     )
     np.testing.assert_allclose(mix.weights().detach().numpy(), weights, atol=1e-6)
-    np.testing.assert_allclose(mix(states).detach().numpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(mix(states, LENGTHS).detach().numpy(), expected, atol=1e-5)
     entropy = -sum(w * math.log(w) for w in weights if w > 0)
     assert float(mix.entropy().detach()) == pytest.approx(entropy, abs=1e-6)
 
 
 def test_starts_uniform():
     mix = LayerMix(STATES, WIDTH, K, alpha=64.0)
-    assert mix.weights().tolist() == pytest.approx([1 / STATES] * STATES)
-    assert float(mix.entropy().detach()) == pytest.approx(math.log(STATES))
+    assert mix.weights().tolist() == pytest.approx([1 / L] * L)
+    assert float(mix.entropy().detach()) == pytest.approx(math.log(L))
 
 
 def test_cut_layer_is_not_read_and_gets_no_gradient():
     mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
     with torch.no_grad():
         mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
-    assert mix.live() == [0, 1, 3, 4]
+    assert mix.live() == encoder(1, 2, 4, 5)
     states = inputs()
-    del states[2]
-    out = mix(states)
+    del states[STATES[2]]
+    out = mix(states, LENGTHS)
     (out.square() * torch.arange(K)).sum().backward()
     assert float(mix.weights().detach()[2]) == 0.0
     assert float(mix.p.grad[2]) == 0.0
     assert mix.projections[2].weight.grad is None
-    assert all(float(mix.p.grad[i]) != 0.0 for i in mix.live())
+    assert all(float(mix.p.grad[i]) != 0.0 for i in (0, 1, 3, 4))
 
 
 def test_entropy_of_a_cut_mix_is_finite_and_differentiable():
@@ -105,7 +109,7 @@ def test_fixed_variants_differ_in_the_mix_alone():
         return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}
 
     learned = trainable(LayerMix(STATES, WIDTH, K))
-    assert learned.pop("p") == (STATES,)
+    assert learned.pop("p") == (L,)
     for variant, single in (("uniform", None), ("last", None), ("single", 2)):
         assert trainable(LayerMix(STATES, WIDTH, K, variant=variant, single=single)) == learned
 
@@ -117,13 +121,13 @@ def test_fixed_variants_differ_in_the_mix_alone():
 def test_fixed_weights(variant, single, weights):
     mix = LayerMix(STATES, WIDTH, K, variant=variant, single=single)
     assert mix.weights().tolist() == pytest.approx(weights)
-    assert mix.live() == [i for i, weight in enumerate(weights) if weight]
+    assert mix.live() == [state for state, weight in zip(STATES, weights, strict=True) if weight]
 
 
 def test_projections_of_fixed_mixes_are_trained_unless_as_released():
     for train_projections in (True, False):
         mix = LayerMix(STATES, WIDTH, K, variant="last", train_projections=train_projections)
-        out = mix({4: inputs()[4]}).square() * torch.arange(K)
+        out = mix({STATES[4]: inputs()[STATES[4]]}, LENGTHS).square() * torch.arange(K)
         assert out.requires_grad == train_projections
         if train_projections:
             out.sum().backward()
@@ -133,15 +137,15 @@ def test_projections_of_fixed_mixes_are_trained_unless_as_released():
 def test_wrong_states_are_named():
     mix = LayerMix(STATES, WIDTH, K)
     states = inputs()
-    del states[3]
-    with pytest.raises(ValueError, match=r"missing \[3\]"):
-        mix(states)
-    with pytest.raises(ValueError, match=r"out of range \[5\]"):
-        mix({**inputs(), 5: inputs()[0]})
+    del states[STATES[3]]
+    with pytest.raises(ValueError, match=r"missing .*number=4"):
+        mix(states, LENGTHS)
+    with pytest.raises(ValueError, match=r"unknown .*number=9"):
+        mix({**inputs(), State("encoder", 9): inputs()[STATES[0]]}, LENGTHS)
 
 
 def test_alpha_is_a_learning_rate_of_p_under_adam():
-    """Spec section 2, fault 4: (alpha 64, lr 1e-4) and (alpha 1, lr 6.4e-3) are one run.
+    """With weight decay off p, (alpha 64, lr 1e-4) and (alpha 1, lr 6.4e-3) are one run.
 
     Only while Adam's epsilon is small beside p's gradients.
     """
@@ -152,7 +156,7 @@ def test_alpha_is_a_learning_rate_of_p_under_adam():
         optimiser = torch.optim.Adam([mix.p], lr=lr, eps=1e-12)
         target = torch.randn(TOKENS, K)
         for _ in range(50):
-            loss = (mix(inputs()) - target).square().mean()
+            loss = (mix(inputs(), LENGTHS) - target).square().mean()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -230,7 +234,7 @@ def test_memory_is_used_again_by_the_next_step_of_training():
 
     with mock.patch.object(Workspace, "take", side_effect=noted):
         for _ in range(3):
-            loss = mix(inputs()).square().sum()  # as in training, the last step's loss is still held
+            loss = mix(inputs(), LENGTHS).square().sum()  # as in training, the last step's loss is still held
             loss.backward()
     assert len(places) == 3
     assert len(set(places)) == 1
@@ -245,8 +249,38 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
 
 def test_hidden_states_that_are_trained_get_gradients():
     mix = LayerMix(STATES, WIDTH, K)
-    states = {i: state.requires_grad_() for i, state in inputs().items()}
-    trained = mix(states)
+    states = {name: state.requires_grad_() for name, state in inputs().items()}
+    trained = mix(states, LENGTHS)
     (trained.square() * torch.arange(K)).sum().backward()
     assert all(state.grad.abs().max() > 0 for state in states.values())
-    torch.testing.assert_close(trained, mix(inputs()), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(trained, mix(inputs(), LENGTHS), atol=1e-5, rtol=1e-5)
+
+
+def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
+    mix = LayerMix(STATES, WIDTH, K)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
+    states = inputs()
+    whole = mix.weights().detach()
+    parts = {
+        state: LayerMix(STATES, WIDTH, K, variant="single", single=place)
+        for place, state in enumerate(STATES)
+    }
+    for single in parts.values():
+        single.projections.load_state_dict(mix.projections.state_dict())
+    kept = [0, 3, 4]
+    rest = {STATES[place]: states[STATES[place]] for place in kept}
+    sums = sum(
+        whole[place] * parts[STATES[place]]({STATES[place]: states[STATES[place]]}, LENGTHS) for place in kept
+    )
+    with mix.without(encoder(2, 3), renormalise=False):
+        assert mix.live() == list(rest)
+        torch.testing.assert_close(mix(rest, LENGTHS), sums)
+    with mix.without(encoder(2, 3)):
+        torch.testing.assert_close(mix(rest, LENGTHS), sums / whole[kept].sum())
+        assert float(mix.weights().sum().detach()) == pytest.approx(1.0)
+    assert mix.live() == STATES
+    with mix.without(STATES):
+        assert mix({}, LENGTHS).abs().max() == 0
+    with pytest.raises(ValueError, match="number=9"), mix.without([State("encoder", 9)]):
+        pass

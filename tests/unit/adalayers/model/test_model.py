@@ -6,22 +6,19 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.config import Shape, TrialConfig
 from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.heads import sinusoidal_positions
 from adalayers.model.model import FusionModel, load, save
 from adalayers.results.folder import Folder
+from tests.helpers.states import encoder, made_shape
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16}
 
 
-def shape(kind="sequence", n_labels=3, layers=4, width=12, family="bert"):
-    return Shape(kind, n_labels, layers, width, family)
-
-
 def states(model, lengths, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return {i: torch.randn(sum(lengths), model.shape.width, generator=generator) for i in model.states}
+    return {i: torch.randn(sum(lengths), model.shape.width, generator=generator) for i in model.fusion.states}
 
 
 @pytest.mark.parametrize(
@@ -38,17 +35,18 @@ def states(model, lengths, seed=0):
 def test_parameter_counts_of_the_published_shapes(
     kind, n_labels, layers, hidden_states, family, overrides, count
 ):
-    """Spec section 2, each with its choice of hidden states."""
+    """Thesis figures 7, 11 and 15, each with its choice of hidden states."""
     model = FusionModel(
-        TrialConfig(hidden_states=hidden_states, **overrides), Shape(kind, n_labels, layers, 1024, family)
+        LayerMixConfig(hidden_states=hidden_states, **overrides),
+        made_shape(kind, n_labels, layers, 1024, family),
     )
     assert model.n_parameters() == count
 
 
 def test_a_fixed_mix_counts_what_can_affect_its_output():
-    learned = FusionModel(TrialConfig(**SMALL), shape())
-    uniform = FusionModel(TrialConfig(mix="uniform", **SMALL), shape())
-    last = FusionModel(TrialConfig(mix="last", **SMALL), shape())
+    learned = FusionModel(LayerMixConfig(**SMALL), made_shape())
+    uniform = FusionModel(LayerMixConfig(mix="uniform", **SMALL), made_shape())
+    last = FusionModel(LayerMixConfig(mix="last", **SMALL), made_shape())
     assert learned.n_parameters() - uniform.n_parameters() == 4
     assert uniform.n_parameters() - last.n_parameters() == 3 * 12 * 8
 
@@ -56,7 +54,7 @@ def test_a_fixed_mix_counts_what_can_affect_its_output():
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 @pytest.mark.parametrize("positions", [False, True])
 def test_padding_changes_nothing(kind, positions):
-    model = FusionModel(TrialConfig(positions=positions, **SMALL), shape(kind)).eval()
+    model = FusionModel(LayerMixConfig(positions=positions, **SMALL), made_shape(kind)).eval()
     lengths = [3, 7, 5]
     together = states(model, lengths)
     with torch.no_grad():
@@ -73,7 +71,7 @@ def test_padding_changes_nothing(kind, positions):
 @pytest.mark.parametrize("mix", ["learned", "uniform"])
 def test_every_trainable_parameter_gets_a_gradient(kind, mix):
     torch.manual_seed(0)
-    model = FusionModel(TrialConfig(mix=mix, entropy_weight=0.1, dropout=0.0, **SMALL), shape(kind))
+    model = FusionModel(LayerMixConfig(mix=mix, entropy_weight=0.1, dropout=0.0, **SMALL), made_shape(kind))
     logits = model(states(model, [4, 6]), torch.tensor([4, 6]))
     loss = (logits * torch.randn_like(logits)).sum()
     loss.backward()
@@ -86,30 +84,35 @@ def test_every_trainable_parameter_gets_a_gradient(kind, mix):
 
 
 def test_the_penalty_is_lambda_times_the_entropy_in_nats():
-    model = FusionModel(TrialConfig(entropy_weight=0.5, **SMALL), shape())
-    assert float(model.penalty().detach()) == pytest.approx(0.5 * math.log(4))
-    released = FusionModel(TrialConfig(entropy_weight=0.5, entropy_scale="as-released", **SMALL), shape())
-    assert float(released.penalty().detach()) == pytest.approx(0.5 * math.log(4) / 4)
-    assert FusionModel(TrialConfig(**SMALL), shape()).penalty() is None
-    assert FusionModel(TrialConfig(mix="uniform", entropy_weight=0.5, **SMALL), shape()).penalty() is None
+    model = FusionModel(LayerMixConfig(entropy_weight=0.5, **SMALL), made_shape())
+    assert float(model.fusion.penalty().detach()) == pytest.approx(0.5 * math.log(4))
+    released = FusionModel(
+        LayerMixConfig(entropy_weight=0.5, entropy_scale="as-released", **SMALL), made_shape()
+    )
+    assert float(released.fusion.penalty().detach()) == pytest.approx(0.5 * math.log(4) / 4)
+    assert FusionModel(LayerMixConfig(**SMALL), made_shape()).fusion.penalty() is None
+    assert (
+        FusionModel(LayerMixConfig(mix="uniform", entropy_weight=0.5, **SMALL), made_shape()).fusion.penalty()
+        is None
+    )
 
 
 def test_a_cutoff_after_training_waits():
-    model = FusionModel(TrialConfig(cutoff=0.2, cutoff_when="after-training", **SMALL), shape())
+    model = FusionModel(LayerMixConfig(cutoff=0.2, cutoff_when="after-training", **SMALL), made_shape())
     with torch.no_grad():
         model.fusion.p.copy_(torch.tensor([3.0, 3.0, 1.0, 1.0]))
-    assert model.live_states() == [1, 2, 3, 4]
-    model.finish()
-    assert model.live_states() == [1, 2]
+    assert model.fusion.live() == encoder(1, 2, 3, 4)
+    model.fusion.finish()
+    assert model.fusion.live() == encoder(1, 2)
 
 
 def test_single_takes_a_hidden_state_by_its_number():
-    model = FusionModel(TrialConfig(mix="single", layer=2, **SMALL), shape())
-    assert model.live_states() == [2]
-    embeddings = TrialConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
-    assert FusionModel(embeddings, shape()).live_states() == [0]
+    model = FusionModel(LayerMixConfig(mix="single", layer=2, **SMALL), made_shape())
+    assert model.fusion.live() == encoder(2)
+    embeddings = LayerMixConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
+    assert FusionModel(embeddings, made_shape()).fusion.live() == encoder(0)
     with pytest.raises(BadInput, match="layer"):
-        FusionModel(TrialConfig(mix="single", layer=0, **SMALL), shape())
+        FusionModel(LayerMixConfig(mix="single", layer=0, **SMALL), made_shape())
 
 
 def test_positions_are_sines_and_cosines():
@@ -123,7 +126,7 @@ def test_positions_are_sines_and_cosines():
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_saved_parts_load_to_the_same_outputs(kind, tmp_path):
-    model = FusionModel(TrialConfig(alpha=4.0, **SMALL), shape(kind)).eval()
+    model = FusionModel(LayerMixConfig(alpha=4.0, **SMALL), made_shape(kind)).eval()
     save(model, Folder(tmp_path / "best"), about={"labels": ["a", "b", "c"]})
     again = load(tmp_path / "best")
     with torch.no_grad():

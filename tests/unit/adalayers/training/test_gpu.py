@@ -20,7 +20,7 @@ SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 12, 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_training_learns_there_too(kind):
-    outcome = train(TrialConfig(**SMALL, alpha=8.0), made_data(kind), seed=0, test=True, device="cuda")
+    outcome = train(LayerMixConfig(**SMALL, alpha=8.0), made_data(kind), seed=0, test=True, device="cuda")
     assert outcome.row["val/accuracy" if kind == "sequence" else "val/f1"] > 0.7
 
 
@@ -39,7 +39,7 @@ def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
 def test_a_step_waits_for_nothing(kind):
     data = made_data(kind)
     device = torch.device("cuda")
-    model = FusionModel(TrialConfig(**SMALL), data.shape).to(device)
+    model = FusionModel(LayerMixConfig(**SMALL), data.shape).to(device)
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
     batch = data.splits["train"].batch(np.arange(16), model.live_states(), device)
     towards = moved(torch.tensor(1.0), device)

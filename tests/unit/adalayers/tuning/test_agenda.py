@@ -17,7 +17,7 @@ SPACE = Space(
     [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}],
     {"alpha": [1.0, 8.0], "entropy_weight": [0.0, 0.01], "lr": [1e-3, 1e-2]},
 )
-BASE = TrialConfig(k=8, heads=2, epochs=4)
+BASE = LayerMixConfig(k=8, heads=2, epochs=4)
 DATA = made_data()
 
 
@@ -236,15 +236,15 @@ def test_trial_ids_follow_what_determines_a_trial():
     assert one[0] == "t"
     others = {
         trial_id(BASE, "sequence", 2, about),
-        trial_id(TrialConfig(k=16, heads=2, epochs=4), "sequence", 1, about),
+        trial_id(LayerMixConfig(k=16, heads=2, epochs=4), "sequence", 1, about),
         trial_id(BASE, "sequence", 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
         trial_id(BASE, "sequence", 1, {**about, "splits": {**about["splits"], "train": "other"}}),
         trial_id(BASE, "sequence", 1, {**about, "precision": "float16"}),
     }
     assert len(others | {one}) == 6
     uniform = {"mix": "uniform", "k": 8, "heads": 2}
-    assert trial_id(TrialConfig(**uniform), "sequence", 1, about) == trial_id(
-        TrialConfig(**uniform, alpha=9.0), "sequence", 1, about
+    assert trial_id(LayerMixConfig(**uniform), "sequence", 1, about) == trial_id(
+        LayerMixConfig(**uniform, alpha=9.0), "sequence", 1, about
     )
 
 

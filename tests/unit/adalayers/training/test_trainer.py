@@ -1,25 +1,27 @@
 """Training: it learns, it is deterministic, interrupted or not, and it follows the thesis's recipe."""
 
+import dataclasses
 import itertools
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 from ray import tune
 
-from adalayers.config import TrialConfig
+from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
-from adalayers.training.train import CHECKPOINT, Diverged, train
-from adalayers.tuning import trainable
+from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
+from adalayers.tuning.trainable import run_in_study
 from tests.helpers.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "lr": 3e-3}
 
 
 def config(**changes):
-    return TrialConfig(**{**SMALL, **changes})
+    return LayerMixConfig(**{**SMALL, **changes})
 
 
 def same(a, b):
@@ -59,12 +61,10 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         study_keys = {
             "trial_id": name,
             "stage": "confirm",
-            "arm": "a",
             "work": work.uri,
-            "threads": 1,
             "seed": 3,
         }
-        trainable({**SMALL, **changes, **study_keys}, data)
+        run_in_study({"trial": config(**changes), **study_keys}, data)
         note = work.read_json(PROGRESS)
         note["row"].pop("seconds", None)
         return note
@@ -79,7 +79,6 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         torch.rand(1000)
         run("other", dropout=0.5, alpha=64.0, heads=1)
         assert run("again", dropout=0.3) == alone
-        assert torch.get_num_threads() == 1
     finally:
         tune.report = reports
 
@@ -150,15 +149,90 @@ def test_the_learning_rate_is_halved_on_a_plateau():
 
 def test_no_weight_decay_on_p_and_its_own_learning_rate():
     from adalayers.model.model import FusionModel
-    from adalayers.training.train import _optimiser
+    from adalayers.training.optimisers import build_optimiser
 
     settings = config(mix_lr=0.5, weight_decay=0.1)
     model = FusionModel(settings, made_data().shape)
-    groups = {len(group["params"]): group for group in _optimiser(settings, model).param_groups}
-    mix = next(group for group in groups.values() if group["params"][0] is model.fusion.p)
-    rest = next(group for group in groups.values() if group is not mix)
+    groups = build_optimiser(settings, model).param_groups
+    (mix,) = [group for group in groups if group["params"][0] is model.fusion.p]
+    rest = [group for group in groups if group is not mix]
     assert (mix["lr"], mix["weight_decay"]) == (0.5, 0.0)
-    assert (rest["lr"], rest["weight_decay"]) == (3e-3, 0.1)
+    assert {(group["lr"], group["weight_decay"]) for group in rest} == {(3e-3, 0.1)}
+    assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
+
+
+def test_a_linear_schedule_warms_up_and_ends_at_zero():
+    outcome = train(
+        config(schedule="linear", warmup=0.25, optimiser="adamw", batch_size=12, epochs=4), made_data(), seed=0
+    )
+    rates = {row["step"]: row["lr"] / 3e-3 for row in outcome.history}  # the rate of the step that comes next
+    assert rates[0] == pytest.approx(1 / 8)  # 32 steps, of which 8 rise
+    assert max(rates.values()) == rates[7] == pytest.approx(1)
+    assert rates[8] == pytest.approx(24 / 25)
+    assert rates[32] == 0
+
+
+def test_a_linear_schedule_continues_to_the_same_numbers(tmp_path):
+    def stop(evaluation):
+        if evaluation.metrics["epoch"] == 2:
+            raise Killed
+
+    settings = config(schedule="linear", optimiser="adamw")
+    with pytest.raises(Killed):
+        train(settings, made_data(), seed=1, on_evaluation=stop, checkpoint=Folder(tmp_path))
+    same(train(settings, made_data(), seed=1, checkpoint=Folder(tmp_path)), train(settings, made_data(), seed=1))
+
+
+def test_a_trial_trains_on_its_own_draw_of_the_pool():
+    data = made_data()
+    small = train(config(train_examples=24), data, seed=0)
+    assert small.history == train(config(train_examples=24, draw=0), data, seed=0).history
+    assert small.history != train(config(train_examples=24, draw=1), data, seed=0).history
+    assert small.history[-1]["step"] == 4 * 2  # 24 examples in batches of 16
+
+
+class Refitting(LayerMix):
+    """Looks at the data before training, and trains once more with its last state taken away."""
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.register_buffer("seen", torch.zeros(()))
+        self.register_buffer("refitted", torch.zeros(()))
+
+    def fit(self, batches):
+        for batch in batches:
+            assert set(batch.states) == set(self.states)
+            self.seen += len(batch.labels)
+
+    def refit(self):
+        self.refitted += 1
+        return self.refitted == 1
+
+
+@dataclasses.dataclass(frozen=True)
+class RefittingConfig(LayerMixConfig):
+    fusion: ClassVar[str] = "test-refitting"
+
+    def build(self, shape):
+        return Refitting(self.states(shape), shape.width, self.k)
+
+
+def test_a_fusion_may_look_at_the_data_and_train_again_interrupted_or_not(tmp_path):
+    data = made_data()
+    settings = RefittingConfig(**SMALL)
+    whole = train(settings, data, seed=0, test=True)
+    assert float(whole.model.fusion.seen) == len(data.splits["train"])
+    assert [row["epoch"] for row in whole.history if "train/loss" in row] == list(range(1, 9))
+    assert whole.row["best_epoch"] > 4
+    assert "test/accuracy" in whole.row
+
+    def stop(evaluation):
+        if evaluation.metrics["epoch"] == 7:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(settings, data, seed=0, test=True, on_evaluation=stop, checkpoint=Folder(tmp_path))
+    same(train(settings, data, seed=0, test=True, checkpoint=Folder(tmp_path)), whole)
 
 
 def test_frozen_projections_stay_at_their_start():
@@ -191,15 +265,16 @@ def test_a_cutoff_after_training_scores_the_cut_model():
 
 
 def test_class_weights():
-    from adalayers.training.train import _class_weights
+    def weights(scheme):
+        return Trainer(config(class_weights=scheme), data, seed=0, device=torch.device("cpu")).class_weights
 
     data = made_data("token")
-    balanced = _class_weights(config(class_weights="balanced"), data, torch.device("cpu"))
+    balanced = weights("balanced")
     counts = np.bincount(data.splits["train"].labels)
     np.testing.assert_allclose(balanced.numpy() * counts, counts.sum() / 3, rtol=1e-5)
-    published = _class_weights(config(class_weights="published"), data, torch.device("cpu"))
+    published = weights("published")
     np.testing.assert_allclose(published.numpy(), [0.0292, 0.12, 0.12], rtol=1e-5)
-    assert _class_weights(config(), data, torch.device("cpu")) is None
+    assert weights("none") is None
 
 
 def test_divergence_is_said_not_scored():

@@ -1,0 +1,125 @@
+"""The contract of a fusion: frozen hidden states of real tokens in, what a head reads out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from adalayers.config import State
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Parameters that are trained alike; None: as the trial's configuration says."""
+
+    parameters: Sequence[nn.Parameter]
+    lr: float | None = None
+    weight_decay: float | None = None
+
+
+@runtime_checkable
+class Examples(Protocol):
+    """One batch of the training data, for a fusion that looks at it before training.
+
+    states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
+    lengths: int64 [batch]; labels: [batch], or [words]; words: places of the words' first sub-tokens, or None
+    """
+
+    states: Mapping[State, Tensor]
+    lengths: Tensor
+    labels: Tensor
+    words: Tensor | None
+
+
+class Fusion(nn.Module, ABC):
+    """What a method must say of itself. Only `forward` has no default.
+
+    states: the hidden states it may read, in order
+    width:  of what it gives
+    gives:  tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled;
+            logits: [batch, labels] or [tokens, labels], from a read-out of its own
+    """
+
+    gives: Literal["tokens", "sequence", "logits"] = "tokens"
+
+    def __init__(self, states: Sequence[State], width: int):
+        super().__init__()
+        self.states, self.width = tuple(states), width
+        self._dropped: frozenset[State] = frozenset()
+        self._renormalise = True
+
+    @abstractmethod
+    def forward(
+        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, ...]:
+        """Return what `gives` says, float32, of real tokens end to end; `lengths` counts those of each sequence.
+
+        States that are not live may be absent. Each is read when it is asked for, so ask once.
+        """
+
+    def live(self) -> list[State]:
+        """Return the hidden states that the next `forward` needs, in order."""
+        return list(self.states)
+
+    def penalty(self) -> Float[Tensor, ""] | None:
+        """Return what is added to the loss of a step, None for nothing."""
+        return None
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return what is noted in the history, at each evaluation and a few times in between."""
+        return {}
+
+    def summary(self) -> dict[str, float]:
+        """Return what is noted in the trial's row, as of its best epoch."""
+        return {}
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the trainable parameters, each in one group."""
+        return [ParameterGroup([p for p in self.parameters() if p.requires_grad])]
+
+    def unused_parameters(self) -> int:
+        """Return how many trainable parameters can never affect what the fusion gives."""
+        return 0
+
+    def fit(self, batches: Iterable[Examples]) -> None:
+        """Look at the training data, once, before training."""
+
+    def refit(self) -> bool:
+        """Change what is trained after training has ended, and return whether to train again from there."""
+        return False
+
+    def finish(self) -> None:
+        """Switch on what was to wait until training is over."""
+
+    @contextmanager
+    def without(self, states: Collection[State], *, renormalise: bool = True) -> Iterator[None]:
+        """Evaluate as if `states` were not there, without training again: a mask over hidden states.
+
+        renormalise: whether the weights of the rest then sum to what all summed to
+
+        Raises `ValueError` for states that the fusion does not read.
+        """
+        if beyond := set(states) - set(self.states):
+            raise ValueError(f"wanted some of the hidden states {self.states}, got {sorted(beyond)}")
+        before = self._dropped, self._renormalise
+        self._dropped, self._renormalise = frozenset(states), renormalise
+        try:
+            yield
+        finally:
+            self._dropped, self._renormalise = before
+
+
+def check_states(live: Sequence[State], given: Collection[State], known: Collection[State]) -> None:
+    """Raise `ValueError` where a live hidden state is missing, or one is given that the fusion does not know."""
+    missing, beyond = set(live) - set(given), set(given) - set(known)
+    if missing or beyond:
+        raise ValueError(
+            f"wanted the hidden states {sorted(live)}, got {sorted(given)}: "
+            f"missing {sorted(missing)}, unknown {sorted(beyond)}"
+        )

@@ -1,0 +1,53 @@
+"""Scores and predictions of a model on a split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from adalayers.data.trial_data import Batch, TrialData
+from adalayers.model.model import FusionModel
+
+EVALUATION_BATCH = 128
+PREFIXES = {"train": "train", "validation": "val", "test": "test"}
+"""Split -> prefix of its scores."""
+
+
+def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
+    """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
+    device = batch.labels.device.type
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
+        given = model(batch.states, batch.lengths)
+        if batch.words is not None:
+            given = given.flatten(0, 1)[batch.words]
+    return given.float()
+
+
+@torch.no_grad()
+def evaluate(
+    model: FusionModel, data: TrialData, name: str, device: torch.device
+) -> tuple[dict[str, float], pd.DataFrame]:
+    """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
+
+    What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
+    """
+    split = data.splits[name]
+    model.eval()
+    predicted = np.full(len(split.labels), data.kind.lost(data.label_names))
+    probability = np.ones(len(split.labels))
+    order = np.argsort(split.features.lengths, kind="stable")
+    for start in range(0, len(order), EVALUATION_BATCH):
+        batch = split.batch(order[start : start + EVALUATION_BATCH], model.fusion.live(), device)
+        decoded, sure = data.kind.decode(outputs(model, batch))
+        predicted[batch.rows] = decoded.cpu().numpy()
+        probability[batch.rows] = sure.cpu().numpy()
+    prefix = PREFIXES[name]
+    scores = {f"{prefix}/{key}": value for key, value in data.scores(split, predicted).items()}
+    columns = data.kind.prediction_columns(
+        split.labels, predicted, probability, data.label_names, split.word_offsets
+    )
+    frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
+    return scores, frame

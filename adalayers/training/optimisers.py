@@ -1,0 +1,70 @@
+"""Optimisers and learning-rate schedules by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from adalayers.config import TrialConfig
+from adalayers.model.model import FusionModel
+
+_OPTIMISERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+def build_optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Optimizer:
+    """Return the optimiser of all that the model trains, group by group; a group without parameters is left out."""
+    groups = [
+        {
+            "params": list(group.parameters),
+            "lr": config.lr if group.lr is None else group.lr,
+            "weight_decay": config.weight_decay if group.weight_decay is None else group.weight_decay,
+        }
+        for group in model.parameter_groups()
+        if len(group.parameters)
+    ]
+    return _OPTIMISERS[config.optimiser](groups, lr=config.lr, fused=True)
+
+
+class Schedule:
+    """How the learning rates change: told of every step and every evaluation.
+
+    steps: of the whole training, for a schedule that counts them
+    """
+
+    def __init__(self, config: TrialConfig, optimiser: torch.optim.Optimizer, steps: int):
+        self._by_step: torch.optim.lr_scheduler.LambdaLR | None = None
+        self._by_score: torch.optim.lr_scheduler.ReduceLROnPlateau | None = None
+        if config.schedule == "linear":
+            rising = max(1, round(config.warmup * steps))
+            self._by_step = torch.optim.lr_scheduler.LambdaLR(
+                optimiser,
+                lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising + 1))),
+            )
+        else:
+            self._by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(
+                optimiser, mode="max", factor=0.5, patience=config.lr_patience, threshold=0.0
+            )
+
+    def after_step(self) -> None:
+        """Note a step of the optimiser."""
+        if self._by_step is not None:
+            self._by_step.step()
+
+    def after_evaluation(self, score: float) -> None:
+        """Note the score of an evaluation on validation; higher is better."""
+        if self._by_score is not None:
+            self._by_score.step(score)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the schedule stands, in types that a checkpoint may hold."""
+        held = self._by_step or self._by_score
+        assert held is not None
+        return {name: value for name, value in held.state_dict().items() if name != "lr_lambdas"}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from where a schedule of the same kind stood."""
+        if self._by_step is not None:
+            self._by_step.load_state_dict({**state, "lr_lambdas": [None] * len(self._by_step.base_lrs)})
+        elif self._by_score is not None:
+            self._by_score.load_state_dict(state)

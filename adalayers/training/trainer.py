@@ -1,0 +1,275 @@
+"""Training of one trial: a plain loop, the thesis's recipe (section 5.4.1), no Ray and no MLflow.
+
+Early stopping on the validation score; the checkpoint with the best one is what is kept and tested. Every random
+draw follows from (seed, epoch), so a run that was interrupted and continued gives the numbers of one that was not.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from adalayers.config import TrialConfig
+from adalayers.data.trial_data import Batch, TrialData
+from adalayers.model.model import FusionModel
+from adalayers.results.folder import Folder
+from adalayers.training.evaluation import evaluate, outputs
+from adalayers.training.optimisers import Schedule, build_optimiser
+
+CHECKPOINT = "checkpoint.pt"
+CHECKPOINT_SHARE = 0.05
+"""Most of the time that may go into writing checkpoints."""
+DIAGNOSTICS_PER_EPOCH = 10
+"""A fusion's diagnostics are noted about this often between two evaluations."""
+
+
+class Diverged(Exception):
+    """The training loss stopped being finite."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is known after an evaluation on validation.
+
+    metrics: of this evaluation: epoch, step, lr, train/loss, val/*, the fusion's summary, and `best`, the highest
+             validation score so far
+    row:     the trial's columns of `trials.csv` so far, as of the best epoch
+    history: all rows of `history.parquet` so far
+    last:    whether training ends here by itself
+    """
+
+    metrics: dict[str, float]
+    row: dict[str, Any]
+    history: list[dict[str, float]]
+    last: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial that ended by itself.
+
+    row:         its columns of `trials.csv`, `val/*` and, if asked for, `test/*` of the best model
+    history:     its rows of `history.parquet`
+    predictions: its rows of `predictions.parquet` (empty unless the test was asked for)
+    model:       the best model on validation
+    """
+
+    row: dict[str, Any]
+    history: list[dict[str, float]]
+    predictions: pd.DataFrame
+    model: FusionModel
+
+
+@dataclass
+class Progress:
+    """Where training stands: what a checkpoint holds beside model, optimiser and schedule.
+
+    begun: the epoch after which the present round began; a fusion that refits starts another round
+    stale: evaluations in a row without a better score
+    row:   the trial's columns as of the best epoch; best_model: its parameters
+    """
+
+    epoch: int = 0
+    begun: int = 0
+    step: int = 0
+    stale: int = 0
+    seconds: float = 0.0
+    row: dict[str, Any] = field(default_factory=dict)
+    best: float = -math.inf
+    best_model: dict[str, Tensor] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def train(
+    config: TrialConfig,
+    data: TrialData,
+    *,
+    seed: int,
+    test: bool = False,
+    device: str | torch.device = "cpu",
+    on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None,
+    checkpoint: Folder | None = None,
+) -> Outcome:
+    """Train one configuration and return its best model on validation with its scores.
+
+    test:          also score the test split, once, with the best model, and return predictions
+    on_evaluation: called after each epoch's evaluation; what it raises ends the training
+    checkpoint:    folder to continue from, and to leave a checkpoint in
+
+    Raises `Diverged` when the training loss stops being finite.
+    """
+    trainer = Trainer(config, data, seed=seed, device=torch.device(device))
+    trainer.run(on_evaluation, checkpoint)
+    return trainer.outcome(test=test)
+
+
+class Trainer:
+    """One trial's model, optimiser, schedule and progress.
+
+    `step` trains the model on one batch and depends on nothing but the batch and what is held here.
+    """
+
+    def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
+        self.config, self.seed, self.device = config, seed, device
+        self.data = data.view(config.train_examples, seed if config.draw is None else config.draw)
+        torch.manual_seed(seed)  # the same start for all arms of a seed: only the mix differs between them
+        self.model = FusionModel(config, data.shape).to(device)
+        self.progress = Progress()
+        weights = data.kind.class_weights(
+            config.class_weights, self.data.splits["train"].labels, data.label_names
+        )
+        self.class_weights = None if weights is None else torch.tensor(weights, device=device)
+        self._start_round()
+
+    def _start_round(self) -> None:
+        train = self.data.splits["train"]
+        steps = self.config.epochs * math.ceil(len(train) / self.config.batch_size)
+        self.optimiser = build_optimiser(self.config, self.model)
+        self.schedule = Schedule(self.config, self.optimiser, steps)
+
+    def step(self, batch: Batch) -> Tensor:
+        """Train on one batch; return the objective before the step, detached."""
+        loss = self.data.kind.loss(outputs(self.model, batch), batch.labels, self.class_weights)
+        if (penalty := self.model.fusion.penalty()) is not None:
+            loss = loss + penalty
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimiser.step()
+        self.schedule.after_step()
+        self.progress.step += 1
+        return loss.detach()
+
+    def run(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None = None) -> None:
+        """Train until the epochs are used up or validation stops improving, from where the checkpoint stood."""
+        self._restore(checkpoint)
+        progress = self.progress
+        started, written = time.monotonic() - progress.seconds, 0.0
+        if progress.epoch == 0:
+            self.model.fusion.fit(self._training_batches())
+            progress.history.append(self._point(0.0))
+        while True:
+            while not self._round_is_over():
+                metrics = self._train_and_evaluate()
+                progress.seconds = time.monotonic() - started
+                last = self._round_is_over()
+                if checkpoint and not last and written <= CHECKPOINT_SHARE * progress.seconds:
+                    begun = time.monotonic()
+                    self._save(checkpoint)
+                    written += time.monotonic() - begun
+                on_evaluation(Evaluation(metrics, self._row(), progress.history, last))
+            self.model.load_state_dict(progress.best_model)
+            if not self.model.fusion.refit():
+                break
+            progress.begun, progress.stale, progress.best = progress.epoch, 0, -math.inf
+            self._start_round()
+
+    def outcome(self, *, test: bool) -> Outcome:
+        """Return the trial's results with the best model, once `run` has returned."""
+        started, progress = time.monotonic() - self.progress.seconds, self.progress
+        before = self.model.fusion.summary()
+        self.model.fusion.finish()
+        changed = self.model.fusion.summary() != before
+        frames = []
+        if test or changed:  # otherwise the scores of the best epoch already are the best model's
+            splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
+            for name in splits:
+                scores, frame = evaluate(self.model, self.data, name, self.device)
+                progress.row |= scores
+                frames.append(frame)
+            progress.row |= self.model.fusion.summary()
+        progress.seconds = time.monotonic() - started
+        predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
+        return Outcome(self._row(), progress.history, predictions, self.model)
+
+    def _round_is_over(self) -> bool:
+        progress = self.progress
+        return (
+            progress.epoch - progress.begun >= self.config.epochs or progress.stale >= self.config.patience
+        )
+
+    def _train_and_evaluate(self) -> dict[str, float]:
+        """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
+        progress, fusion = self.progress, self.model.fusion
+        progress.epoch += 1
+        loss = self._train_epoch()
+        if not math.isfinite(loss):
+            raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
+        scores, _ = evaluate(self.model, self.data, "validation", self.device)
+        score = scores[f"val/{self.data.metric}"]
+        point = self._point(progress.epoch) | {"train/loss": loss} | scores
+        progress.history.append(point)
+        progress.stale += 1
+        if score > progress.best:
+            progress.best, progress.stale = score, 0
+            progress.best_model = copy.deepcopy(self.model.state_dict())
+            progress.row = {"best_epoch": progress.epoch, **scores, **fusion.summary()}
+        self.schedule.after_evaluation(score)
+        return {**point, **fusion.summary(), "best": progress.best}
+
+    def _train_epoch(self) -> float:
+        """Train one epoch; return the mean objective per example."""
+        split, epoch = self.data.splits["train"], self.progress.epoch
+        torch.manual_seed(mixed(self.seed, epoch))  # dropout of this epoch, whether or not it follows a resume
+        self.model.train()
+        batches = split.shuffled(self.config.batch_size, self.seed, epoch)
+        every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
+        total = torch.zeros((), device=self.device)
+        for number, examples in enumerate(batches, start=1):
+            total += self.step(split.batch(examples, self.model.fusion.live(), self.device)) * len(examples)
+            if number % every == 0 and number < len(batches):
+                self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
+        return float(total) / len(split)
+
+    def _training_batches(self) -> Iterator[Batch]:
+        split, size = self.data.splits["train"], self.config.batch_size
+        for start in range(0, len(split), size):
+            examples = np.arange(start, min(start + size, len(split)))
+            yield split.batch(examples, self.model.fusion.states, self.device)
+
+    def _point(self, epoch: float) -> dict[str, float]:
+        """Return a row of history without scores: where training stands, and the fusion's diagnostics."""
+        rate = self.optimiser.param_groups[0]["lr"]
+        diagnostics = self.model.fusion.diagnostics()
+        return {"epoch": float(epoch), "step": self.progress.step, "lr": rate, **diagnostics}
+
+    def _row(self) -> dict[str, Any]:
+        return {
+            "epochs": self.progress.epoch,
+            **self.progress.row,
+            "parameters": self.model.n_parameters(),
+            "seconds": self.progress.seconds,
+        }
+
+    def _save(self, folder: Folder) -> None:
+        buffer = io.BytesIO()
+        parts = {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
+        held = {name: part.state_dict() for name, part in parts.items()}
+        torch.save({**held, "progress": vars(self.progress)}, buffer)
+        folder.write_bytes(CHECKPOINT, buffer.getvalue())
+
+    def _restore(self, folder: Folder | None) -> None:
+        if folder is None or not folder.exists(CHECKPOINT):
+            return
+        held = torch.load(
+            io.BytesIO(folder.read_bytes(CHECKPOINT)), map_location=self.device, weights_only=True
+        )
+        self.model.load_state_dict(held["model"])
+        self._start_round()  # a fusion that refitted trains other parameters than at its start
+        self.optimiser.load_state_dict(held["optimiser"])
+        self.schedule.load_state_dict(held["schedule"])
+        self.progress = Progress(**held["progress"])
+
+
+def mixed(seed: int, epoch: int) -> int:
+    """Return one seed of (seed, epoch); neighbouring pairs give unrelated streams."""
+    return int(np.random.SeedSequence([seed, epoch]).generate_state(1)[0])

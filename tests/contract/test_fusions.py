@@ -1,0 +1,84 @@
+"""What every fusion promises, whichever it is."""
+
+import math
+
+import pytest
+import torch
+
+from adalayers.config import FUSIONS, config_class
+from adalayers.model.model import FusionModel, load, save
+from adalayers.results.folder import Folder
+from tests.helpers.states import made_shape
+
+LENGTHS = torch.tensor([3, 5, 2])
+TASKS = [made_shape(), made_shape("token")]
+
+
+def made(name, shape, seed=0):
+    torch.manual_seed(seed)
+    return FusionModel(config_class(name)(heads=2, dropout=0.0, feedforward=16), shape)
+
+
+def states(model, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    tokens = int(LENGTHS.sum())
+    return {
+        state: torch.randn(tokens, model.shape.width, generator=generator) for state in model.fusion.states
+    }
+
+
+@pytest.fixture(params=FUSIONS)
+def name(request):
+    return request.param
+
+
+@pytest.mark.parametrize("shape", TASKS, ids=["sequence", "token"])
+def test_every_trainable_parameter_is_in_one_group_and_gets_a_gradient(name, shape):
+    model = made(name, shape)
+    outputs = model(states(model), LENGTHS)
+    loss = (outputs * torch.randn_like(outputs)).sum()
+    if (penalty := model.fusion.penalty()) is not None:
+        loss = loss + penalty
+    loss.backward()
+    grouped = [parameter for group in model.parameter_groups() for parameter in group.parameters]
+    trainable = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
+    assert sorted(id(parameter) for parameter in grouped) == sorted(trainable)
+    assert [trainable[id(p)] for p in grouped if p.grad is None or not p.grad.abs().max() > 0] == []
+
+
+@pytest.mark.parametrize("shape", TASKS, ids=["sequence", "token"])
+def test_only_live_states_are_read(name, shape):
+    model = made(name, shape).eval()
+    every = states(model)
+    live = {state: every[state] for state in model.fusion.live()}
+    with torch.no_grad():
+        whole = model(every, LENGTHS)
+        torch.testing.assert_close(model(live, LENGTHS), whole)
+        gone = model.fusion.states[0]
+        with model.fusion.without([gone]):
+            assert gone not in model.fusion.live()
+            rest = {state: every[state] for state in model.fusion.live()}
+            assert not torch.equal(model(rest, LENGTHS), whole)
+        assert model.fusion.live() == list(live)
+
+
+def test_what_is_noted_is_numbers_by_name(name):
+    model = made(name, made_shape())
+    for noted in (model.fusion.diagnostics(), model.fusion.summary()):
+        assert all(isinstance(key, str) and "/" in key for key in noted)
+        assert all(math.isfinite(value) for value in noted.values())
+
+
+def test_saved_parts_load_to_the_same_outputs(name, tmp_path):
+    model = made(name, made_shape())
+    model.fusion.finish()
+    save(model.eval(), Folder(tmp_path), about={})
+    again, given = load(tmp_path), states(model)
+    with torch.no_grad():
+        assert torch.equal(again(given, LENGTHS), model(given, LENGTHS))
+
+
+def test_a_seed_gives_the_same_start(name):
+    one, two = made(name, made_shape(), seed=3), made(name, made_shape(), seed=3)
+    for (key, a), b in zip(one.named_parameters(), two.parameters(), strict=True):
+        assert torch.equal(a, b), key

@@ -1,0 +1,17 @@
+"""Names of hidden states and shapes of backbones, for tests."""
+
+from __future__ import annotations
+
+from adalayers.config import Head, Shape, State, Stream
+
+
+def encoder(*numbers: int) -> list[State]:
+    """Return the hidden states of an encoder by number."""
+    return [State("encoder", number) for number in numbers]
+
+
+def made_shape(
+    head: Head = "sequence", n_outputs: int = 3, layers: int = 4, width: int = 12, family: str = "bert"
+) -> Shape:
+    """Return the shape of a task on an encoder of `layers` layers."""
+    return Shape(head, n_outputs, (Stream("encoder", layers),), width, family)
