@@ -36,7 +36,7 @@ _NEEDS_LEARNED_MIX = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cut
 _NEEDS_TOKENS = ("encoder_layers", "feedforward")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrialConfig:
     """Hyperparameters of a trial. Impossible values raise `BadInput`, which repeats them.
 
