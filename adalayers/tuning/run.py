@@ -6,7 +6,6 @@ import datetime
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +16,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
+from adalayers.ask import Ask, Limits
 from adalayers.config import Kind, TrialConfig, state_indices
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.plain import plain
 from adalayers.progress import TrialProgress, say
 from adalayers.results import files as results
-from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
 from adalayers.results.provenance import provenance
 from adalayers.results.record import StudyRecord
@@ -34,39 +32,6 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.searcher import StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What a study was asked for; all of `identity` but none of `trials` and `seeds` makes it another study.
-
-    identity: the flags that make the study, as they stand in `study.json`
-    fixed:    hyperparameters of --set
-    """
-
-    search: str
-    scheduler: str
-    trials: int
-    seeds: int
-    seed: int
-    fixed: dict[str, Any]
-    identity: dict[str, Any]
-    command: str
-    smoke: bool = False
-
-
-@dataclass(frozen=True)
-class Limits:
-    """With what a study may run; none of it changes a number.
-
-    gpus_per_trial: None: one where there is a GPU; max_concurrent: None: as many as the resources allow
-    """
-
-    cpus_per_trial: float = 1.0
-    gpus_per_trial: float | None = None
-    max_concurrent: int | None = None
-    max_hours: float | None = None
-    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,31 +53,12 @@ def study_plan(study: Study, prepared: Prepared, base: TrialConfig, fixed: dict[
     return plan(study, Setting(prepared.task.name, prepared.shape, fixed), base)
 
 
-def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study that the folder holds, or the start of a new one, with an id of its own.
-
-    Raises `BadInput` where the folder holds another study, naming the first difference.
-    """
-    if not folder.exists(STUDY):
-        return {"id": uuid.uuid4().hex}
-    study = folder.read_json(STUDY)
-    held = study.get("asked", {}).get("flags", {})
-    wanted = plain(identity)
-    for name in {**held, **wanted}:
-        if held.get(name) != wanted.get(name):
-            raise BadInput(
-                f"wanted a study with {name} = {wanted.get(name)}, "
-                f"{folder.uri} holds one with {name} = {held.get(name)}; "
-                "keep both with --label NAME, or set the old one aside with --fresh"
-            )
-    return study
-
-
 def run_study(
     study: Study,
     plan: Plan,
     data: TrialData,
     folder: Folder,
+    *,
     ask: Ask,
     limits: Limits,
     mirror: Mirror,
@@ -122,7 +68,7 @@ def run_study(
     """Run what the folder lacks of a study, and leave its files whole.
 
     about:  the `on` part of `study.json` as far as it is known of backbone and dataset
-    before: the study as the folder holds it, from `opened`
+    before: the study as the folder holds it, {"id": ...} where it is new
     """
     record = StudyRecord(folder, data.metric)
     agenda = Agenda(plan, record, data, search=ask.search, trials=ask.trials, seeds=ask.seeds, seed=ask.seed)
@@ -320,6 +266,7 @@ def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) 
     kind: Kind = data.shape.kind
     domains = plan.space.domains
     settings = plan.base.used(kind)
+    space = study.space()
     return {
         "question": study.question,
         "command": ask.command,
@@ -332,13 +279,11 @@ def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) 
         "mode": "max",
         "control": plan.control,
         "smallest_effect": study.smallest_effect,
-        "scientific": list(study.space.scientific),
-        "nuisance": list(study.space.nuisance),
+        "scientific": list(space.scientific),
+        "nuisance": list(space.nuisance),
         "space": {name: _described(agenda.distributions[name]) for name in domains},
         "fixed": {
-            name: value
-            for name, value in settings.items()
-            if name not in study.space.domains and name != "mix"
+            name: value for name, value in settings.items() if name not in space.domains and name != "mix"
         },
         "set": ask.fixed,
         "search": ask.search,
