@@ -1,19 +1,17 @@
-"""Commands beside the study scripts: python -m adalayers cache | sync."""
+"""Commands beside the study scripts: python -m adalayers cache | sync.
+
+Each command's own module is imported once its flags are parsed: `--help` does not wait for it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
+from adalayers.cache_folder import default_cache
 from adalayers.errors import BadInput
-from adalayers.features import cache
-from adalayers.features.store import default_cache
-from adalayers.progress import duration, say
-from adalayers.results.folder import Folder
-from adalayers.results.redaction import redacted
-from adalayers.tracking.mirror import default_uri, sync
+from adalayers.progress import say
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -53,61 +51,16 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 
 
 def _cache(arguments: argparse.Namespace) -> None:
+    from adalayers.command.cache import Removal, list_or_remove
+
     root = Path(arguments.cache_dir).expanduser().resolve() if arguments.cache_dir else default_cache()
-    for flag in ("unused_days", "keep_gb"):
-        value = getattr(arguments, flag)
-        if value is not None and not value >= 0:
-            raise BadInput(f"wanted --{flag.replace('_', '-')} of at least 0, got {value:g}; raise it")
-    found = cache.entries(root)
-    taken = cache.chosen(
-        found,
-        names=arguments.remove,
+    removal = Removal(
+        names=tuple(arguments.remove),
         unused_days=arguments.unused_days,
-        keep_bytes=None if arguments.keep_gb is None else arguments.keep_gb * 1e9,
+        keep_gb=arguments.keep_gb,
+        dry_run=arguments.dry_run,
     )
-    if arguments.remove and not taken:
-        raise BadInput(
-            f"wanted stores named {' '.join(arguments.remove)}, {root} holds {_names(found)}; "
-            "python -m adalayers cache lists them"
-        )
-    if arguments.remove or arguments.unused_days is not None or arguments.keep_gb is not None:
-        _remove(taken, dry_run=arguments.dry_run)
-        return
-    for entry in found:
-        print(_described(entry))
-    print(f"{len(found)} stores, {_size(sum(entry.bytes for entry in found))}, in {root}")
-
-
-def _remove(taken: list[cache.Entry], *, dry_run: bool) -> None:
-    freed = 0
-    for entry in taken:
-        if dry_run:
-            print(f"would remove {entry.name}, {_size(entry.bytes)}")
-        elif cache.remove(entry):
-            freed += entry.bytes
-            print(f"removed {entry.name}, {_size(entry.bytes)}")
-        else:
-            print(f"left {entry.name}: another process is computing it")
-    print(f"{_size(freed)} freed")
-
-
-def _described(entry: cache.Entry) -> str:
-    about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
-    what = (
-        f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, "
-        f"{about.get('tokens', '?')} tokens, {about.get('stored_as', '?')}"
-        if entry.is_whole
-        else "not finished: the next study that needs it goes on with it"
-    )
-    return f"{entry.name}  {_size(entry.bytes)}, used {ago} ago  {what}"
-
-
-def _names(found: list[cache.Entry]) -> str:
-    return ", ".join(entry.name for entry in found) or "none"
-
-
-def _size(n: float) -> str:
-    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.1f} MB"
+    list_or_remove(root, removal)
 
 
 def _add_sync(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +72,10 @@ def _add_sync(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(arguments: argparse.Namespace) -> None:
+    from adalayers.results.folder import Folder
+    from adalayers.results.redaction import redacted
+    from adalayers.tracking.mirror import default_uri, sync
+
     folder = Folder(arguments.folder)
     uri = arguments.tracking_uri or default_uri(Folder(folder.uri.rsplit("/", 2)[0]))
     written = sync(folder, uri)

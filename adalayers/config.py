@@ -86,7 +86,7 @@ class Shape:
     family: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrialConfig(ABC):
     """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 

@@ -76,11 +76,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Study:
-    """One question, as data. `arms` returns the confirmed arms, control first, and notes for the report."""
+    """One question, as data.
+
+    space: returns what is searched; called once the flags are parsed, so that `--help` waits for no library
+    arms:  returns the confirmed arms, control first, and notes for the report
+    """
 
     name: str
     question: str
-    space: Space
+    space: Callable[[], Space]
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     smallest_effect: float
     token_task: bool = False
@@ -122,11 +126,12 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
     Raises `BadInput` where the control itself cannot run.
     """
     wanted, notes = study.arms(setting)
+    space = study.space()
     notes = [
         *notes,
         *(
             f"{name} is under study and was fixed to {setting.fixed[name]} with --set."
-            for name in study.space.scientific
+            for name in space.scientific
             if name in setting.fixed
         ),
     ]
@@ -141,7 +146,7 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
-    return Plan(base, study.space.without(list(setting.fixed)), arms, dropped, notes)
+    return Plan(base, space.without(list(setting.fixed)), arms, dropped, notes)
 
 
 def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -> TrialConfig:

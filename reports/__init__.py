@@ -16,6 +16,27 @@ Nothing here imports torch, ray, transformers, mlflow or datasets, and nothing n
 imported where importances are worked out.
 """
 
-from reports.write import write_cover, write_report
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adalayers.results.folder import Folder
 
 __all__ = ["write_cover", "write_report"]
+
+
+def write_report(folder: Folder | str | Path) -> str:
+    """Write the report of a results folder, as `reports.write.write_report` does; imported when it is called."""
+    from reports import write
+
+    return write.write_report(folder)
+
+
+def write_cover(study_root: Folder | str | Path, folders: Sequence[Folder | str | Path]) -> str:
+    """Write the cover over several, as `reports.write.write_cover` does; imported when it is called."""
+    from reports import write
+
+    return write.write_cover(study_root, folders)

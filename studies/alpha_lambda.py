@@ -16,10 +16,16 @@ from adalayers.command.main import main
 from adalayers.presets import published_mix
 from adalayers.study import Arm, Setting, Space, Study
 from reports import write_cover, write_report
-from search_spaces.alpha_lambda import FIRST, GRID, NUISANCE, SCIENTIFIC
 
 ALPHAS = [1.0, 8.0, 64.0, 512.0]
 LAMBDAS = [0.0, 1e-3, 1e-2]
+
+
+def space() -> Space:
+    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
+    from search_spaces.alpha_lambda import FIRST, GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, FIRST, GRID)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -54,7 +60,7 @@ STUDY = Study(
         "How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed "
         "and on the final mix weights?"
     ),
-    space=Space(SCIENTIFIC, NUISANCE, FIRST, GRID),
+    space=space,
     arms=arms,
     smallest_effect=0.01,
 )

@@ -68,7 +68,7 @@ class BackboneName:
     folder: Path | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BackboneSource:
     """A backbone on disk; nothing of it is loaded.
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from adalayers.command.flags import Flags
 from adalayers.config import TrialConfig
 from adalayers.data.feature_plan import SAMPLE, feature_plan, not_stored
 from adalayers.data.prepare import Prepared
@@ -26,15 +25,17 @@ WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 
 
-def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
+def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
     forward, per_example = _rates(prepared, plan.base)
-    cache = Path(flags.cache_dir)
+    cache, limits = flags.cache_dir, flags.limits
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
     confirmed = flags.seeds * (len(plan.arms) + (1 if flags.trials else 0))
-    concurrency = flags.max_concurrent or max(1, int((os.cpu_count() or 1) / flags.cpus_per_trial))
-    features = feature_plan(flags, prepared, dry_run=True)
+    concurrency = limits.max_concurrent or max(1, int((os.cpu_count() or 1) / limits.cpus_per_trial))
+    features = feature_plan(
+        prepared, flags.features, cache, gpus_per_trial=limits.gpus_per_trial, dry_run=True
+    )
     per_epoch = _epoch_seconds(prepared, per_example)
     if features.mode == "live":
         extraction = 0.0
@@ -48,7 +49,7 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
     memory = concurrency * WORKER_BYTES / 1e9
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
-        f"  examples    {examples}; {prepared.n_tokens} tokens, at most {flags.max_length} a text",
+        f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  search      {flags.trials} trials by {flags.search}, {flags.scheduler}",
         f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),

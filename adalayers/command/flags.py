@@ -1,20 +1,77 @@
-"""Every flag of the study scripts, defined once."""
+"""Every flag of the study scripts, defined once. Nothing here imports torch or Ray: `--help` waits for neither."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
-from adalayers.config import TrialConfig, parse_overrides
+from adalayers.ask import Ask, Limits, Scheduler, Search
+from adalayers.cache_folder import default_cache
+from adalayers.config import Precision, TrialConfig, parse_overrides, trial_config, with_overrides
+from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, unknown
-from adalayers.features.store import PRECISIONS, default_cache
 from adalayers.study import Study
+
+FeatureMode = Literal["auto", "memory", "disk", "live"]
 
 SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "train_examples": 96, "eval_examples": 64, "max_length": 64}
 """What --smoke asks for where the user does not."""
+
+DEFAULTS = {"trials": 16, "seeds": 5, "epochs": TrialConfig.epochs, "max_length": 256}
+
+LEAST = {"trials": 0, "seeds": 1, "seed": 0, "train_examples": 1, "eval_examples": 1, "max_concurrent": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flags:
+    """What the command line asks for, checked and with defaults filled in.
+
+    requests:     a case each: every backbone with every dataset
+    base:         the settings that all trials share unless an arm or the search says otherwise
+    fixed:        hyperparameters of --set
+    limits:       resources, and the hours that all cases together may take
+    features:     how hidden states are had; cache_dir: the folder of their store
+    output:       the results root, a folder or a URI
+    tracking_uri: None: `MLFLOW_TRACKING_URI`, else a file in the results root
+    """
+
+    requests: tuple[DataRequest, ...]
+    search: Search
+    scheduler: Scheduler
+    trials: int
+    seeds: int
+    seed: int
+    base: TrialConfig
+    fixed: dict[str, Any]
+    limits: Limits
+    features: FeatureMode
+    cache_dir: Path
+    output: str
+    label: str | None
+    tracking_uri: str | None
+    fresh: bool
+    show_text: bool
+    dry_run: bool
+    smoke: bool
+
+    def ask(self, command: str) -> Ask:
+        """Return what all cases are asked for; `command` is what was typed."""
+        return Ask(
+            search=self.search,
+            scheduler=self.scheduler,
+            trials=self.trials,
+            seeds=self.seeds,
+            seed=self.seed,
+            fixed=self.fixed,
+            command=command,
+            smoke=self.smoke,
+        )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,7 +80,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(study: Study) -> argparse.ArgumentParser:
-    """Return the parser of a study's flags (`contract.md` lists them)."""
+    """Return the parser of a study's flags."""
     p = _Parser(
         prog=f"studies/{study.name}.py",
         description=study.question,
@@ -57,13 +114,13 @@ def parser(study: Study) -> argparse.ArgumentParser:
     how = p.add_argument_group("how much")
     how.add_argument(
         "--search",
-        choices=["grid", "random", "optuna"],
+        choices=typing.get_args(Search),
         default="optuna",
         help="how configurations are chosen (default: optuna)",
     )
     how.add_argument(
         "--scheduler",
-        choices=["asha", "fifo"],
+        choices=typing.get_args(Scheduler),
         default="asha",
         help="how the search's trials are stopped early (default: asha)",
     )
@@ -132,13 +189,13 @@ def parser(study: Study) -> argparse.ArgumentParser:
     )
     where.add_argument(
         "--features",
-        choices=["auto", "memory", "disk", "live"],
+        choices=typing.get_args(FeatureMode),
         default="auto",
         help="hidden states in memory, read from disk, or computed anew (default: auto, by what there is room for)",
     )
     where.add_argument(
         "--precision",
-        choices=list(PRECISIONS),
+        choices=typing.get_args(Precision),
         default="float16",
         help="how the store keeps hidden states; another one is another study (default: float16)",
     )
@@ -163,10 +220,43 @@ def parser(study: Study) -> argparse.ArgumentParser:
     return p
 
 
-def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
+def parse(study: Study, argv: Sequence[str]) -> Flags:
     """Return the flags, checked one by one. Raises `BadInput` for a mistyped flag or an impossible value."""
     p = parser(study)
-    flags, rest = p.parse_known_args(argv)
+    given, rest = p.parse_known_args(argv)
+    _refuse_unknown(p, rest)
+    fixed = parse_overrides(given.set)
+    _fill_in(given, fixed)
+    _check(given)
+    return Flags(
+        requests=_requests(study, given),
+        search=given.search,
+        scheduler=given.scheduler,
+        trials=given.trials,
+        seeds=given.seeds,
+        seed=given.seed,
+        base=with_overrides(trial_config(), {**fixed, "epochs": given.epochs}),
+        fixed=fixed,
+        limits=Limits(
+            cpus_per_trial=given.cpus_per_trial,
+            gpus_per_trial=given.gpus_per_trial,
+            max_concurrent=given.max_concurrent,
+            max_hours=given.max_hours,
+            address=given.address,
+        ),
+        features=given.features,
+        cache_dir=Path(given.cache_dir or default_cache()).expanduser().resolve(),
+        output=given.output,
+        label=given.label,
+        tracking_uri=given.tracking_uri,
+        fresh=given.fresh,
+        show_text=given.show_text,
+        dry_run=given.dry_run,
+        smoke=given.smoke,
+    )
+
+
+def _refuse_unknown(p: argparse.ArgumentParser, rest: Sequence[str]) -> None:
     for word in rest:
         if word.startswith("--"):
             known = [
@@ -174,43 +264,61 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
             ]
             raise unknown("flag", word.partition("=")[0], known, hint="--help explains each flag")
         raise BadInput(f"wanted flags alone, got {word!r}; see --help")
-    flags.fixed = parse_overrides(flags.set)
-    if "epochs" in flags.fixed:
-        if flags.epochs not in (None, flags.fixed["epochs"]):
+
+
+def _fill_in(given: argparse.Namespace, fixed: dict[str, Any]) -> None:
+    """Give what the user left out its default; `--set epochs=N` is `--epochs N`."""
+    if "epochs" in fixed:
+        if given.epochs not in (None, fixed["epochs"]):
             raise BadInput(
-                f"wanted one number of epochs, got --epochs {flags.epochs} and --set epochs={flags.fixed['epochs']}; "
+                f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={fixed['epochs']}; "
                 "keep one of them"
             )
-        flags.epochs = flags.fixed["epochs"]
-    defaults: dict[str, Any] = {"trials": 16, "seeds": 5, "epochs": TrialConfig.epochs, "max_length": 256}
-    for name, value in ({**defaults, **SMOKE} if flags.smoke else defaults).items():
-        if getattr(flags, name) is None:
-            setattr(flags, name, value)
-    if flags.smoke and flags.label is None:
-        flags.label = "smoke"
-    least = {"trials": 0, "seeds": 1, "seed": 0, "train_examples": 1, "eval_examples": 1, "max_concurrent": 1}
-    for name, bound in least.items():
-        value = getattr(flags, name)
+        given.epochs = fixed["epochs"]
+    for name, value in ({**DEFAULTS, **SMOKE} if given.smoke else DEFAULTS).items():
+        if getattr(given, name) is None:
+            setattr(given, name, value)
+    if given.smoke and given.label is None:
+        given.label = "smoke"
+
+
+def _check(given: argparse.Namespace) -> None:
+    for name, bound in LEAST.items():
+        value = getattr(given, name)
         if value is not None and value < bound:
             raise BadInput(f"wanted --{name.replace('_', '-')} of at least {bound}, got {value}; raise it")
     for name in ("max_hours", "cpus_per_trial"):
-        value = getattr(flags, name)
+        value = getattr(given, name)
         if value is not None and not value > 0:
             raise BadInput(f"wanted --{name.replace('_', '-')} above 0, got {value:g}; raise it")
     cores = os.cpu_count() or 1
-    if flags.address is None and flags.cpus_per_trial > cores:
+    if given.address is None and given.cpus_per_trial > cores:
         raise BadInput(
-            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {flags.cpus_per_trial:g}; "
+            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {given.cpus_per_trial:g}; "
             "lower it"
         )
-    if flags.gpus_per_trial is not None and not flags.gpus_per_trial >= 0:
-        raise BadInput(f"wanted --gpus-per-trial of at least 0, got {flags.gpus_per_trial:g}; raise it")
+    if given.gpus_per_trial is not None and not given.gpus_per_trial >= 0:
+        raise BadInput(f"wanted --gpus-per-trial of at least 0, got {given.gpus_per_trial:g}; raise it")
+
+
+def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:
+    """Return the data of every case; relative paths are resolved now, from where the user typed them."""
     demo = "entities-demo" if study.token_task else "acceptability-demo"
-    flags.dataset = flags.dataset or ["cola" if flags.backbone else demo]
-    flags.backbone = flags.backbone or ["minilm"]
-    flags.data_dir = flags.data_dir or os.environ.get("ADALAYERS_DATA") or None
-    flags.cache_dir = flags.cache_dir or str(default_cache())
-    for name in ("data_dir", "cache_dir"):
-        value = getattr(flags, name)
-        setattr(flags, name, None if value is None else str(Path(value).expanduser().resolve()))
-    return flags
+    data_dir = given.data_dir or os.environ.get("ADALAYERS_DATA") or None
+    return tuple(
+        DataRequest(
+            backbone,
+            dataset,
+            data_dir=None if data_dir is None else str(Path(data_dir).expanduser().resolve()),
+            text_column=given.text_column,
+            label_column=given.label_column,
+            train_examples=given.train_examples,
+            eval_examples=given.eval_examples,
+            max_length=given.max_length,
+            precision=given.precision,
+            seed=given.seed,
+        )
+        for backbone, dataset in itertools.product(
+            given.backbone or ["minilm"], given.dataset or ["cola" if given.backbone else demo]
+        )
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import tempfile
@@ -85,12 +84,17 @@ def plan_features(
     return FeaturePlan("disk" if read <= forward else "live", told)
 
 
-def feature_plan(flags: argparse.Namespace, prepared: Prepared, *, dry_run: bool) -> FeaturePlan:
-    """Return the plan for a study's flags; a dry run writes nothing, not even to time the disk."""
-    cache, share = Path(flags.cache_dir), flags.gpus_per_trial or 1.0
+def feature_plan(
+    prepared: Prepared, asked: str, cache: Path, *, gpus_per_trial: float | None, dry_run: bool
+) -> FeaturePlan:
+    """Return how a study has its hidden states; a dry run writes nothing, not even to time the disk.
+
+    asked: auto, memory, disk or live; cache: the folder of the store
+    gpus_per_trial: GPUs of a trial, or the share of one that it has; None: one
+    """
     return plan_features(
-        flags.features,
-        sizes(prepared, cache, trials_per_gpu=max(1.0, 1.0 / share)),
+        asked,
+        sizes(prepared, cache, trials_per_gpu=max(1.0, 1.0 / (gpus_per_trial or 1.0))),
         forward_seconds=lambda: forward_seconds(prepared),
         read_rate=None if dry_run else lambda: read_rate(cache),
     )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from adalayers.config import Precision
 
 
 @dataclass(frozen=True)
 class DataRequest:
-    """Which data, seen through which backbone; the flags of `contract.md` of the same names."""
+    """Which data, seen through which backbone, as the flags of the same names say."""
 
     backbone: str
     dataset: str
+    _: KW_ONLY
     data_dir: str | None = None
     text_column: str | None = None
     label_column: str | None = None

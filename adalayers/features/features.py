@@ -8,6 +8,7 @@ the page cache, and a state that no trial mixes is never read.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -192,10 +193,21 @@ def stored(
             model = backbone()
             device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
             began_as = store.started_as(folder) or precision
+            fill = functools.partial(
+                _fill,
+                folder,
+                source,
+                encoded,
+                model,
+                precision=precision,
+                about=about or {},
+                device=device,
+                on_progress=on_progress,
+            )
             try:
-                _fill(folder, source, encoded, model, began_as, precision, about or {}, device, on_progress)
+                fill(stored_as=began_as)
             except OutOfRange:
-                _fill(folder, source, encoded, model, "float32", precision, about or {}, device, on_progress)
+                fill(stored_as="float32")
         store.touch(folder)
     return StoredFeatures(folder)
 
@@ -205,6 +217,7 @@ def _fill(
     source: BackboneSource,
     encoded: Encoded,
     backbone: Backbone,
+    *,
     stored_as: str,
     precision: str,
     about: Mapping[str, Any],

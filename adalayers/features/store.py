@@ -50,13 +50,6 @@ class OutOfRange(Exception):
     """A hidden state does not fit the precision asked for."""
 
 
-def default_cache() -> Path:
-    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
-    if path := os.environ.get("ADALAYERS_CACHE"):
-        return Path(path).expanduser().resolve()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adalayers"
-
-
 def state_file(state: State) -> str:
     """Return the name of the file that holds a hidden state."""
     return f"{state.key}.npy"

@@ -22,7 +22,7 @@ NORM_EPS = 1e-5
 _LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_when", "mix_lr")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayerMixConfig(TrialConfig):
     """Hyperparameters of the layer mix, beside those of every method.
 

@@ -20,7 +20,7 @@ from adalayers.results.folder import Folder
 FORMAT = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Factor:
     """A hyperparameter under study, as reports need to know it.
 
@@ -34,7 +34,7 @@ class Factor:
     scale: Literal["log", "linear", "choice"] = "linear"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ArmRecord:
     """A confirmed arm: its name, what it is to the study (core, published, uniform, last, best), its settings.
 
@@ -48,13 +48,13 @@ class ArmRecord:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DroppedArm:
     arm: str = ""
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """What a study was asked for.
 
@@ -89,7 +89,7 @@ class Asked:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StreamRecord:
     """A stream of hidden states; final_norm: whether its last state lies behind a final norm."""
 
@@ -98,7 +98,7 @@ class StreamRecord:
     final_norm: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BackboneRecord:
     name: str = ""
     id: str = ""
@@ -111,7 +111,7 @@ class BackboneRecord:
     streams: tuple[StreamRecord, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DatasetRecord:
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
@@ -137,19 +137,19 @@ class DatasetRecord:
     baseline: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FeaturesRecord:
     mode: str = ""
     precision: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GitRecord:
     commit: str | None = None
     dirty: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class On:
     """On what a study ran.
 
@@ -167,7 +167,7 @@ class On:
     device: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """One run of a study's command.
 
@@ -185,7 +185,7 @@ class Run:
     dirty: bool | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Happened:
     """What happened to a study over all its runs.
 
@@ -206,7 +206,7 @@ class Happened:
     runs: tuple[Run, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyFile:
     format: int = FORMAT
     id: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Known:
 
     source: str
     metric: str
+    _: KW_ONLY
     text: str = "text"
     label: str = "label"
     label_names: tuple[str, ...] = ()

@@ -193,9 +193,7 @@ class Trainer:
 
     def _round_is_over(self) -> bool:
         progress = self.progress
-        return (
-            progress.epoch - progress.begun >= self.config.epochs or progress.stale >= self.config.patience
-        )
+        return progress.epoch - progress.begun >= self.config.epochs or progress.stale >= self.config.patience
 
     def _train_and_evaluate(self) -> dict[str, float]:
         """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
@@ -219,7 +217,9 @@ class Trainer:
     def _train_epoch(self) -> float:
         """Train one epoch; return the mean objective per example."""
         split, epoch = self.data.splits["train"], self.progress.epoch
-        torch.manual_seed(mixed(self.seed, epoch))  # dropout of this epoch, whether or not it follows a resume
+        torch.manual_seed(
+            mixed(self.seed, epoch)
+        )  # dropout of this epoch, whether or not it follows a resume
         self.model.train()
         batches = split.shuffled(self.config.batch_size, self.seed, epoch)
         every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)

@@ -6,7 +6,6 @@ import datetime
 import shutil
 import tempfile
 import time
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +16,13 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
+from adalayers.ask import Ask, Limits
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.plain import plain
 from adalayers.progress import TrialProgress, say
 from adalayers.results import files as results
-from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
 from adalayers.results.provenance import provenance
 from adalayers.results.record import StudyRecord
@@ -34,37 +32,6 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.searcher import StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What a study was asked for, the same in all its cases.
-
-    fixed: hyperparameters of --set
-    """
-
-    search: str
-    scheduler: str
-    trials: int
-    seeds: int
-    seed: int
-    fixed: dict[str, Any]
-    command: str
-    smoke: bool = False
-
-
-@dataclass(frozen=True)
-class Limits:
-    """With what a study may run; none of it changes a number.
-
-    gpus_per_trial: None: one where there is a GPU; max_concurrent: None: as many as the resources allow
-    """
-
-    cpus_per_trial: float = 1.0
-    gpus_per_trial: float | None = None
-    max_concurrent: int | None = None
-    max_hours: float | None = None
-    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,29 +53,9 @@ def study_plan(study: Study, prepared: Prepared, base: TrialConfig, fixed: dict[
     return plan(study, Setting(prepared.task.name, prepared.shape, fixed), base)
 
 
-def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the study that the folder holds, or the start of a new one, with an id of its own.
-
-    Raises `BadInput` where the folder holds another study, naming the first difference.
-    """
-    if not folder.exists(STUDY):
-        return {"id": uuid.uuid4().hex}
-    study = folder.read_json(STUDY)
-    held = study.get("asked", {}).get("flags", {})
-    wanted = plain(identity)
-    for name in {**held, **wanted}:
-        if held.get(name) != wanted.get(name):
-            raise BadInput(
-                f"wanted a study with {name} = {wanted.get(name)}, "
-                f"{folder.uri} holds one with {name} = {held.get(name)}; "
-                "keep both with --label NAME, or set the old one aside with --fresh"
-            )
-    return study
-
-
 @dataclass(frozen=True, kw_only=True)
-class Case:
-    """A study on one backbone and dataset, ready to run.
+class CaseToRun:
+    """A study on one backbone and dataset, with all that running it takes.
 
     identity: the flags that make it, as they stand in `study.json`
     about:    the `on` part of `study.json` as far as it is known of backbone and dataset
@@ -124,7 +71,7 @@ class Case:
     before: Mapping[str, Any]
 
 
-def run_study(study: Study, cases: Sequence[Case], ask: Ask, limits: Limits) -> list[Outcome]:
+def run_study(study: Study, cases: Sequence[CaseToRun], *, ask: Ask, limits: Limits) -> list[Outcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
     running = [_Running(study, case, ask) for case in cases]
     interrupt = Interrupt(limits.max_hours)
@@ -146,7 +93,7 @@ def run_study(study: Study, cases: Sequence[Case], ask: Ask, limits: Limits) -> 
 class _Running:
     """A case under way: its agenda, its record, and the account of what happened."""
 
-    def __init__(self, study: Study, case: Case, ask: Ask):
+    def __init__(self, study: Study, case: CaseToRun, ask: Ask):
         self._study, self._case, self._ask = study, case, ask
         self.record = StudyRecord(case.folder, case.data.metric)
         self.agenda = Agenda(
@@ -344,11 +291,12 @@ def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
 
 
-def _asked(study: Study, case: Case, agenda: Agenda, ask: Ask) -> dict[str, Any]:
+def _asked(study: Study, case: CaseToRun, agenda: Agenda, ask: Ask) -> dict[str, Any]:
     plan, data = case.plan, case.data
     shape = data.shape
     domains = plan.space.domains
     settings = plan.base.used(shape)
+    space = study.space()
     return {
         "question": study.question,
         "command": ask.command,
@@ -361,13 +309,11 @@ def _asked(study: Study, case: Case, agenda: Agenda, ask: Ask) -> dict[str, Any]
         "mode": "max",
         "control": plan.control,
         "smallest_effect": study.smallest_effect,
-        "scientific": list(study.space.scientific),
-        "nuisance": list(study.space.nuisance),
+        "scientific": list(space.scientific),
+        "nuisance": list(space.nuisance),
         "space": {name: _described(agenda.distributions[name]) for name in domains},
         "fixed": {
-            name: value
-            for name, value in settings.items()
-            if name not in study.space.domains and name != "mix"
+            name: value for name, value in settings.items() if name not in space.domains and name != "mix"
         },
         "set": ask.fixed,
         "search": ask.search,

@@ -10,6 +10,7 @@ import torch
 from adalayers.config import Precision, TrialConfig
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.progress import say
 from adalayers.training.train import train
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from adalayers.config import TrialConfig
 from adalayers.progress import say
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths

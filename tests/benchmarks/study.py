@@ -8,14 +8,14 @@ from pathlib import Path
 import torch
 from ray import tune
 
-from adalayers.config import TrialConfig
+from adalayers.ask import Ask, Limits
 from adalayers.data.trial_data import TrialData
 from adalayers.results.files import read_trials
 from adalayers.results.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.training.train import train
-from adalayers.tuning import Ask, Limits, run_study
+from adalayers.tuning import run_study
 from tests.helpers.made_data import made_data
 
 SECONDS = 5.0
@@ -27,14 +27,15 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     base = LayerMixConfig(epochs=_epochs(data), patience=10_000, batch_size=64)
     space = Space({"alpha": tune.loguniform(0.5, 1024)}, {"lr": tune.loguniform(1e-4, 1e-2)}, [], {})
     study = Study(
-        "benchmark", "What does a study cost?", space, lambda setting: ([], []), smallest_effect=0.01
+        "benchmark", "What does a study cost?", lambda: space, lambda setting: ([], []), smallest_effect=0.01
     )
     plan = Plan(base, space, [ConfirmedArm("alpha-1", "core", base)])
     folder = Folder(output / "study")
-    ask = Ask("random", "fifo", trials, 0, 0, {}, {}, "python -m tests.benchmarks")
+    ask = Ask(search="random", scheduler="fifo", trials=trials, seeds=0, command="python -m tests.benchmarks")
     mirror = Mirror("none", experiment="b", run_name="b", study_key="b", artifact_root=None)
     began = time.perf_counter()
-    run_study(study, plan, data, folder, ask, Limits(max_concurrent=concurrent), mirror, {}, {"id": "b"})
+    limits = Limits(max_concurrent=concurrent)
+    run_study(study, plan, data, folder, ask=ask, limits=limits, mirror=mirror, about={}, before={"id": "b"})
     wall = time.perf_counter() - began
     rows = read_trials(folder)
     assert list(rows["status"]) == ["completed"] * trials

@@ -17,6 +17,7 @@ from adalayers.config import Shape, TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import FusionModel
 from adalayers.training.train import _optimiser, _State, _train_epoch
 from tests.benchmarks import made

@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from adalayers.config import TrialConfig
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.training.train import train
 

@@ -13,12 +13,13 @@ import torch
 
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources, tokens
-from adalayers.config import Shape, TrialConfig
+from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
 from adalayers.features.store import META
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.ragged import ragged_index
 from adalayers.training.train import train
 from tests.helpers.tiny import tiny_backbone

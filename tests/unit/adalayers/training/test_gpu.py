@@ -6,7 +6,6 @@ import torch
 
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources, tokens
-from adalayers.config import TrialConfig
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.model.model import FusionModel
 from adalayers.ragged import moved

@@ -163,7 +163,9 @@ def test_no_weight_decay_on_p_and_its_own_learning_rate():
 
 def test_a_linear_schedule_warms_up_and_ends_at_zero():
     outcome = train(
-        config(schedule="linear", warmup=0.25, optimiser="adamw", batch_size=12, epochs=4), made_data(), seed=0
+        config(schedule="linear", warmup=0.25, optimiser="adamw", batch_size=12, epochs=4),
+        made_data(),
+        seed=0,
     )
     rates = {row["step"]: row["lr"] / 3e-3 for row in outcome.history}  # the rate of the step that comes next
     assert rates[0] == pytest.approx(1 / 8)  # 32 steps, of which 8 rise
@@ -180,7 +182,10 @@ def test_a_linear_schedule_continues_to_the_same_numbers(tmp_path):
     settings = config(schedule="linear", optimiser="adamw")
     with pytest.raises(Killed):
         train(settings, made_data(), seed=1, on_evaluation=stop, checkpoint=Folder(tmp_path))
-    same(train(settings, made_data(), seed=1, checkpoint=Folder(tmp_path)), train(settings, made_data(), seed=1))
+    same(
+        train(settings, made_data(), seed=1, checkpoint=Folder(tmp_path)),
+        train(settings, made_data(), seed=1),
+    )
 
 
 def test_a_trial_trains_on_its_own_draw_of_the_pool():

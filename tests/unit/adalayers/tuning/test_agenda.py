@@ -4,7 +4,6 @@ import optuna
 import pytest
 from ray import tune
 
-from adalayers.config import TrialConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id
@@ -31,7 +30,7 @@ def arms(setting):
     ], ["a note"]
 
 
-STUDY = Study("made", "Why?", SPACE, arms, 0.01)
+STUDY = Study("made", "Why?", lambda: SPACE, arms, 0.01)
 
 
 def made_plan(**fixed):

@@ -1,0 +1,13 @@
+"""Where hidden states are stored where the user names no folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def default_cache() -> Path:
+    """Return ADALAYERS_CACHE, else `adalayers` in the user's cache folder."""
+    if path := os.environ.get("ADALAYERS_CACHE"):
+        return Path(path).expanduser().resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "adalayers"

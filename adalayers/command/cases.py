@@ -1,0 +1,78 @@
+"""The cases of a study: its backbones with its datasets, each looked at before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adalayers.backbones import sources
+from adalayers.command.flags import Flags
+from adalayers.command.identity import identity, opened
+from adalayers.data.prepare import Prepared, prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.results.folder import Folder
+from adalayers.study import Plan, Study
+from adalayers.tasks import task as tasks
+from adalayers.tuning.run import study_plan
+from adalayers.tuning.session import check_address
+
+
+@dataclass(frozen=True)
+class Case:
+    """A study on one backbone and dataset, ready to run.
+
+    identity: the flags that make it this study, by name
+    before:   the study as its folder holds it; {"id": ...} where it is new
+    """
+
+    prepared: Prepared
+    plan: Plan
+    folder: Folder
+    identity: dict[str, Any]
+    before: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.uri.rsplit("/", 1)[-1]
+
+
+def cases(study: Study, flags: Flags) -> list[Case]:
+    """Return all that is to run. Raises `BadInput` for whatever of it cannot be had, or is named twice."""
+    check_address(flags.limits.address)
+    for request in flags.requests:
+        sources.canonical(request.backbone)
+        tasks.canonical(request.dataset)
+    label = [] if flags.label is None else [_safe(flags.label)]
+    found: list[Case] = []
+    for request in flags.requests:
+        case = _case(study, flags, request, label)
+        if any(other.folder.uri == case.folder.uri for other in found):
+            raise BadInput(
+                f"wanted each backbone and dataset once, got {case.folder.uri} twice; name it once"
+            )
+        found.append(case)
+    return found
+
+
+def _case(study: Study, flags: Flags, request: DataRequest, label: list[str]) -> Case:
+    prepared = prepare(request)
+    if study.token_task and prepared.task.kind != "token":
+        raise BadInput(
+            f"wanted a token classification dataset for {study.name}, {request.dataset} has one label per text; "
+            "name another"
+        )
+    plan = study_plan(study, prepared, flags.base, flags.fixed)
+    name = "-".join([prepared.source.name, prepared.task.name, *label])
+    folder = Folder(flags.output).child(study.name).child(name)
+    makes = identity(flags, prepared)
+    return Case(prepared, plan, folder, makes, {} if flags.fresh else opened(folder, makes))
+
+
+def _safe(label: str) -> str:
+    safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in label.lower()).strip("-.")
+    if not safe:
+        raise BadInput(f"wanted a --label with a letter or digit, got {label!r}; choose another")
+    return safe

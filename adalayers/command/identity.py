@@ -1,0 +1,57 @@
+"""What makes a study this one, and whether a results folder holds it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from adalayers.command.flags import Flags
+from adalayers.data.prepare import Prepared
+from adalayers.errors import BadInput
+from adalayers.plain import plain
+from adalayers.results.files import STUDY
+from adalayers.results.folder import Folder
+
+
+def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
+    """Return the flags that make a study, with names resolved: an alias and the full id are one study."""
+    about, request = prepared.about(), prepared.request
+    return {
+        # Not the revision: a mirror does not know it, and the fingerprint says all that matters of it.
+        **{f"backbone {key}": about["backbone"][key] for key in ("id", "fingerprint")},
+        **{f"dataset {key}": about["dataset"][key] for key in ("source", "fingerprint")},
+        "label": flags.label,
+        "search": flags.search,
+        "scheduler": flags.scheduler,
+        "seed": flags.seed,
+        "epochs": flags.base.epochs,
+        "max_length": request.max_length,
+        "precision": request.precision,
+        "smoke": flags.smoke,
+        "train_examples": request.train_examples,
+        "eval_examples": request.eval_examples,
+        "text_column": request.text_column,
+        "label_column": request.label_column,
+        "set": flags.fixed,
+    }
+
+
+def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the study that the folder holds, or the start of a new one, with an id of its own.
+
+    Raises `BadInput` where the folder holds another study, naming the first difference.
+    """
+    if not folder.exists(STUDY):
+        return {"id": uuid.uuid4().hex}
+    study = folder.read_json(STUDY)
+    held = study.get("asked", {}).get("flags", {})
+    wanted = plain(identity)
+    for name in {**held, **wanted}:
+        if held.get(name) != wanted.get(name):
+            raise BadInput(
+                f"wanted a study with {name} = {wanted.get(name)}, "
+                f"{folder.uri} holds one with {name} = {held.get(name)}; "
+                "keep both with --label NAME, or set the old one aside with --fresh"
+            )
+    return study

@@ -1,0 +1,72 @@
+"""What answers before anything is loaded: --help and a mistyped flag wait for no library and take under a second."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.studying import ROOT
+
+HEAVY = (
+    *("ray", "torch", "numpy", "scipy", "pandas", "pyarrow", "matplotlib"),
+    *("transformers", "datasets", "huggingface_hub", "mlflow", "optuna"),
+)
+STUDIES = sorted(path for path in (ROOT / "studies").glob("*.py") if path.stem != "__init__")
+BARRED = f"""
+import runpy, sys
+for name in {HEAVY}:
+    sys.modules[name] = None  # an import of it fails
+"""
+
+
+def start(first, argv):
+    """Run a script without the heavy libraries; return the process as it ended, and the seconds of CPU it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", BARRED + first, *argv],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=60,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["--help"], 0, "--backbone"),
+        (["--backbon", "minilm"], 2, "did you mean '--backbone'"),
+        (["--set", "alhpa=3"], 2, "'alpha'"),
+        (["--trials", "-1"], 2, "--trials of at least 0"),
+    ],
+)
+def test_a_study_script_answers_at_once(study, argv, code, said):
+    done, seconds = start(f"runpy.run_path({str(study)!r}, run_name='__main__')", argv)
+    assert done.returncode == code, done.stderr
+    assert said in (done.stdout if code == 0 else done.stderr.splitlines()[0])
+    assert seconds < 1, "CPU seconds: what other processes do is not the script's"
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["cache", "--help"], ["sync", "--help"]])
+def test_the_other_commands_explain_themselves_at_once(argv):
+    done, seconds = start("runpy.run_module('adalayers', run_name='__main__')", argv)
+    assert done.returncode == 0, done.stderr
+    assert "usage: python -m adalayers" in done.stdout
+    assert seconds < 1
+
+
+def test_the_bar_bars():
+    done = subprocess.run(
+        [sys.executable, "-c", BARRED + "import pandas"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert "ModuleNotFoundError" in done.stderr

@@ -1,0 +1,143 @@
+"""Flags: typed, checked, with the defaults of the command line filled in."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from adalayers.ask import Ask, Limits
+from adalayers.command.flags import SMOKE, Flags, parse
+from adalayers.config import TrialConfig
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.study import Study
+
+
+def never():
+    raise AssertionError("the space was asked for while flags are parsed")
+
+
+STUDY = Study("made", "Why?", never, lambda setting: ([], []), 0.01)
+TOKENS = dataclasses.replace(STUDY, token_task=True)
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ADALAYERS_DATA", raising=False)
+    monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
+
+
+def test_nothing_typed_gives_the_defaults(tmp_path):
+    assert parse(STUDY, []) == Flags(
+        requests=(DataRequest("minilm", "acceptability-demo"),),
+        search="optuna",
+        scheduler="asha",
+        trials=16,
+        seeds=5,
+        seed=0,
+        base=TrialConfig(),
+        fixed={},
+        limits=Limits(),
+        features="auto",
+        cache_dir=tmp_path / "cache",
+        output="results",
+        label=None,
+        tracking_uri=None,
+        fresh=False,
+        show_text=False,
+        dry_run=False,
+        smoke=False,
+    )
+
+
+def test_every_backbone_meets_every_dataset():
+    flags = parse(
+        STUDY, ["--backbone", "a", "b", "--dataset", "x", "y", "--seed", "3", "--precision", "float32"]
+    )
+    named = [(request.backbone, request.dataset) for request in flags.requests]
+    assert named == [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")]
+    assert {(request.seed, request.precision) for request in flags.requests} == {(3, "float32")}
+
+
+@pytest.mark.parametrize(
+    ("study", "argv", "dataset"),
+    [
+        (STUDY, [], "acceptability-demo"),
+        (TOKENS, [], "entities-demo"),
+        (STUDY, ["--backbone", "minilm"], "cola"),
+        (TOKENS, ["--smoke"], "entities-demo"),
+    ],
+)
+def test_the_default_dataset(study, argv, dataset):
+    assert [request.dataset for request in parse(study, argv).requests] == [dataset]
+
+
+def test_smoke_is_small_where_the_user_says_nothing():
+    flags = parse(STUDY, ["--smoke", "--trials", "7"])
+    (request,) = flags.requests
+    assert (flags.trials, flags.seeds, flags.base.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
+    assert (request.train_examples, request.max_length) == (SMOKE["train_examples"], SMOKE["max_length"])
+    assert flags.label == "smoke"
+    assert parse(STUDY, ["--smoke", "--label", "mine"]).label == "mine"
+
+
+def test_epochs_may_be_set_or_flagged():
+    assert parse(STUDY, ["--set", "epochs=3"]).base.epochs == 3
+    assert parse(STUDY, ["--set", "epochs=3", "--epochs", "3"]).base.epochs == 3
+    assert parse(STUDY, ["--epochs", "3"]).base.epochs == 3
+
+
+def test_fixed_hyperparameters_are_typed_and_in_the_base():
+    flags = parse(STUDY, ["--set", "k=128", "positions=yes"])
+    assert flags.fixed == {"k": 128, "positions": True}
+    assert (flags.base.k, flags.base.positions) == (128, True)
+
+
+def test_relative_folders_are_resolved_at_start(tmp_path):
+    flags = parse(STUDY, ["--data-dir", "copies", "--cache-dir", "store"])
+    assert flags.requests[0].data_dir == str(tmp_path / "copies")
+    assert flags.cache_dir == tmp_path / "store"
+
+
+def test_the_environment_names_folders(monkeypatch, tmp_path):
+    monkeypatch.setenv("ADALAYERS_DATA", str(tmp_path / "data"))
+    assert parse(STUDY, []).requests[0].data_dir == str(tmp_path / "data")
+    monkeypatch.delenv("ADALAYERS_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert parse(STUDY, []).cache_dir == tmp_path / "xdg" / "adalayers"
+
+
+def test_resources_are_one_record():
+    flags = parse(
+        STUDY,
+        ["--cpus-per-trial", "0.5", "--gpus-per-trial", "0.25", "--max-concurrent", "3", "--max-hours", "2"],
+    )
+    assert flags.limits == Limits(cpus_per_trial=0.5, gpus_per_trial=0.25, max_concurrent=3, max_hours=2.0)
+
+
+def test_a_cluster_may_have_more_cpus_than_this_machine():
+    assert parse(STUDY, ["--cpus-per-trial", "4096", "--address", "auto"]).limits.cpus_per_trial == 4096
+    with pytest.raises(BadInput, match="--cpus-per-trial of at most"):
+        parse(STUDY, ["--cpus-per-trial", "4096"])
+
+
+def test_what_a_case_is_asked_for():
+    flags = parse(STUDY, ["--trials", "4", "--seeds", "2", "--seed", "9", "--search", "grid", "--set", "k=8"])
+    assert flags.ask({"label": None}, "python it") == Ask(
+        search="grid",
+        scheduler="asha",
+        trials=4,
+        seeds=2,
+        seed=9,
+        fixed={"k": 8},
+        identity={"label": None},
+        command="python it",
+    )
+
+
+def test_flags_do_not_change_and_know_paths_as_paths():
+    flags = parse(STUDY, [])
+    assert isinstance(flags.cache_dir, Path)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        flags.trials = 1
