@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from adalayers.errors import BadInput, unknown
 
-Kind = Literal["sequence", "token"]
+Head = Literal["sequence", "token"]
+"""Whether a head gives outputs per sequence or per token."""
 Precision = Literal["float16", "bfloat16", "float32"]
 
 
@@ -22,11 +23,12 @@ Precision = Literal["float16", "bfloat16", "float32"]
 class Shape:
     """What a model needs to know of its backbone and task.
 
+    head, n_outputs: whether the head gives outputs per sequence or per token, and how many
     n_layers: l of the backbone's stream; width: K; family: transformers' model type
     """
 
-    kind: Kind
-    n_labels: int
+    head: Head
+    n_outputs: int
     n_layers: int
     width: int
     family: str
@@ -129,8 +131,8 @@ class TrialConfig:
                 f"weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
             )
 
-    def used(self, kind: Kind) -> dict[str, Any]:
-        """Return the hyperparameters that determine a trial of this `kind`; those a variant ignores are left out.
+    def used(self, head: Head) -> dict[str, Any]:
+        """Return the hyperparameters that determine a trial with this `head`; those a variant ignores are left out.
 
         `mix_lr` is resolved: None and the value of `lr` are the same trial.
         """
@@ -145,7 +147,7 @@ class TrialConfig:
             ignored.add("entropy_scale")
         if self.cutoff == 0:
             ignored.add("cutoff_when")
-        if kind == "sequence":
+        if head == "sequence":
             ignored |= set(_NEEDS_TOKENS)
         return {name: value for name, value in values.items() if name not in ignored}
 

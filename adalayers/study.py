@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adalayers.config import Kind, Shape, TrialConfig, state_indices, with_overrides
+from adalayers.config import Head, Shape, TrialConfig, state_indices, with_overrides
 from adalayers.errors import BadInput
 from adalayers.plain import plain
 
@@ -76,14 +76,17 @@ class Setting:
 
 @dataclass(frozen=True)
 class Study:
-    """One question, as data. `arms` returns the confirmed arms, control first, and notes for the report."""
+    """One question, as data. `arms` returns the confirmed arms, control first, and notes for the report.
+
+    task_kind: the kind of task that it needs, by name; None for any
+    """
 
     name: str
     question: str
     space: Space
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     smallest_effect: float
-    token_task: bool = False
+    task_kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape.kind)
+        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape.head)
     return Plan(base, study.space.without(list(setting.fixed)), arms, dropped, notes)
 
 
@@ -156,7 +159,7 @@ def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -
     return config
 
 
-def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Kind) -> str:
+def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Head) -> str:
     """Add an arm, or its name as an alias of the arm that has its configuration; return the name it goes by."""
     for i, other in enumerate(arms):
         if other.config.used(kind) == arm.config.used(kind):
@@ -167,7 +170,7 @@ def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, kind: Kind) -> str:
     return arm.name
 
 
-def trial_id(config: TrialConfig, kind: Kind, seed: int, about: dict[str, Any]) -> str:
+def trial_id(config: TrialConfig, kind: Head, seed: int, about: dict[str, Any]) -> str:
     """Return the identity of a trial: a hash of the hyperparameters it uses, its seed, its backbone and its data.
 
     `about` is `TrialData.about`. The letter in front keeps an id from being read as a number.

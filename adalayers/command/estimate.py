@@ -90,6 +90,7 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         prepared.task.metric,
         {"train": split, "validation": split},
         {},
+        prepared.task.kind,
     )
     ends: list[float] = []
     threads = torch.get_num_threads()

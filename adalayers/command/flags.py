@@ -12,6 +12,7 @@ from adalayers.config import TrialConfig, parse_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.features.store import PRECISIONS, default_cache
 from adalayers.study import Study
+from adalayers.tasks.kinds import KINDS
 
 SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "train_examples": 96, "eval_examples": 64, "max_length": 64}
 """What --smoke asks for where the user does not."""
@@ -205,7 +206,7 @@ def parse(study: Study, argv: Sequence[str]) -> argparse.Namespace:
         )
     if flags.gpus_per_trial is not None and not flags.gpus_per_trial >= 0:
         raise BadInput(f"wanted --gpus-per-trial of at least 0, got {flags.gpus_per_trial:g}; raise it")
-    demo = "entities-demo" if study.token_task else "acceptability-demo"
+    demo = KINDS[study.task_kind].demo or "cola" if study.task_kind else "acceptability-demo"
     flags.dataset = flags.dataset or ["cola" if flags.backbone else demo]
     flags.backbone = flags.backbone or ["minilm"]
     flags.data_dir = flags.data_dir or os.environ.get("ADALAYERS_DATA") or None

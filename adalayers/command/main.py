@@ -25,6 +25,7 @@ from adalayers.results.folder import Folder
 from adalayers.results.redaction import redacted
 from adalayers.study import Plan, Study
 from adalayers.tasks import task as tasks
+from adalayers.tasks.kinds import KINDS
 from adalayers.tracking.mirror import Mirror, default_uri
 
 DONE, ALL_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -83,10 +84,10 @@ def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig) -> list[_
     asked = {field.name: getattr(flags, field.name) for field in dataclasses.fields(DataRequest)}
     for backbone, dataset in itertools.product(flags.backbone, flags.dataset):
         prepared = prepare(DataRequest(**{**asked, "backbone": backbone, "dataset": dataset}))
-        if study.token_task and prepared.task.kind != "token":
+        if study.task_kind not in (None, prepared.task.kind.name):
             raise BadInput(
-                f"wanted a token classification dataset for {study.name}, {dataset} has one label per text; "
-                "name another"
+                f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {dataset} is one of "
+                f"{prepared.task.kind.title}; name another"
             )
         plan = study_plan(study, prepared, base, flags.fixed)
         name = "-".join(
@@ -238,7 +239,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
         "dataset": {
             "name": task.name,
             **about["dataset"],
-            "kind": task.kind,
+            "kind": task.kind.name,
             "labels": list(task.label_names),
             "metric": task.metric,
             "examples": {name: len(split) for name, split in task.splits.items()},

@@ -9,7 +9,7 @@ from adalayers.config import Precision
 
 @dataclass(frozen=True)
 class DataRequest:
-    """Which data, seen through which backbone; the flags of `contract.md` of the same names."""
+    """Which data, seen through which backbone; as the flags of the same names say."""
 
     backbone: str
     dataset: str

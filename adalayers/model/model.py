@@ -57,12 +57,12 @@ class FusionModel(nn.Module):
             len(self.states) if config.entropy_scale == "as-released" else 1
         )
         self.head: SequenceHead | TokenHead
-        if shape.kind == "sequence":
-            self.head = SequenceHead(config.k, shape.n_labels, heads=config.heads, dropout=config.dropout)
+        if shape.head == "sequence":
+            self.head = SequenceHead(config.k, shape.n_outputs, heads=config.heads, dropout=config.dropout)
         else:
             self.head = TokenHead(
                 config.k,
-                shape.n_labels,
+                shape.n_outputs,
                 heads=config.heads,
                 dropout=config.dropout,
                 layers=config.encoder_layers,

@@ -19,10 +19,9 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from adalayers.config import TrialConfig
-from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.data.trial_data import TrialData
 from adalayers.model.model import FusionModel
 from adalayers.results.folder import Folder
 
@@ -118,9 +117,7 @@ def train(
         state.history.append(_point(model, optimiser, 0, 0.0))
     while state.epoch < config.epochs and state.stale < config.patience:
         state.epoch += 1
-        loss = _train_epoch(
-            model, optimiser, data.splits["train"], config, class_weights, seed, state, device
-        )
+        loss = _train_epoch(model, optimiser, data, config, class_weights, seed, state, device)
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {state.epoch}")
         scores, _ = evaluate(model, data, "validation", device)
@@ -176,7 +173,7 @@ def _finish(
 def _train_epoch(
     model: FusionModel,
     optimiser: torch.optim.Optimizer,
-    split: SplitData,
+    data: TrialData,
     config: TrialConfig,
     class_weights: Tensor | None,
     seed: int,
@@ -186,6 +183,7 @@ def _train_epoch(
     """Train one epoch; return the mean objective per example."""
     torch.manual_seed(_mixed(seed, state.epoch))  # dropout of this epoch, whether or not it follows a resume
     model.train()
+    split = data.splits["train"]
     batches = split.shuffled(config.batch_size, seed, state.epoch)
     every = max(1, len(batches) // WEIGHTS_PER_EPOCH)
     total = torch.zeros((), device=device)
@@ -195,7 +193,7 @@ def _train_epoch(
             logits = model(batch.states, batch.lengths)
             if batch.words is not None:
                 logits = logits.flatten(0, 1)[batch.words]
-        loss = functional.cross_entropy(logits.float(), batch.labels, weight=class_weights)
+        loss = data.kind.loss(logits.float(), batch.labels, class_weights)
         if (penalty := model.penalty()) is not None:
             loss = loss + penalty
         optimiser.zero_grad(set_to_none=True)
@@ -215,13 +213,11 @@ def evaluate(
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
-    A row's label and prediction are label names (for tokens: one per word, joined by spaces); its score is the
-    probability of the prediction (for tokens: the mean over words). Words lost to truncation count as predicted
-    O, with probability 1.
+    What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
     """
     split = data.splits[name]
     model.eval()
-    predicted = np.full(len(split.labels), data.outside if data.shape.kind == "token" else 0)
+    predicted = np.full(len(split.labels), data.kind.lost(data.label_names))
     probability = np.ones(len(split.labels))
     order = np.argsort(split.features.lengths, kind="stable")
     for start in range(0, len(order), EVALUATION_BATCH):
@@ -230,22 +226,15 @@ def evaluate(
             logits = model(batch.states, batch.lengths)
             if batch.words is not None:
                 logits = logits.flatten(0, 1)[batch.words]
-        best = torch.softmax(logits.float(), dim=-1).max(dim=-1)
-        predicted[batch.rows] = best.indices.cpu().numpy()
-        probability[batch.rows] = best.values.cpu().numpy()
+        decoded, sure = data.kind.decode(logits.float())
+        predicted[batch.rows] = decoded.cpu().numpy()
+        probability[batch.rows] = sure.cpu().numpy()
     prefix = {"validation": "val", "test": "test"}[name]
     scores = {f"{prefix}/{key}": value for key, value in data.scores(split, predicted).items()}
-    if data.shape.kind == "sequence":
-        names = np.array(data.label_names)
-        label, prediction = names[split.labels].tolist(), names[predicted].tolist()
-        score = probability.tolist()
-    else:
-        label = [" ".join(words) for words in data.named(split, split.labels)]
-        prediction = [" ".join(words) for words in data.named(split, predicted)]
-        score = [float(words.mean()) if len(words) else 1.0 for words in split.per_example(probability)]
-    frame = pd.DataFrame(
-        {"split": prefix, "index": split.index, "label": label, "prediction": prediction, "score": score}
+    columns = data.kind.prediction_columns(
+        split.labels, predicted, probability, data.label_names, split.word_offsets
     )
+    frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
     return scores, frame
 
 
@@ -259,15 +248,8 @@ def _optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Optimizer
 
 
 def _class_weights(config: TrialConfig, data: TrialData, device: torch.device) -> Tensor | None:
-    """Return a weight per label, or None. `published`: the released CoNLL-2003 configuration (spec section 2)."""
-    if config.class_weights == "none":
-        return None
-    if config.class_weights == "published":
-        values = [0.0292 if name == "O" else 0.12 for name in data.label_names]
-    else:
-        count = np.bincount(data.splits["train"].labels, minlength=len(data.label_names))
-        values = (count.sum() / (len(count) * np.maximum(count, 1))).tolist()
-    return torch.tensor(values, device=device)
+    values = data.kind.class_weights(config.class_weights, data.splits["train"].labels, data.label_names)
+    return None if values is None else torch.tensor(values, device=device)
 
 
 def _point(model: FusionModel, optimiser: torch.optim.Optimizer, step: int, epoch: float) -> dict[str, float]:

@@ -17,7 +17,7 @@ import numpy as np
 import optuna
 from ray.tune.search.optuna import OptunaSearch
 
-from adalayers.config import Kind, TrialConfig, with_overrides
+from adalayers.config import Head, TrialConfig, with_overrides
 from adalayers.data.trial_data import TrialData
 from adalayers.results.record import StudyRecord
 from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
@@ -56,7 +56,7 @@ class Agenda:
         seed: int,
     ):
         self.plan, self.record = plan, record
-        self.kind: Kind = data.shape.kind
+        self.kind: Head = data.shape.head
         self._about = data.about
         self.search, self.trials, self.seeds, self.seed = search, trials, seeds, seed
         self.arms = list(plan.arms)

@@ -17,7 +17,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
-from adalayers.config import Kind, TrialConfig, state_indices
+from adalayers.config import Head, TrialConfig, state_indices
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
@@ -317,7 +317,7 @@ def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
 
 
 def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) -> dict[str, Any]:
-    kind: Kind = data.shape.kind
+    kind: Head = data.shape.head
     domains = plan.space.domains
     settings = plan.base.used(kind)
     return {

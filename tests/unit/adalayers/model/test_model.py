@@ -15,8 +15,8 @@ from adalayers.results.folder import Folder
 SMALL = {"k": 8, "heads": 2, "feedforward": 16}
 
 
-def shape(kind="sequence", n_labels=3, layers=4, width=12, family="bert"):
-    return Shape(kind, n_labels, layers, width, family)
+def shape(kind="sequence", n_outputs=3, layers=4, width=12, family="bert"):
+    return Shape(kind, n_outputs, layers, width, family)
 
 
 def states(model, lengths, seed=0):
@@ -25,7 +25,7 @@ def states(model, lengths, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_labels", "layers", "hidden_states", "family", "overrides", "count"),
+    ("kind", "n_outputs", "layers", "hidden_states", "family", "overrides", "count"),
     [
         ("sequence", 2, 24, "as-released", "roberta", {"k": 64, "heads": 16}, 1_589_658),
         ("sequence", 2, 12, "as-released", "bart", {"k": 64}, 868_751),
@@ -36,11 +36,11 @@ def states(model, lengths, seed=0):
     ],
 )
 def test_parameter_counts_of_the_published_shapes(
-    kind, n_labels, layers, hidden_states, family, overrides, count
+    kind, n_outputs, layers, hidden_states, family, overrides, count
 ):
     """Spec section 2, each with its choice of hidden states."""
     model = FusionModel(
-        TrialConfig(hidden_states=hidden_states, **overrides), Shape(kind, n_labels, layers, 1024, family)
+        TrialConfig(hidden_states=hidden_states, **overrides), Shape(kind, n_outputs, layers, 1024, family)
     )
     assert model.n_parameters() == count
 
