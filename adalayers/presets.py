@@ -12,10 +12,10 @@ PUBLISHED_MIX: dict[str, dict[str, float]] = {
 }
 
 
-def published_mix(dataset: str, kind: str) -> tuple[dict[str, float], str]:
+def published_mix(dataset: str, head: str) -> tuple[dict[str, float], str]:
     """Return the published alpha, lambda and cutoff for a dataset, and the dataset that they are from.
 
     A dataset without published values takes those of CoLA (sequences) or CoNLL-2003 (tokens).
     """
-    source = dataset if dataset in PUBLISHED_MIX else {"sequence": "cola", "token": "conll2003"}[kind]
+    source = dataset if dataset in PUBLISHED_MIX else {"sequence": "cola", "token": "conll2003"}[head]
     return PUBLISHED_MIX[source], source

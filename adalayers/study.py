@@ -80,6 +80,7 @@ class Study:
 
     space: returns what is searched; called once the flags are parsed, so that `--help` waits for no library
     arms:  returns the confirmed arms, control first, and notes for the report
+    task_kind: the kind of task that it needs, by name; None for any
     """
 
     name: str
@@ -87,7 +88,7 @@ class Study:
     space: Callable[[], Space]
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     smallest_effect: float
-    token_task: bool = False
+    task_kind: str | None = None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for alpha in setting.levels("alpha", ALPHAS)
         for entropy_weight in setting.levels("entropy_weight", LAMBDAS)
     ]
-    published, source = published_mix(setting.dataset, setting.shape.kind)
+    published, source = published_mix(setting.dataset, setting.shape.head)
     notes = []
     if source != setting.dataset:
         notes.append(

@@ -13,6 +13,7 @@ from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
 from adalayers.errors import BadInput
+from adalayers.ragged import ragged_index
 
 if TYPE_CHECKING:  # importing transformers takes seconds; only what loads something pays for it
     from transformers import PreTrainedTokenizerFast
@@ -67,6 +68,15 @@ class Encoded:
     word_starts: np.ndarray | None = None
     word_offsets: np.ndarray | None = None
 
+    def take(self, examples: np.ndarray) -> Encoded:
+        """Return the token ids of `examples` [m], in that order."""
+        ids = self.input_ids[ragged_index(self.offsets, examples)]
+        offsets = _ends(np.diff(self.offsets)[examples])
+        if self.word_starts is None or self.word_offsets is None:
+            return Encoded(ids, offsets)
+        words = self.word_starts[ragged_index(self.word_offsets, examples)]
+        return Encoded(ids, offsets, words, _ends(np.diff(self.word_offsets)[examples]))
+
 
 def encode(
     tokenizer: PreTrainedTokenizerFast, inputs: list[str] | list[list[str]], max_length: int
@@ -118,7 +128,11 @@ def _first_tokens(word_ids: list[int | None], n_words: int) -> np.ndarray:
 
 
 def _offsets(rows: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return _ends(np.array([len(row) for row in rows], dtype=np.int64))
+
+
+def _ends(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 @contextlib.contextmanager

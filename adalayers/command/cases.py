@@ -15,6 +15,7 @@ from adalayers.errors import BadInput
 from adalayers.results.folder import Folder
 from adalayers.study import Plan, Study
 from adalayers.tasks import task as tasks
+from adalayers.tasks.kinds import KINDS
 from adalayers.tuning.run import study_plan
 from adalayers.tuning.session import check_address
 
@@ -59,10 +60,10 @@ def cases(study: Study, flags: Flags) -> list[Case]:
 
 def _case(study: Study, flags: Flags, request: DataRequest, label: list[str]) -> Case:
     prepared = prepare(request)
-    if study.token_task and prepared.task.kind != "token":
+    if study.task_kind not in (None, prepared.task.kind.name):
         raise BadInput(
-            f"wanted a token classification dataset for {study.name}, {request.dataset} has one label per text; "
-            "name another"
+            f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
+            f"{prepared.task.kind.title}; name another"
         )
     plan = study_plan(study, prepared, flags.base, flags.fixed)
     name = "-".join([prepared.source.name, prepared.task.name, *label])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from adalayers.command.flags import Flags
-from adalayers.config import TrialConfig
+from adalayers.config import State, TrialConfig
 from adalayers.data.feature_plan import SAMPLE, feature_plan, not_stored
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
@@ -65,11 +65,13 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
 class _Held:
     """Hidden states of a few sequences, held in memory."""
 
-    def __init__(self, offsets: np.ndarray, states: dict[int, Tensor]):
+    def __init__(self, offsets: np.ndarray, states: dict[State, Tensor]):
         self._offsets, self._states = offsets, states
         self.lengths = np.diff(offsets)
 
-    def read(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> dict[int, Tensor]:
+    def read(
+        self, examples: np.ndarray, states: Sequence[State], device: torch.device
+    ) -> dict[State, Tensor]:
         rows = torch.from_numpy(ragged_index(self._offsets, examples))
         return {state: self._states[state][rows] for state in states}
 
@@ -78,7 +80,7 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     """Return seconds per token of the backbone's pass, and per example of a trial's epoch, evaluation included."""
     whole = prepared.data("live").splits["train"]
     sample = np.random.default_rng(0).permutation(len(whole))[: max(SAMPLE, 2 * base.batch_size)]
-    states, device = range(prepared.source.layers + 1), torch.device("cpu")
+    states, device = prepared.source.states, torch.device("cpu")
     began = time.monotonic()
     parts = [whole.features.read(sample[i : i + 16], states, device) for i in range(0, len(sample), 16)]
     forward = time.monotonic() - began
@@ -91,6 +93,7 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         prepared.task.metric,
         {"train": split, "validation": split},
         {},
+        prepared.task.kind,
     )
     ends: list[float] = []
     threads = torch.get_num_threads()

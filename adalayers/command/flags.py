@@ -17,6 +17,7 @@ from adalayers.config import Precision, TrialConfig, parse_overrides, trial_conf
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, unknown
 from adalayers.study import Study
+from adalayers.tasks.kinds import KINDS
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
 
@@ -303,7 +304,7 @@ def _check(given: argparse.Namespace) -> None:
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:
     """Return the data of every case; relative paths are resolved now, from where the user typed them."""
-    demo = "entities-demo" if study.token_task else "acceptability-demo"
+    demo = KINDS[study.task_kind].demo or "cola" if study.task_kind else "acceptability-demo"
     data_dir = given.data_dir or os.environ.get("ADALAYERS_DATA") or None
     return tuple(
         DataRequest(

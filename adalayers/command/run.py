@@ -143,7 +143,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
         "dataset": {
             "name": task.name,
             **about["dataset"],
-            "kind": task.kind,
+            "kind": task.kind.name,
             "labels": list(task.label_names),
             "metric": task.metric,
             "examples": {name: len(split) for name, split in task.splits.items()},

@@ -131,7 +131,7 @@ def forward_seconds(prepared: Prepared) -> float:
     chosen = np.random.default_rng(0).permutation(len(split))[:SAMPLE]
     began = time.monotonic()
     for start in range(0, len(chosen), BATCH):
-        split.features.read(chosen[start : start + BATCH], [prepared.source.layers], device)
+        split.features.read(chosen[start : start + BATCH], prepared.source.states[-1:], device)
     tokens = int(split.features.lengths[chosen].sum())
     return (time.monotonic() - began) * prepared.n_tokens / tokens
 

@@ -23,7 +23,7 @@ from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
-from adalayers.tasks.task import Split, Task, load_task
+from adalayers.tasks.task import Split, Task, label_bytes, load_task
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class Prepared:
     @property
     def shape(self) -> Shape:
         return Shape(
-            self.task.kind,
-            len(self.task.label_names),
-            self.source.layers,
+            self.task.kind.head,
+            self.task.kind.n_outputs(self.task.label_names),
+            self.source.streams,
             self.source.width,
             self.source.family,
         )
@@ -94,7 +94,9 @@ class Prepared:
             for name, split in self.task.splits.items()
         }
         self.__dict__.pop("_backbone", None)  # hidden states are stored: the backbone's memory is free again
-        return TrialData(self.shape, self.task.label_names, self.task.metric, splits, self.about())
+        return TrialData(
+            self.shape, self.task.label_names, self.task.metric, splits, self.about(), self.task.kind
+        )
 
     def _stored_about(self, split: str) -> dict[str, Any]:
         """Return what a store says of its split, for people; its name follows from the token ids themselves."""
@@ -153,16 +155,14 @@ def prepare(request: DataRequest) -> Prepared:
 
 
 def _split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
-    if encoded.word_starts is None:
-        return SplitData(features, np.asarray(split.labels), split.index)
-    flat = np.concatenate([np.asarray(labels) for labels in split.labels])
-    return SplitData(features, flat, split.index, encoded.word_starts, encoded.word_offsets)
+    return SplitData(
+        features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded
+    )
 
 
 def _digest(encoded: Encoded, split: Split) -> str:
     """Return a hash of the token ids and labels of a split."""
     digest = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
     digest.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
-    for labels in [split.labels] if isinstance(split.labels, np.ndarray) else split.labels:
-        digest.update(np.ascontiguousarray(labels, dtype="<i8").tobytes())
+    digest.update(label_bytes(split.flat_labels))
     return digest.hexdigest()[:16]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.config import Shape
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Shape, State
+from adalayers.errors import BadInput
 from adalayers.features.features import Features
+from adalayers.features.subset import Subset
 from adalayers.ragged import moved, ragged_index
-from adalayers.tasks import metrics
+from adalayers.tasks.kind import TaskKind
 
 BUCKET_BATCHES = 50
 """Batches whose sequences are sorted by length together: padding stays small, order stays near random."""
+
+_DRAWS = 0x0D2A
+"""Sets the draws of train's examples apart from all else that is drawn by small seeds."""
 
 
 @dataclass(frozen=True)
@@ -26,26 +34,42 @@ class Batch:
     states:  {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them; read when
              asked for
     lengths: int64 [batch], tokens of each sequence, on the CPU
-    labels:  int64 [batch], or [words] for tokens
+    labels:  [batch], or [words] for tokens
     words:   for tokens: int64 [words], places of the words' first sub-tokens in [batch * time], time the longest
     rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
+    examples: int64 [batch], which sequences of the split these are
+    tokens:  the split's token ids, where it has them
     """
 
-    states: Mapping[int, Tensor]
+    states: Mapping[State, Tensor]
     lengths: Tensor
     labels: Tensor
     words: Tensor | None
     rows: np.ndarray
+    examples: np.ndarray
+    tokens: Encoded | None = None
+
+    @cached_property
+    def input_ids(self) -> Tensor:
+        """Token ids, int64 [tokens], end to end like `states`; for methods that run the backbone themselves.
+
+        Raises `ValueError` where the split has none.
+        """
+        if self.tokens is None:
+            raise ValueError("wanted token ids, this split was made without; give SplitData its tokens")
+        rows = ragged_index(self.tokens.offsets, self.examples)
+        return moved(torch.from_numpy(self.tokens.input_ids[rows].astype(np.int64)), self.labels.device)
 
 
 @dataclass(frozen=True)
 class SplitData:
     """A split: features beside flat labels.
 
-    labels:       int64 [n], or [words of all sentences] for tokens
+    labels:       [n], or [words of all sentences] for tokens; classes are int64
     index:        int64 [n], row of each example in the source split
     word_starts:  for tokens: int64 [words], place of a word's first sub-token in its sequence, -1 if cut away
     word_offsets: for tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1]
+    tokens:       token ids of the same examples, for methods that run the backbone themselves
     """
 
     features: Features
@@ -53,11 +77,12 @@ class SplitData:
     index: np.ndarray
     word_starts: np.ndarray | None = None
     word_offsets: np.ndarray | None = None
+    tokens: Encoded | None = None
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def batch(self, examples: np.ndarray, states: Sequence[int], device: torch.device) -> Batch:
+    def batch(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> Batch:
         """Return the sequences `examples` with the hidden states asked for."""
         lengths = self.features.lengths[examples]
         words, rows = None, examples
@@ -73,6 +98,8 @@ class SplitData:
             labels=moved(torch.from_numpy(self.labels[rows]), device),
             words=words,
             rows=rows,
+            examples=examples,
+            tokens=self.tokens,
         )
 
     def shuffled(self, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
@@ -88,17 +115,15 @@ class SplitData:
 
     def subset(self, examples: np.ndarray, features: Features) -> SplitData:
         """Return the split of these examples, with features of their own."""
+        tokens = None if self.tokens is None else self.tokens.take(examples)
         if self.word_offsets is None or self.word_starts is None:
-            return SplitData(features, self.labels[examples], self.index[examples])
+            return SplitData(features, self.labels[examples], self.index[examples], tokens=tokens)
         rows = ragged_index(self.word_offsets, examples)
         words = self.word_offsets[examples + 1] - self.word_offsets[examples]
         offsets = np.concatenate([[0], np.cumsum(words)])
-        return SplitData(features, self.labels[rows], self.index[examples], self.word_starts[rows], offsets)
-
-    def per_example(self, flat: np.ndarray) -> list[np.ndarray]:
-        """Return a flat array over words as one array per sentence."""
-        assert self.word_offsets is not None
-        return np.split(flat, self.word_offsets[1:-1])
+        return SplitData(
+            features, self.labels[rows], self.index[examples], self.word_starts[rows], offsets, tokens
+        )
 
 
 @dataclass(frozen=True)
@@ -107,6 +132,7 @@ class TrialData:
 
     metric: the selection metric, without prefix
     about:  what the data and backbone are, for hashes and provenance
+    kind:   the kind of task
     """
 
     shape: Shape
@@ -114,19 +140,30 @@ class TrialData:
     metric: str
     splits: dict[str, SplitData]
     about: dict[str, Any]
+    kind: TaskKind
+
+    def view(self, train_examples: int | None, draw: int) -> TrialData:
+        """Return the data with `train_examples` of train, drawn uniformly without replacement, in train's order.
+
+        The draw follows from `draw` alone, and with one draw a smaller number is part of a larger one. None, or as
+        many as there are: all of train. Hidden states are read where they are, nothing is copied.
+
+        Raises `BadInput` for fewer than one example, or a `draw` below 0.
+        """
+        train = self.splits["train"]
+        if train_examples is not None and train_examples < 1:
+            raise BadInput(
+                f"wanted train_examples of at least 1, got {train_examples}; raise it or leave it out for all"
+            )
+        if draw < 0:
+            raise BadInput(f"wanted draw to be a whole number of at least 0, got {draw}; change it")
+        if train_examples is None or train_examples >= len(train):
+            return self
+        rng = np.random.default_rng([draw, _DRAWS])
+        examples = np.sort(rng.permutation(len(train))[:train_examples])
+        drawn = train.subset(examples, Subset(train.features, examples))
+        return dataclasses.replace(self, splits={**self.splits, "train": drawn})
 
     def scores(self, split: SplitData, predictions: np.ndarray) -> dict[str, float]:
         """Return the named scores of flat predictions on a split."""
-        if self.shape.kind == "sequence":
-            return metrics.sequence_scores(split.labels, predictions, len(self.label_names))
-        return metrics.token_scores(self.named(split, split.labels), self.named(split, predictions))
-
-    def named(self, split: SplitData, flat: np.ndarray) -> list[list[str]]:
-        """Return flat word labels as label names per sentence."""
-        names = np.array(self.label_names)
-        return [names[labels].tolist() for labels in split.per_example(flat)]
-
-    @property
-    def outside(self) -> int:
-        """The label that words lost to truncation count as: O where there is one, else the first."""
-        return self.label_names.index("O") if "O" in self.label_names else 0
+        return self.kind.scores(split.labels, predictions, self.label_names, split.word_offsets)

@@ -31,10 +31,14 @@ class Examples(Protocol):
     lengths: int64 [batch]; labels: [batch], or [words]; words: places of the words' first sub-tokens, or None
     """
 
-    states: Mapping[State, Tensor]
-    lengths: Tensor
-    labels: Tensor
-    words: Tensor | None
+    @property
+    def states(self) -> Mapping[State, Tensor]: ...
+    @property
+    def lengths(self) -> Tensor: ...
+    @property
+    def labels(self) -> Tensor: ...
+    @property
+    def words(self) -> Tensor | None: ...
 
 
 class Fusion(nn.Module, ABC):

@@ -49,11 +49,11 @@ class FusionModel(nn.Module):
         """
         lengths = lengths.cpu()
         fused = self.fusion(states, lengths)
-        if self.fusion.gives == "logits" and self.shape.head == "sequence":
+        if self.head is None and self.shape.head == "sequence":
             return fused
-        if self.fusion.gives == "sequence":
-            return self.head(fused.unsqueeze(1))
-        padded, padding = _padded(fused, lengths)
+        padded, padding = (
+            (fused.unsqueeze(1), None) if self.fusion.gives == "sequence" else _padded(fused, lengths)
+        )
         if self.head is None:
             return padded
         if self.config.positions:

@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 
 from adalayers.errors import BadInput, unknown
-
-Labels = np.ndarray | list[np.ndarray]
-"""int64 [n] for one label each, or n arrays int64 [words]."""
+from adalayers.tasks.kind import Labels, TaskKind
 
 MAX_CLASSES = 200
 """A label column with more distinct values than this is taken for something else than classes."""
-
-_TEXT_OF = {"class": "text", "tags": "words"}
-"""The shape of inputs that goes with each shape of labels."""
 
 
 def labelled(
@@ -28,17 +23,19 @@ def labelled(
     text: str | None,
     label: str | None,
     fallback_names: tuple[str, ...],
-) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...]]:
-    """Return inputs and labels by role, and the label names; a test split without labels is left out.
+    kinds: Mapping[str, TaskKind],
+) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind]:
+    """Return inputs and labels by role, the label names, and the kind; a test split without labels is left out.
 
     dataset:        what messages call it
     raw, roles:     source splits as `datasets.Dataset`, and which of them each role is
     text, label:    columns, None to infer them
     fallback_names: of classes that are numbers without names, in order
+    kinds:          those of which the columns make the task one
     """
     features = raw[roles["train"]].features
-    text, label = _columns(dataset, features, text, label, bool(fallback_names))
-    is_token = _shape(features[text]) == "words"
+    by_label = {shape: kind for kind in reversed(list(kinds.values())) for shape in kind.label_shapes}
+    text, label, kind = _columns(dataset, features, text, label, bool(fallback_names), by_label)
     inputs: dict[str, list[Any]] = {}
     values: dict[str, list[Any]] = {}
     for role, source in roles.items():
@@ -55,30 +52,35 @@ def labelled(
             raise BadInput(
                 f"wanted labels in column {label!r} of {where}, got none; label it or leave it out"
             )
-        if table.features[label] != features[label] and _shape(features[label]) in _TEXT_OF:
+        if table.features[label] != features[label] and shape_of(features[label]) in by_label:
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         inputs[role], values[role] = table[text][:], rows
-        _check_inputs(where, text, inputs[role], rows if is_token else None)
+        _check_inputs(where, text, inputs[role], rows if kind.per_word else None)
     flat = {
-        role: list(itertools.chain.from_iterable(rows)) if is_token else rows for role, rows in values.items()
+        role: list(itertools.chain.from_iterable(rows)) if kind.per_word else rows
+        for role, rows in values.items()
     }
-    label_names, ids = _classes(dataset, label, features[label], flat, fallback_names)
+    where = f"column {label!r} of {dataset}"
+    without = sum(value is None for column in flat.values() for value in column)
+    if without:
+        raise BadInput(f"wanted a label in every row of {where}, got {without} without; label or drop them")
+    label_names, ids = kind.read_labels(where, features[label], flat, fallback_names)
     splits = {}
     for role, texts in inputs.items():
         labels: Labels = ids[role]
-        if is_token:
+        if kind.per_word:
             lengths = [len(words) for words in texts]
             labels = np.split(ids[role], np.cumsum(lengths)[:-1])
         splits[role] = (texts, labels)
-    return splits, label_names
+    return splits, label_names, kind
 
 
-def _shape(feature: Any) -> str:
+def shape_of(feature: Any) -> str:
     """Return what a column can be: "text", "words", "class", "tags", "int", "word ints", or its type."""
     import datasets
 
     if isinstance(feature, (datasets.List, datasets.LargeList)):
-        inner = _shape(feature.feature)
+        inner = shape_of(feature.feature)
         return {"text": "words", "class": "tags", "int": "word ints"}.get(inner, f"list of {inner}")
     if isinstance(feature, datasets.ClassLabel):
         return "class"
@@ -89,10 +91,19 @@ def _shape(feature: Any) -> str:
 
 
 def _columns(
-    dataset: str, features: Mapping[str, Any], text: str | None, label: str | None, named: bool
-) -> tuple[str, str]:
-    """Return the text column and the label column; `named` says that names for integer tags are at hand."""
-    shapes = {column: _shape(feature) for column, feature in features.items()}
+    dataset: str,
+    features: Mapping[str, Any],
+    text: str | None,
+    label: str | None,
+    named: bool,
+    by_label: Mapping[str, TaskKind],
+) -> tuple[str, str, TaskKind]:
+    """Return the text column, the label column and the kind that they make.
+
+    named:    whether names for integer tags are at hand
+    by_label: the kind of task by the shape of labels
+    """
+    shapes = {column: shape_of(feature) for column, feature in features.items()}
     listed = ", ".join(f"{column} ({shape})" for column, shape in shapes.items())
     for column in (text, label):
         if column is not None and column not in shapes:
@@ -102,17 +113,21 @@ def _columns(
     if label is not None:
         infer = {"text": "class", "int": "class", "words": "tags"} | ({"word ints": "tags"} if named else {})
         label_shapes[label] = infer.get(shapes[label], shapes[label])
-        if label_shapes[label] not in _TEXT_OF:
+        if label_shapes[label] not in by_label:
             advice = (
                 "cast it to a list of ClassLabel or to tag names"
                 if shapes[label] == "word ints"
                 else "name another"
             )
             raise BadInput(f"wanted classes in column {label!r} of {dataset}, got {shapes[label]}; {advice}")
-    labels = [label] if label else [column for column, shape in shapes.items() if shape in _TEXT_OF]
-    texts = [text] if text else [column for column, shape in shapes.items() if shape in _TEXT_OF.values()]
+    labels = [label] if label else [column for column, shape in shapes.items() if shape in by_label]
+    inputs = {kind.input_shape for kind in by_label.values()}
+    texts = [text] if text else [column for column, shape in shapes.items() if shape in inputs]
     pairs = [
-        (t, lab) for lab in labels for t in texts if t != lab and shapes[t] == _TEXT_OF[label_shapes[lab]]
+        (t, lab)
+        for lab in labels
+        for t in texts
+        if t != lab and shapes[t] == by_label[label_shapes[lab]].input_shape
     ]
     if len(pairs) > 1:
         # A column of identifiers is text to its type alone.
@@ -120,7 +135,7 @@ def _columns(
             pair for pair in pairs if not re.fullmatch(r"(.*_)?(id|idx|guid|uid)", pair[0].lower())
         ] or pairs
     if len(pairs) == 1:
-        return pairs[0]
+        return *pairs[0], by_label[label_shapes[pairs[0][1]]]
     came = "several such pairs" if pairs else "none such"
     choices = "; ".join(f"--text-column {t} --label-column {lab}" for t, lab in pairs)
     raise BadInput(
@@ -151,21 +166,16 @@ def _check_inputs(where: str, text: str, inputs: list[Any], tags: list[Any] | No
             )
 
 
-def _classes(
-    dataset: str,
-    label: str,
-    feature: Any,
-    flat: Mapping[str, list[Any]],
-    fallback_names: tuple[str, ...],
+def classes(
+    where: str, feature: Any, flat: Mapping[str, list[Any]], fallback_names: tuple[str, ...]
 ) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
-    """Return the label names, and by role the labels as int64 [n] (or [all words])."""
-    where = f"column {label!r} of {dataset}"
-    missing = sum(value is None for values in flat.values() for value in values)
-    if missing:
-        raise BadInput(f"wanted a label in every row of {where}, got {missing} without; label or drop them")
+    """Return the class names, and by role the classes as int64 [items]; arguments as of `TaskKind.read_labels`.
+
+    Raises `BadInput` for too many or too few classes, and for numbers that are none.
+    """
     inner = getattr(feature, "feature", feature)
     own_names = tuple(getattr(inner, "names", None) or ())
-    label_names = own_names or (fallback_names if _shape(inner) == "int" else ())
+    label_names = own_names or (fallback_names if shape_of(inner) == "int" else ())
     if label_names:
         ids = {role: np.array(values, dtype=np.int64) for role, values in flat.items()}
         bad = sum(int(((array < 0) | (array >= len(label_names))).sum()) for array in ids.values())

@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 
 from adalayers import hub
-from adalayers.config import Kind
 from adalayers.errors import BadInput, unknown
-from adalayers.tasks import columns, corpora, metrics
+from adalayers.tasks import columns, corpora
 from adalayers.tasks.corpora import DatasetName, Known
+from adalayers.tasks.kind import Labels, TaskKind
+from adalayers.tasks.kinds import KINDS
 
 EMBEDDED = "embedded"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
-
-DEFAULT_METRIC: dict[Kind, str] = {"sequence": "f1_macro", "token": "f1"}
 
 _CONLL_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
 
@@ -76,17 +75,24 @@ _BY_ID.pop(EMBEDDED)
 class Split:
     """Examples of one split.
 
-    inputs: n texts (sequence), or n lists of words (token)
-    labels: int64 [n] (sequence), or n arrays int64 [words] (token)
+    inputs: n texts, or n lists of words
+    labels: [n], or n arrays [words]; classes are int64
     index:  int64 [n], the row of each example in the source split it came from
     """
 
     inputs: list[str] | list[list[str]]
-    labels: np.ndarray | list[np.ndarray]
+    labels: Labels
     index: np.ndarray
 
     def __len__(self) -> int:
         return len(self.index)
+
+    @property
+    def flat_labels(self) -> np.ndarray:
+        """The labels end to end: [n], or those of all words."""
+        if isinstance(self.labels, np.ndarray):
+            return self.labels
+        return np.concatenate([np.asarray(labels) for labels in self.labels])
 
     def take(self, rows: np.ndarray) -> Split:
         """Return the examples at `rows` [m] of this split, in that order."""
@@ -113,29 +119,15 @@ class Task:
     name: str
     source: str
     revision: str | None
-    kind: Kind
+    kind: TaskKind
     label_names: tuple[str, ...]
     metric: str
     splits: dict[str, Split]
     fingerprint: str
 
-    def scores(
-        self, labels: np.ndarray | Sequence[np.ndarray], predictions: np.ndarray | Sequence[np.ndarray]
-    ) -> dict[str, float]:
-        """Return the named scores of integer predictions: [n] (sequence) or [words] per sentence."""
-        if self.kind == "sequence":
-            return metrics.sequence_scores(np.asarray(labels), np.asarray(predictions), len(self.label_names))
-        names = np.array(self.label_names)
-        return metrics.token_scores(
-            [names[sentence].tolist() for sentence in labels],
-            [names[sentence].tolist() for sentence in predictions],
-        )
-
     def baseline(self, split: str) -> float:
-        """Return the selection metric of always answering the most frequent label of `split`."""
-        labels = self.splits[split].labels
-        flat = labels if isinstance(labels, np.ndarray) else np.concatenate(labels)
-        return metrics.majority_score(self.metric, flat, len(self.label_names))
+        """Return what the best constant answer scores on `split`, on the selection metric."""
+        return self.kind.baseline(self.metric, self.splits[split].flat_labels, self.label_names)
 
 
 def canonical(name: str) -> DatasetName:
@@ -205,21 +197,22 @@ def load_task(
                 f"wanted column {text_column or label_column!r} of {resolved.name}, which has no columns; "
                 "leave out --text-column and --label-column"
             )
-        sources, label_names = _embedded(resolved.name)
+        sources, label_names, kind = _embedded(resolved.name)
     else:
         raw = corpora.read(resolved, data_dir)
         roles = corpora.roles(resolved, list(raw))
         text = text_column or (known.text if known else None)
         label = label_column or (known.label if known else None)
         fallback_names = known.label_names if known and label == known.label else ()
-        found, label_names = columns.labelled(resolved.where, raw, roles, text, label, fallback_names)
+        found, label_names, kind = columns.labelled(
+            resolved.where, raw, roles, text, label, fallback_names, KINDS
+        )
         sources = {
             role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in found.items()
         }
-    kind: Kind = "sequence" if isinstance(sources["train"].labels, np.ndarray) else "token"
     splits = {"train": sources["train"], "validation": sources.get("validation"), "test": sources.get("test")}
     if splits["validation"] is None:
-        splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"])
+        splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"], kind)
     whole = {role: split for role, split in splits.items() if split is not None}
     caps = {"train": train_examples, "validation": eval_examples, "test": eval_examples}
     return Task(
@@ -229,30 +222,40 @@ def load_task(
         kind=kind,
         label_names=label_names,
         # Another label column is another task than the one the metric was chosen for.
-        metric=known.metric if known and label_column in (None, known.label) else DEFAULT_METRIC[kind],
+        metric=known.metric if known and label_column in (None, known.label) else kind.default_metric,
         splits={role: _draw(split, caps[role], seed) for role, split in whole.items()},
         fingerprint=_fingerprint(label_names, whole),
     )
 
 
-def _embedded(name: str) -> tuple[dict[str, Split], tuple[str, ...]]:
+def _embedded(name: str) -> tuple[dict[str, Split], tuple[str, ...], TaskKind]:
     from adalayers.tasks import demo_data
 
     if name == "acceptability-demo":
-        return {
+        return (
+            {
+                role: Split(
+                    [text for text, _ in rows], np.array([label for _, label in rows]), np.arange(len(rows))
+                )
+                for role, rows in demo_data.acceptability().items()
+            },
+            demo_data.ACCEPTABILITY_LABELS,
+            KINDS["sequence"],
+        )
+    return (
+        {
             role: Split(
-                [text for text, _ in rows], np.array([label for _, label in rows]), np.arange(len(rows))
+                [words for words, _ in rows], [np.array(tags) for _, tags in rows], np.arange(len(rows))
             )
-            for role, rows in demo_data.acceptability().items()
-        }, demo_data.ACCEPTABILITY_LABELS
-    return {
-        role: Split([words for words, _ in rows], [np.array(tags) for _, tags in rows], np.arange(len(rows)))
-        for role, rows in demo_data.entities().items()
-    }, demo_data.ENTITY_LABELS
+            for role, rows in demo_data.entities().items()
+        },
+        demo_data.ENTITY_LABELS,
+        KINDS["token"],
+    )
 
 
-def _set_validation_aside(name: DatasetName, source: Split) -> tuple[Split, Split]:
-    """Return train and validation: a tenth of the source's train, stratified where an example has one label.
+def _set_validation_aside(name: DatasetName, source: Split, kind: TaskKind) -> tuple[Split, Split]:
+    """Return train and validation: a tenth of the source's train, stratified where the kind has strata.
 
     The rows are those of `Dataset.train_test_split` with this seed, as in the thesis's released code. Its own
     steps are called here because it reads the labels one by one: 4 seconds for IMDB.
@@ -262,8 +265,9 @@ def _set_validation_aside(name: DatasetName, source: Split) -> tuple[Split, Spli
     n = len(source)
     n_validation = math.ceil(VALIDATION_SHARE * n)
     rng = np.random.default_rng(VALIDATION_SEED)
-    if isinstance(source.labels, np.ndarray):
-        counts = np.unique(source.labels, return_counts=True)[1]
+    strata = kind.strata(source.labels)
+    if strata is not None:
+        counts = np.unique(strata, return_counts=True)[1]
         if counts.min() < 2 or n_validation < len(counts):
             raise BadInput(
                 f"wanted a stratified tenth of train as validation, got {n} examples in {name.where}, "
@@ -271,7 +275,7 @@ def _set_validation_aside(name: DatasetName, source: Split) -> tuple[Split, Spli
                 "bring a validation split or more examples"
             )
         train, validation = next(
-            stratified_shuffle_split_generate_indices(source.labels, n - n_validation, n_validation, rng=rng)
+            stratified_shuffle_split_generate_indices(strata, n - n_validation, n_validation, rng=rng)
         )
     else:
         if n < 2:
@@ -291,19 +295,23 @@ def _draw(split: Split, examples: int | None, seed: int) -> Split:
     return split.take(np.sort(np.random.default_rng(seed).permutation(len(split))[:examples]))
 
 
+def label_bytes(labels: np.ndarray) -> bytes:
+    """Return labels [items] as bytes that are the same on every machine."""
+    return labels.astype("<f8" if labels.dtype.kind == "f" else "<i8").tobytes()
+
+
 def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> str:
     digest = hashlib.sha256(json.dumps(label_names).encode())
     for role, split in splits.items():
         words: Sequence[Any] = split.inputs
-        labels = split.labels
         lengths = [1] * len(split)
-        if not isinstance(labels, np.ndarray):
+        if not isinstance(split.labels, np.ndarray):
             lengths, words = [len(sentence) for sentence in words], list(itertools.chain.from_iterable(words))
-            labels = np.concatenate(labels)
         texts = [word.encode("utf-8", "surrogatepass") for word in words]
         digest.update(f"{role} {len(split)}".encode())
         # Lengths go in beside the text, so that "a b" and "ab " differ wherever the border falls.
-        for numbers in (lengths, [len(text) for text in texts], labels):
+        for numbers in (lengths, [len(text) for text in texts]):
             digest.update(np.asarray(numbers, dtype="<i8").tobytes())
+        digest.update(label_bytes(split.flat_labels))
         digest.update(b"".join(texts))
     return digest.hexdigest()[:16]

@@ -252,9 +252,13 @@ class Trainer:
 
     def _save(self, folder: Folder) -> None:
         buffer = io.BytesIO()
-        parts = {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
-        held = {name: part.state_dict() for name, part in parts.items()}
-        torch.save({**held, "progress": vars(self.progress)}, buffer)
+        held = {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "progress": vars(self.progress),
+        }
+        torch.save(held, buffer)
         folder.write_bytes(CHECKPOINT, buffer.getvalue())
 
     def _restore(self, folder: Folder | None) -> None:

@@ -12,6 +12,7 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import Features
+from adalayers.tasks.kinds import KINDS
 from tests.helpers.tiny import tiny_backbone
 
 ROBERTA_LARGE = {"layers": 24, "width": 1024, "heads": 16, "intermediate_size": 4096, "vocab_size": 50265}
@@ -40,7 +41,7 @@ def trial_data(source: BackboneSource, features: Features) -> TrialData:
     first = _First(features)
     splits = {"train": train, "validation": SplitData(first, labels[:1], np.arange(1))}
     shape = Shape("sequence", 2, source.layers, source.width, source.family)
-    return TrialData(shape, ("a", "b"), "accuracy", splits, {})
+    return TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
 
 
 class _First:

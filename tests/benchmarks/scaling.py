@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.progress import say
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths

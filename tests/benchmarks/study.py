@@ -10,6 +10,7 @@ from ray import tune
 
 from adalayers.ask import Ask, Limits
 from adalayers.data.trial_data import TrialData
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.files import read_trials
 from adalayers.results.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study

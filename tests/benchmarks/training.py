@@ -40,7 +40,7 @@ def epoch_of(data: TrialData, config: TrialConfig = CONFIG) -> Callable[[], floa
 
     def epoch() -> float:
         state.epoch += 1
-        return _train_epoch(model, optimiser, data.splits["train"], config, None, 0, state, CPU)
+        return _train_epoch(model, optimiser, data, config, None, 0, state, CPU)
 
     return epoch
 

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from adalayers.data.prepare import DataRequest, prepare
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.train import train
 
 DATA = os.environ.get("ADALAYERS_DATA")

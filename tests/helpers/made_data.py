@@ -8,6 +8,7 @@ import torch
 from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.ragged import ragged_index
+from adalayers.tasks.kinds import KINDS
 
 
 class MadeFeatures:
@@ -58,4 +59,5 @@ def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 
         "splits": {name: f"{kind}-{name}" for name in splits},
     }
     metric = "accuracy" if kind == "sequence" else "f1"
-    return TrialData(Shape(kind, len(names), layers, width, family), names, metric, splits, about)
+    shape = Shape(kind, len(names), layers, width, family)
+    return TrialData(shape, names, metric, splits, about, KINDS[kind])

@@ -21,6 +21,7 @@ from adalayers.features.features import LiveFeatures, StoredFeatures, store_fold
 from adalayers.features.store import META
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.ragged import ragged_index
+from adalayers.tasks.kinds import KINDS
 from adalayers.training.train import train
 from tests.helpers.tiny import tiny_backbone
 
@@ -377,7 +378,7 @@ def test_training_over_live_features_and_a_float32_store_agree_to_rounding(sourc
             name: SplitData(features, labels, np.arange(len(TEXTS))) for name in ("train", "validation")
         }
         shape = Shape("sequence", 2, source.layers, source.width, source.family)
-        data = TrialData(shape, ("a", "b"), "accuracy", splits, {})
+        data = TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
         config = LayerMixConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
         return pd.DataFrame(train(config, data, seed=0).history)
 

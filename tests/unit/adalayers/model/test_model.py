@@ -22,7 +22,7 @@ def states(model, lengths, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_labels", "layers", "hidden_states", "family", "overrides", "count"),
+    ("kind", "n_outputs", "layers", "hidden_states", "family", "overrides", "count"),
     [
         ("sequence", 2, 24, "as-released", "roberta", {"k": 64, "heads": 16}, 1_589_658),
         ("sequence", 2, 12, "as-released", "bart", {"k": 64}, 868_751),
@@ -33,12 +33,12 @@ def states(model, lengths, seed=0):
     ],
 )
 def test_parameter_counts_of_the_published_shapes(
-    kind, n_labels, layers, hidden_states, family, overrides, count
+    kind, n_outputs, layers, hidden_states, family, overrides, count
 ):
     """Thesis figures 7, 11 and 15, each with its choice of hidden states."""
     model = FusionModel(
         LayerMixConfig(hidden_states=hidden_states, **overrides),
-        made_shape(kind, n_labels, layers, 1024, family),
+        made_shape(kind, n_outputs, layers, 1024, family),
     )
     assert model.n_parameters() == count
 

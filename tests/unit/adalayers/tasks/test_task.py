@@ -294,7 +294,7 @@ def test_the_thesis_splits_of_imdb(tmp_path):
     assert sorted(task.splits["train"].inputs) == sorted(halves["train"]["text"])
     assert sorted(task.splits["validation"].inputs) == sorted(halves["test"]["text"])
     assert task.splits["test"].inputs == test["text"][:]
-    assert (task.metric, task.kind, task.revision) == ("accuracy", "sequence", None)
+    assert (task.metric, task.kind.name, task.revision) == ("accuracy", "sequence", None)
     assert task.splits["validation"].labels.mean() == 0.5
 
 
@@ -340,7 +340,7 @@ def test_tokens_without_validation_give_up_an_unstratified_tenth(tmp_path):
     task = load_task(save(tmp_path / "mine", train=train))
     halves = train.train_test_split(test_size=0.1, seed=42)
     assert sorted(task.splits["validation"].inputs) == sorted(halves["test"]["words"])
-    assert (len(task.splits["train"]), task.kind, task.metric) == (45, "token", "f1")
+    assert (len(task.splits["train"]), task.kind.name, task.metric) == (45, "token", "f1")
     for words, labels in zip(task.splits["train"].inputs, task.splits["train"].labels, strict=True):
         assert labels.dtype == np.int64
         assert labels.tolist() == [1, 0, 1, 2][: len(words)]
@@ -613,7 +613,12 @@ def test_fingerprints_are_of_the_content(tmp_path):
 
 def test_the_embedded_sentences():
     task = load_task("acceptability-demo")
-    assert (task.kind, task.metric, task.source, task.revision) == ("sequence", "matthews", "embedded", None)
+    assert (task.kind.name, task.metric, task.source, task.revision) == (
+        "sequence",
+        "matthews",
+        "embedded",
+        None,
+    )
     assert task.label_names == ("unacceptable", "acceptable")
     assert set(task.splits) == {"train", "validation", "test"}
     for split in task.splits.values():
@@ -621,24 +626,30 @@ def test_the_embedded_sentences():
         assert len(split.inputs) == len(split.labels) == len(split.index) == len(split)
     assert task.baseline("validation") == 0.0
     labels = task.splits["test"].labels
-    assert task.scores(labels, labels) == {"accuracy": 1.0, "f1_macro": 1.0, "matthews": 1.0}
+    assert task.kind.scores(labels, labels, task.label_names) == {
+        "accuracy": 1.0,
+        "f1_macro": 1.0,
+        "matthews": 1.0,
+    }
     assert load_task("acceptability-demo").fingerprint == task.fingerprint
 
 
 def test_the_embedded_entities():
     task = load_task("entities-demo", train_examples=32)
-    assert (task.kind, task.metric, task.label_names[0]) == ("token", "f1", "O")
+    assert (task.kind.name, task.metric, task.label_names[0]) == ("token", "f1", "O")
     split = task.splits["train"]
     assert len(split) == 32
     for words, labels in zip(split.inputs, split.labels, strict=True):
         assert len(words) == len(labels)
         assert labels.dtype == np.int64
-    scores = task.scores(split.labels, split.labels)
+    flat = split.flat_labels
+    offsets = np.cumsum([0, *map(len, split.labels)])
+    scores = task.kind.scores(flat, flat, task.label_names, offsets)
     assert scores["f1"] == 1.0
-    nothing = task.scores(split.labels, [np.zeros_like(labels) for labels in split.labels])
+    nothing = task.kind.scores(flat, np.zeros_like(flat), task.label_names, offsets)
     assert nothing["f1"] == 0.0 == task.baseline("train")
-    with pytest.raises(ValueError, match="sentence 0"):
-        task.scores(split.labels, [labels[:-1] for labels in split.labels])
+    with pytest.raises(ValueError, match=f"wanted {len(flat)} words, got {len(flat) - 1}"):
+        task.kind.scores(flat, flat[:-1], task.label_names, offsets)
 
 
 def test_the_embedded_have_no_columns():

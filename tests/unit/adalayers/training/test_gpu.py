@@ -7,6 +7,7 @@ import torch
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources, tokens
 from adalayers.features.features import StoredFeatures, stored
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import FusionModel
 from adalayers.ragged import moved
 from adalayers.training.train import train

@@ -4,6 +4,7 @@ import optuna
 import pytest
 from ray import tune
 
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id

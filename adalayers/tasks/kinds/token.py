@@ -1,0 +1,68 @@
+"""Token classification: one tag per word, scored over entities (thesis 5.2.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from adalayers.tasks.kinds.classes import Classification
+from adalayers.tasks.metrics import OUTSIDE, token_scores
+
+
+class TokenClassification(Classification):
+    """One tag per word of texts that come as words."""
+
+    name = "token"
+    title = "token classification"
+    head = "token"
+    input_shape = "words"
+    label_shapes = ("tags",)
+    metrics = ("precision", "recall", "f1")
+    default_metric = "f1"
+    demo = "entities-demo"
+
+    def lost(self, label_names: tuple[str, ...]) -> int:
+        """Return O where there is one, else the first tag."""
+        return label_names.index(OUTSIDE) if OUTSIDE in label_names else 0
+
+    def scores(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, float]:
+        """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in `labels`."""
+        return token_scores(
+            _sentences(labels, label_names, offsets), _sentences(predictions, label_names, offsets)
+        )
+
+    def prediction_columns(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        probabilities: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, list[Any]]:
+        """Return the tags of a sentence joined by spaces, and the mean probability of the predicted ones."""
+        return {
+            "label": [" ".join(tags) for tags in _sentences(labels, label_names, offsets)],
+            "prediction": [" ".join(tags) for tags in _sentences(predictions, label_names, offsets)],
+            "score": [
+                float(words.mean()) if len(words) else 1.0 for words in _per_sentence(probabilities, offsets)
+            ],
+        }
+
+
+def _per_sentence(flat: np.ndarray, offsets: np.ndarray | None) -> list[np.ndarray]:
+    if offsets is None or len(flat) != offsets[-1]:
+        wanted = "the offsets of sentences" if offsets is None else f"{offsets[-1]} words"
+        raise ValueError(f"wanted {wanted}, got {len(flat)} words")
+    return np.split(flat, offsets[1:-1])
+
+
+def _sentences(flat: np.ndarray, label_names: tuple[str, ...], offsets: np.ndarray | None) -> list[list[str]]:
+    names = np.array(label_names)
+    return [names[tags].tolist() for tags in _per_sentence(flat, offsets)]

@@ -1,0 +1,109 @@
+"""Data of a trial: views over one pool, and batches with token ids."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.backbones.tokens import Encoded
+from adalayers.errors import BadInput
+from tests.helpers.made_data import made_data
+
+CPU = torch.device("cpu")
+KINDS = ("sequence", "token")
+
+
+def drawn(data, n, draw):
+    return data.view(n, draw).splits["train"].index.tolist()
+
+
+def test_all_of_train_is_the_data_itself():
+    data = made_data()
+    assert data.view(None, 0) is data
+    assert data.view(96, 0) is data
+    assert data.view(1000, 3) is data
+
+
+def test_a_draw_is_uniform_in_order_and_without_repetition():
+    data = made_data(sizes=(12, 4, 4))
+    counts = np.zeros(12)
+    for draw in range(400):
+        rows = drawn(data, 3, draw)
+        assert rows == sorted(set(rows))
+        counts[rows] += 1
+    assert np.abs(counts - 100).max() < 35  # four standard deviations
+
+
+def test_a_draw_follows_its_number_alone_and_a_smaller_one_is_part_of_a_larger():
+    data = made_data()
+    assert drawn(data, 10, 1) == drawn(made_data(), 10, 1) != drawn(data, 10, 2)
+    assert set(drawn(data, 10, 1)) < set(drawn(data, 40, 1))
+
+
+def test_draws_are_not_the_shuffles_of_training():
+    """A small seed sets both: the examples drawn first must not be those that an epoch reads first."""
+    data = made_data()
+    for draw in range(5):
+        for epoch in range(5):
+            shuffled = np.random.default_rng([draw, epoch]).permutation(96)[:10]
+            assert sorted(shuffled) != drawn(data, 10, draw)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_view_reads_what_the_whole_reads(kind):
+    whole, view = (data := made_data(kind)).splits["train"], data.view(20, 5)
+    part = pickle.loads(pickle.dumps(view)).splits["train"]
+    rows = part.index
+    ours, theirs = part.batch(np.array([7, 0, 19]), [0, 2], CPU), whole.batch(rows[[7, 0, 19]], [0, 2], CPU)
+    for state in (0, 2):
+        assert torch.equal(ours.states[state], theirs.states[state])
+    assert torch.equal(ours.lengths, theirs.lengths)
+    assert torch.equal(ours.labels, theirs.labels)
+    if kind == "token":
+        assert torch.equal(ours.words, theirs.words)
+    for name in ("validation", "test"):
+        assert view.splits[name] is data.splits[name]
+    assert view.about == data.about
+
+
+def test_a_view_shares_the_memory_of_the_whole():
+    data = made_data()
+    view = data.view(20, 5).splits["train"].features
+    assert view._features is data.splits["train"].features
+
+
+@pytest.mark.parametrize(("n", "draw", "message"), [(0, 0, "train_examples"), (3, -1, "draw")])
+def test_impossible_draws(n, draw, message):
+    with pytest.raises(BadInput, match=f"wanted {message}"):
+        made_data().view(n, draw)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_carry_token_ids_for_those_who_ask(kind):
+    data = made_data(kind)
+    whole = data.splits["train"]
+    offsets = np.concatenate([[0], np.cumsum(whole.features.lengths)])
+    ids = np.arange(offsets[-1], dtype=np.int32)
+    tokens = Encoded(ids, offsets, whole.word_starts, whole.word_offsets)
+    data = dataclasses.replace(
+        data, splits={**data.splits, "train": dataclasses.replace(whole, tokens=tokens)}
+    )
+    batch = data.splits["train"].batch(np.array([4, 2]), [1], CPU)
+    assert batch.input_ids.tolist() == [*range(offsets[4], offsets[5]), *range(offsets[2], offsets[3])]
+    part = data.view(10, 0).splits["train"]
+    assert len(part.tokens.input_ids) == part.features.lengths.sum()
+    first = part.index[3]
+    assert part.batch(np.array([3]), [1], CPU).input_ids.tolist() == [
+        *range(offsets[first], offsets[first + 1])
+    ]
+    if kind == "token":
+        np.testing.assert_array_equal(part.tokens.word_starts, part.word_starts)
+        np.testing.assert_array_equal(part.tokens.word_offsets, part.word_offsets)
+
+
+def test_a_split_without_token_ids_says_so():
+    batch = made_data().splits["train"].batch(np.arange(2), [1], CPU)
+    with pytest.raises(ValueError, match="wanted token ids"):
+        _ = batch.input_ids
