@@ -40,7 +40,7 @@ class Entry:
 def entries(root: Path) -> list[Entry]:
     """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [_entry(folder) for folder in folders if any(folder.glob("state_*.npy"))]
+    found = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
     return sorted(found, key=lambda entry: (-entry.used, entry.name))
 
 

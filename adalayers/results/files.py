@@ -39,9 +39,10 @@ FINISHED = ("completed", "stopped", "diverged")
 """Statuses of a row that never changes again. A failed trial is tried anew by the next run."""
 
 _FIRST = ("trial_id", "stage", "arm", "status", "error")
-_MIDDLE = ("seed", "epochs", "best_epoch")
+_MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
 _LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
-_TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str}
+_TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str, "fusion": str}
+_WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
 TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
 """Columns of `trials.csv` that every study has."""
@@ -114,27 +115,30 @@ def load(folder: Folder | str | Path) -> Results:
 
 
 def read_trials(folder: Folder) -> pd.DataFrame:
-    """Read `trials.csv`; text columns stay text (an empty `arm` is "")."""
+    """Read `trials.csv`; text columns stay text (an empty `arm` is ""), those added since it was written are empty."""
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=_TEXT)
+    for column in TRIAL_COLUMNS:
+        if column not in frame:
+            frame[column] = "" if column in _TEXT else pd.NA
     for column in _TEXT:
         frame[column] = frame[column].fillna("")
     return frame
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `trials.csv` whole, columns in the order of the contract."""
+    """Write `trials.csv` whole: what identifies a trial, its settings, its scores, and what its fusion notes."""
     rows = list(rows)
     seen = dict.fromkeys(key for row in rows for key in row)
-    columns = [
+    named = [
         *_FIRST,
         *sorted(key for key in seen if key.startswith("config/")),
         *_MIDDLE,
         *[key for key in seen if key.startswith("val/")],
         *[key for key in seen if key.startswith("test/")],
-        *_LAST,
     ]
+    columns = [*named, *(key for key in seen if key not in (*named, *_LAST)), *_LAST]
     frame = pd.DataFrame([plain(row) for row in rows], columns=columns)
-    for column in ("seed", "epochs", "best_epoch", "mix/live_layers", "parameters"):
+    for column in _WHOLE:
         frame[column] = frame[column].astype("Int64")
     buffer = io.StringIO()
     frame.to_csv(buffer, index=False)

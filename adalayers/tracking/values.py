@@ -20,7 +20,7 @@ from adalayers.results.redaction import HIDDEN, SECRET_NAME, clean
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
-_FINALS = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "epochs", "best_epoch")
+_PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
 
 # What every MLflow server accepts; newer ones accept more.
 _NAME_LENGTH = 250
@@ -46,13 +46,16 @@ class Trial:
 
     @classmethod
     def of(cls, row: Mapping[str, Any], history: pd.DataFrame) -> Trial:
-        texts = {name: _text(row.get(name)) for name in ("seed", "stage", "arm", "status", "error")}
+        texts = {name: _text(row.get(name)) for name in (*_PARAMS, "status", "error")}
         config = {
             name.removeprefix("config/"): _text(row[name]) for name in row if name.startswith("config/")
         }
-        config |= {name: texts[name] for name in ("seed", "stage", "arm")}
-        finals = {f"best/{name}": row[name] for name in row if name.startswith("val/")}
-        finals |= {name: row[name] for name in row if name.startswith("test/") or name in _FINALS}
+        config |= {name: texts[name] for name in _PARAMS}
+        finals = {
+            f"best/{name}" if name.startswith("val/") else name: value
+            for name, value in row.items()
+            if name not in (*_PARAMS, "trial_id") and not name.startswith("config/")
+        }
         numbers_only = {
             _name(name): number for name, value in finals.items() if (number := _number(value)) is not None
         }

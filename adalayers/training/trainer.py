@@ -199,7 +199,7 @@ class Trainer:
         """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
         progress.epoch += 1
-        loss = self._train_epoch()
+        loss = self.train_epoch()
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
         scores, _ = evaluate(self.model, self.data, "validation", self.device)
@@ -214,7 +214,7 @@ class Trainer:
         self.schedule.after_evaluation(score)
         return {**point, **fusion.summary(), "best": progress.best}
 
-    def _train_epoch(self) -> float:
+    def train_epoch(self) -> float:
         """Train one epoch; return the mean objective per example."""
         split, epoch = self.data.splits["train"], self.progress.epoch
         torch.manual_seed(

@@ -40,7 +40,7 @@ def trial_data(source: BackboneSource, features: Features) -> TrialData:
     train = SplitData(features, labels, np.arange(len(labels)))
     first = _First(features)
     splits = {"train": train, "validation": SplitData(first, labels[:1], np.arange(1))}
-    shape = Shape("sequence", 2, source.layers, source.width, source.family)
+    shape = Shape("sequence", 2, source.streams, source.width, source.family)
     return TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
 
 

@@ -12,7 +12,7 @@ from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.progress import say
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 
 SEEDS = range(1, 9)
 DATASETS = ("acceptability-demo", "entities-demo")

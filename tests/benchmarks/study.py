@@ -15,8 +15,8 @@ from adalayers.results.files import read_trials
 from adalayers.results.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study
 from adalayers.tracking.mirror import Mirror
-from adalayers.training.train import train
-from adalayers.tuning import run_study
+from adalayers.training.trainer import train
+from adalayers.tuning.run import CaseToRun, run_study
 from tests.helpers.made_data import made_data
 
 SECONDS = 5.0
@@ -36,7 +36,10 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     mirror = Mirror("none", experiment="b", run_name="b", study_key="b", artifact_root=None)
     began = time.perf_counter()
     limits = Limits(max_concurrent=concurrent)
-    run_study(study, plan, data, folder, ask=ask, limits=limits, mirror=mirror, about={}, before={"id": "b"})
+    case = CaseToRun(
+        plan=plan, data=data, folder=folder, mirror=mirror, identity={}, about={}, before={"id": "b"}
+    )
+    run_study(study, [case], ask=ask, limits=limits)
     wall = time.perf_counter() - began
     rows = read_trials(folder)
     assert list(rows["status"]) == ["completed"] * trials

@@ -13,15 +13,17 @@ from torch import Tensor
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Shape, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import FusionModel
-from adalayers.training.train import _optimiser, _State, _train_epoch
+from adalayers.training.optimisers import build_optimiser
+from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
+from tests.helpers.states import made_shape
 
 CPU = torch.device("cpu")
 CONFIG = LayerMixConfig(k=64, batch_size=64)
@@ -34,13 +36,11 @@ def store(root: Path, source: BackboneSource, encoded: Encoded) -> StoredFeature
 
 def epoch_of(data: TrialData, config: TrialConfig = CONFIG) -> Callable[[], float]:
     """Return a function that trains one more epoch each time it is called."""
-    torch.manual_seed(0)
-    model = FusionModel(config, data.shape)
-    optimiser, state = _optimiser(config, model), _State()
+    trainer = Trainer(config, data, seed=0, device=CPU)
 
     def epoch() -> float:
-        state.epoch += 1
-        return _train_epoch(model, optimiser, data, config, None, 0, state, CPU)
+        trainer.progress.epoch += 1
+        return trainer.train_epoch()
 
     return epoch
 
@@ -95,10 +95,10 @@ def head_step(
 ) -> dict[str, float]:
     """Return the seconds of a whole training step of the head, and of its projections' products alone."""
     torch.manual_seed(0)
-    model = FusionModel(config, Shape("sequence", 2, layers, width, "bert"))
-    optimiser = _optimiser(config, model)
+    model = FusionModel(config, made_shape("sequence", 2, layers, width))
+    optimiser = build_optimiser(config, model)
     tokens, batch = int(lengths.sum()), torch.from_numpy(lengths)
-    states = {i: torch.randn(tokens, width) for i in model.live_states()}
+    states = {state: torch.randn(tokens, width) for state in model.fusion.live()}
     labels = torch.randint(0, 2, (len(lengths),))
     matrices: list[Tensor] = [projection.weight for projection in model.fusion.projections]  # type: ignore[misc]
     towards = [torch.randn(tokens, config.k)] * layers

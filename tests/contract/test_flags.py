@@ -13,7 +13,7 @@ from adalayers.command.main import main
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.features.features import _LOADED
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 from adalayers.tuning import trainable
 from adalayers.tuning.session import ray_session
 from reports import write_cover, write_report

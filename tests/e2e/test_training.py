@@ -7,7 +7,7 @@ import pytest
 
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 
 DATA = os.environ.get("ADALAYERS_DATA")
 

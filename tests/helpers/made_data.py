@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.ragged import ragged_index
 from adalayers.tasks.kinds import KINDS
+from tests.helpers.states import made_shape
 
 
 class MadeFeatures:
@@ -20,7 +20,7 @@ class MadeFeatures:
 
     def read(self, examples, states, device):
         rows = ragged_index(self._offsets, examples)
-        return {state: torch.from_numpy(self._states[state][rows]).to(device) for state in states}
+        return {state: torch.from_numpy(self._states[state.number][rows]).to(device) for state in states}
 
 
 def made_split(kind, n, layers, width, n_labels, seed, informative):
@@ -59,5 +59,5 @@ def made_data(kind="sequence", *, layers=3, width=16, informative=2, sizes=(96, 
         "splits": {name: f"{kind}-{name}" for name in splits},
     }
     metric = "accuracy" if kind == "sequence" else "f1"
-    shape = Shape(kind, len(names), layers, width, family)
+    shape = made_shape(kind, len(names), layers, width, family)
     return TrialData(shape, names, metric, splits, about, KINDS[kind])

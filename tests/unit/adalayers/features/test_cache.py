@@ -14,7 +14,7 @@ from adalayers.features.store import META, USED, exclusive
 def make(root, name, *, size, days_ago, finished=True):
     folder = root / name
     folder.mkdir(parents=True)
-    np.save(folder / "state_00.npy", np.zeros(size, np.int8))
+    np.save(folder / "encoder_00.npy", np.zeros(size, np.int8))
     if finished:
         (folder / META).write_text(
             '{"dataset": "cola", "split": "train", "examples": 9, "tokens": 99, "stored_as": "float16"}'

@@ -22,10 +22,12 @@ from adalayers.features.store import META
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.ragged import ragged_index
 from adalayers.tasks.kinds import KINDS
-from adalayers.training.train import train
+from adalayers.training.trainer import train
+from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone
 
 CPU = torch.device("cpu")
+(STATE_1,) = encoder(1)
 TEXTS = ["abba abc", "cab", "a bad cab had a dab of jade", "dad", "fab bag"] * 4
 
 
@@ -51,8 +53,8 @@ def test_stored_states_are_the_backbones_own(source, encoded, tmp_path):
             encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64)
         )[None]
         alone = backbone(ids, torch.ones_like(ids))
-        read = features.read(np.array([i]), range(source.layers + 1), CPU)
-        for state, expected in enumerate(alone):
+        read = features.read(np.array([i]), source.states, CPU)
+        for state, expected in alone.items():
             torch.testing.assert_close(read[state], expected[0], atol=1e-5, rtol=1e-5)
 
 
@@ -60,16 +62,20 @@ def test_half_precision_is_near(source, encoded, tmp_path):
     full, half = make(tmp_path, source, encoded, precision="float32"), make(tmp_path, source, encoded)
     assert full.folder != half.folder
     every = np.arange(len(TEXTS))
-    for state, value in full.read(every, [0, 2], CPU).items():
-        torch.testing.assert_close(half.read(every, [0, 2], CPU)[state].float(), value, atol=5e-3, rtol=2e-3)
+    for state, value in full.read(every, encoder(0, 2), CPU).items():
+        torch.testing.assert_close(
+            half.read(every, encoder(0, 2), CPU)[state].float(), value, atol=5e-3, rtol=2e-3
+        )
 
 
 def test_bfloat16_keeps_eight_bits(source, encoded, tmp_path):
     full = make(tmp_path, source, encoded, precision="float32")
     brief = make(tmp_path, source, encoded, precision="bfloat16")
     every = np.arange(len(TEXTS))
-    for state, value in full.read(every, [0, 3], CPU).items():
-        torch.testing.assert_close(brief.read(every, [3, 0], CPU)[state], value.bfloat16(), rtol=0, atol=0)
+    for state, value in full.read(every, encoder(0, 3), CPU).items():
+        torch.testing.assert_close(
+            brief.read(every, encoder(3, 0), CPU)[state], value.bfloat16(), rtol=0, atol=0
+        )
 
 
 def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
@@ -77,7 +83,7 @@ def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
     memory = StoredFeatures(disk.folder, resident=True)
     live = LiveFeatures(source, encoded)
     examples = np.array([3, 0, 7])
-    for state in (0, 1, source.layers):
+    for state in encoder(0, 1, source.layers):
         a, b, c = (f.read(examples, [state], CPU)[state] for f in (disk, memory, live))
         assert torch.equal(a, b)
         torch.testing.assert_close(a, c, atol=1e-5, rtol=1e-5)
@@ -167,7 +173,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
     assert not (folder / META).exists()
     with pytest.raises(BadInput, match="cannot be opened"):
         StoredFeatures(folder)
-    with (folder / "state_01.npy").open("ab") as file:
+    with (folder / "encoder_01.npy").open("ab") as file:
         file.write(b"what a kill left half-written")
     resumed = []
     features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
@@ -191,13 +197,13 @@ def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, 
         make(tmp_path, source, encoded, on_progress=kill)
     folder = store_folder(tmp_path, source, encoded)
     if what == "rows":
-        with (folder / "state_02.npy").open("r+b") as file:
+        with (folder / "encoder_02.npy").open("r+b") as file:
             file.seek(-1, 2)
             file.write(b"\x77")
     elif what == "file":
-        (folder / "state_02.npy").unlink()
+        (folder / "encoder_02.npy").unlink()
     elif what == "header":
-        (folder / "state_02.npy").write_bytes(b"not an array")
+        (folder / "encoder_02.npy").write_bytes(b"not an array")
     else:
         monkeypatch.setattr("torch.__version__", "0.0.1")
     done = []
@@ -211,16 +217,16 @@ def extraction_batches_of(encoded):
     return extract.extraction_batches(np.diff(encoded.offsets))
 
 
-@pytest.mark.parametrize("file", ["state_01.npy", "starts.npy", "meta.json"])
+@pytest.mark.parametrize("file", ["encoder_01.npy", "starts.npy", "meta.json"])
 def test_a_damaged_store_is_computed_anew(source, encoded, tmp_path, capsys, file):
     features = make(tmp_path, source, encoded)
-    before = features.read(np.arange(5), [0, 1, 2], CPU)
+    before = features.read(np.arange(5), encoder(0, 1, 2), CPU)
     damaged = bytearray((features.folder / file).read_bytes())
     damaged[-20] ^= 1
     (features.folder / file).write_bytes(damaged)
     again = make(tmp_path, source, encoded)
     assert "computed anew" in capsys.readouterr().err
-    for state, values in again.read(np.arange(5), [0, 1, 2], CPU).items():
+    for state, values in again.read(np.arange(5), encoder(0, 1, 2), CPU).items():
         assert torch.equal(values, before[state])
 
 
@@ -231,16 +237,16 @@ def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_pa
     right = make(tmp_path, source, encoded)
     assert "something else" in capsys.readouterr().err
     assert torch.equal(
-        right.read(np.arange(3), [1], CPU)[1],
-        make(tmp_path / "clean", source, encoded).read(np.arange(3), [1], CPU)[1],
+        right.read(np.arange(3), encoder(1), CPU)[STATE_1],
+        make(tmp_path / "clean", source, encoded).read(np.arange(3), encoder(1), CPU)[STATE_1],
     )
 
 
 def test_a_file_cut_short_is_noticed_when_a_trial_opens_the_store(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
-    path = features.folder / "state_02.npy"
+    path = features.folder / "encoder_02.npy"
     path.write_bytes(path.read_bytes()[:-2])
-    with pytest.raises(BadInput, match=r"state_02\.npy"):
+    with pytest.raises(BadInput, match=r"encoder_02\.npy"):
         StoredFeatures(features.folder)
 
 
@@ -322,7 +328,7 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
 
     features = stored(tmp_path, source, encoded, Loud)
     assert features.meta["stored_as"] == "float32"
-    assert torch.isfinite(features.read(np.arange(3), [1], CPU)[1]).all()
+    assert torch.isfinite(features.read(np.arange(3), encoder(1), CPU)[STATE_1]).all()
 
 
 def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
@@ -340,17 +346,20 @@ def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
 def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
     before = {f.name: f.read_bytes() for f in features.folder.iterdir()}
-    features.read(np.arange(4), [0, 1], CPU)[1].fill_(7.0)
+    features.read(np.arange(4), encoder(0, 1), CPU)[STATE_1].fill_(7.0)
     features._tensor(1).fill_(7.0)  # not even from inside
     assert {f.name: f.read_bytes() for f in features.folder.iterdir()} == before
 
 
 def test_only_the_path_travels(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
-    features.read(np.arange(4), [0, 1], CPU)
+    features.read(np.arange(4), encoder(0, 1), CPU)
     assert len(pickle.dumps(features)) < 1000
     again = pickle.loads(pickle.dumps(features))
-    assert torch.equal(again.read(np.arange(2), [1], CPU)[1], features.read(np.arange(2), [1], CPU)[1])
+    assert torch.equal(
+        again.read(np.arange(2), encoder(1), CPU)[STATE_1],
+        features.read(np.arange(2), encoder(1), CPU)[STATE_1],
+    )
 
 
 def test_meta_says_what_it_is(source, encoded, tmp_path):
@@ -377,7 +386,7 @@ def test_training_over_live_features_and_a_float32_store_agree_to_rounding(sourc
         splits = {
             name: SplitData(features, labels, np.arange(len(TEXTS))) for name in ("train", "validation")
         }
-        shape = Shape("sequence", 2, source.layers, source.width, source.family)
+        shape = Shape("sequence", 2, source.streams, source.width, source.family)
         data = TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
         config = LayerMixConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
         return pd.DataFrame(train(config, data, seed=0).history)

@@ -10,7 +10,7 @@ from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import FusionModel
 from adalayers.ragged import moved
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.tiny import tiny_backbone
 
@@ -41,7 +41,7 @@ def test_a_step_waits_for_nothing(kind):
     device = torch.device("cuda")
     model = FusionModel(LayerMixConfig(**SMALL), data.shape).to(device)
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
-    batch = data.splits["train"].batch(np.arange(16), model.live_states(), device)
+    batch = data.splits["train"].batch(np.arange(16), model.fusion.live(), device)
     towards = moved(torch.tensor(1.0), device)
     for mode in (0, "error"):  # the first round sets up libraries, which waits
         torch.cuda.set_sync_debug_mode(mode)
