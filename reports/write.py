@@ -16,11 +16,14 @@ from matplotlib.figure import Figure
 from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.results.folder import Folder
-from reports import kept, markdown, sections, style
-from reports.cover import Entry, cover, draw_cover
-from reports.evidence import Decided, Evidence, decide, draw, gather
-from reports.index import Line, index
-from reports.load import Loaded, load
+from reports.drawing import style
+from reports.evidence import kept
+from reports.evidence.evidence import Decided, Evidence, decide, draw, gather
+from reports.page import report as markdown
+from reports.page.cover import Entry, cover, draw_cover
+from reports.page.index import Line, index
+from reports.parts import sections
+from reports.reading.load import Loaded, load
 
 CONTRASTS = "contrasts.json"
 INDEX = "index.md"
