@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from adalayers.config import Kind, Shape, TrialConfig, state_indices, with_overrides
 from adalayers.errors import BadInput
@@ -46,6 +46,24 @@ class Space:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """A hyperparameter under study, as reports need to know it.
+
+    label:         what axes and tables call it ("α"); meaning: its words ("scale of the mix logits")
+    unit:          "" where it has none
+    scale:         log or linear for an axis to scale, choice for levels side by side
+    changes_speed: whether it sets how fast a model trains, so that a search that prunes cannot judge it
+    """
+
+    name: str = ""
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+    scale: Literal["log", "linear", "choice"] = "linear"
+    changes_speed: bool = False
+
+
+@dataclass(frozen=True)
 class Arm:
     """A configuration that is confirmed over paired seeds.
 
@@ -76,13 +94,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Study:
-    """One question, as data. `arms` returns the confirmed arms, control first, and notes for the report."""
+    """One question, as data.
+
+    arms:    returns the confirmed arms, control first, and notes for the report
+    factors: what is under study, as reports call it
+    method:  what a report's reader must know of the model and the factors: title -> paragraph
+    """
 
     name: str
     question: str
     space: Space
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     smallest_effect: float
+    factors: tuple[Factor, ...] = ()
+    method: Mapping[str, str] = field(default_factory=dict)
     token_task: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import shutil
 import tempfile
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import ray
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import distribution_to_json
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
@@ -28,6 +29,7 @@ from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
 from adalayers.results.provenance import provenance
 from adalayers.results.record import StudyRecord
+from adalayers.results.study_file import ArmRecord, Asked, DroppedArm, StudyFile, parse
 from adalayers.study import Plan, Setting, Study, plan
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.agenda import Agenda
@@ -91,11 +93,12 @@ def study_plan(study: Study, prepared: Prepared, base: TrialConfig, fixed: dict[
 def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the study that the folder holds, or the start of a new one, with an id of its own.
 
-    Raises `BadInput` where the folder holds another study, naming the first difference.
+    Raises `BadInput` where the folder holds another study, naming the first difference, or one of another format.
     """
     if not folder.exists(STUDY):
         return {"id": uuid.uuid4().hex}
     study = folder.read_json(STUDY)
+    parse(study)  # refuses what another version wrote
     held = study.get("asked", {}).get("flags", {})
     wanted = plain(identity)
     for name in {**held, **wanted}:
@@ -133,16 +136,13 @@ def run_study(
     def write_study(state: str) -> dict[str, Any]:
         asked = _asked(study, plan, agenda, ask, data)
         name = folder.uri.rsplit("/", 1)[-1]
-        document = {
-            "format": 1,
-            "id": before["id"],
-            "study": study.name,
-            "name": name,
-            "asked": asked,
-            "on": on,
-        }
-        arms = [arm.name for arm in agenda.arms]
-        document["happened"] = account.happened(state, record, on["git"], arms, smoke=ask.smoke)
+        happened = account.happened(
+            state, record, on["git"], [arm.name for arm in agenda.arms], smoke=ask.smoke
+        )
+        parts, _ = parse({"on": on, "happened": happened})
+        document = StudyFile(
+            id=before["id"], study=study.name, name=name, asked=asked, on=parts.on, happened=parts.happened
+        ).as_json()
         record.write_study(document)
         return document
 
@@ -316,52 +316,41 @@ def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
 
 
-def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) -> dict[str, Any]:
+def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) -> Asked:
     kind: Kind = data.shape.kind
-    domains = plan.space.domains
-    settings = plan.base.used(kind)
-    return {
-        "question": study.question,
-        "command": ask.command,
-        "flags": ask.identity,
-        "trials": ask.trials,
-        "seeds": ask.seeds,
-        "seed": ask.seed,
-        "epochs": plan.base.epochs,
-        "metric": data.metric,
-        "mode": "max",
-        "control": plan.control,
-        "smallest_effect": study.smallest_effect,
-        "scientific": list(study.space.scientific),
-        "nuisance": list(study.space.nuisance),
-        "space": {name: _described(agenda.distributions[name]) for name in domains},
-        "fixed": {
+    return Asked(
+        question=study.question,
+        method=dict(study.method),
+        command=ask.command,
+        flags=ask.identity,
+        trials=ask.trials,
+        seeds=ask.seeds,
+        seed=ask.seed,
+        epochs=plan.base.epochs,
+        metric=data.metric,
+        control=plan.control,
+        smallest_effect=study.smallest_effect,
+        scientific=tuple(study.space.scientific),
+        nuisance=tuple(study.space.nuisance),
+        factors=study.factors,
+        space={
+            name: json.loads(distribution_to_json(agenda.distributions[name])) for name in plan.space.domains
+        },
+        fixed={
             name: value
-            for name, value in settings.items()
+            for name, value in plan.base.used(kind).items()
             if name not in study.space.domains and name != "mix"
         },
-        "set": ask.fixed,
-        "search": ask.search,
-        "scheduler": ask.scheduler,
-        "arms": [
-            {
-                "arm": arm.name,
-                "group": arm.group,
-                "aliases": list(arm.aliases),
-                "config": arm.config.used(kind),
-            }
+        set=ask.fixed,
+        search=ask.search,
+        scheduler=ask.scheduler,
+        arms=tuple(
+            ArmRecord(arm.name, arm.group, tuple(arm.aliases), "layer-mix", arm.config.used(kind))
             for arm in agenda.arms
-        ],
-        "dropped_arms": [{"arm": name, "reason": reason} for name, reason in agenda.dropped],
-        "notes": [*plan.notes, *agenda.notes],
-    }
-
-
-def _described(domain: BaseDistribution) -> str:
-    if isinstance(domain, CategoricalDistribution):
-        return f"choice({', '.join(str(choice) for choice in domain.choices)})"
-    assert isinstance(domain, (FloatDistribution, IntDistribution))
-    return f"{'log' if domain.log else ''}uniform({domain.low:g}, {domain.high:g})"
+        ),
+        dropped_arms=tuple(DroppedArm(name, reason) for name, reason in agenda.dropped),
+        notes=(*plan.notes, *agenda.notes),
+    )
 
 
 def _states(plan: Plan, data: TrialData) -> list[str]:

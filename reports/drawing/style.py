@@ -1,13 +1,13 @@
 """How figures look: one colour per arm, and a marker, line or hatch beside every colour.
 
 The colours are Okabe and Ito's, told apart by most eyes; in black and white the marker, the line style
-or the hatch tells what the colour does. A core arm has the colour of its entropy weight, so that points
-of one arm look alike in every figure.
+or the hatch tells what the colour does. A core arm has the colour of its line (its levels of all factors but the
+first), so that points of one arm look alike in every figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -60,29 +60,23 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def levels(values: pd.Series) -> list[float]:
-    """Return the different values of a factor in order: a level's place is its colour, marker and line."""
-    return sorted(float(value) for value in values.dropna().unique())
-
-
 def pick(options: tuple[Any, ...], place: int) -> Any:
     """Return the option for a place, starting again where there are more places than options."""
     return options[place % len(options)]
 
 
-def arm_styles(arms: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """Return arm -> (colour, marker); `arms` has arm, group and entropy_weight.
+def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return arm -> (colour, marker); `arms` has arm, group and line; `lines`: those of the core, in order.
 
     Without a core, arms of no known group take the colours of their places in the table.
     """
-    weights = levels(arms.loc[arms["group"] == "core", "entropy_weight"])
     styles: dict[str, tuple[str, str]] = {}
     others = 0
-    for name, group, weight in zip(arms["arm"], arms["group"], arms["entropy_weight"], strict=True):
-        if group == "core" and weight in weights:
-            place = weights.index(weight)
+    for name, group, line in zip(arms["arm"], arms["group"], arms["line"], strict=True):
+        if group == "core" and line in lines:
+            place = lines.index(line)
             styles[name] = (pick(COLOURS, place), pick(MARKERS, place))
-        elif group in GROUPS or weights:
+        elif group in GROUPS or lines:
             styles[name] = GROUPS.get(group, OTHER)
         else:
             # Beyond six arms colours come again, with another marker.

@@ -6,14 +6,14 @@ unchanged files shows nothing new: that is no look.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
 
+from adalayers.results.study_file import Run
 from reports.evidence.claims import BETTER, WORSE, Claim, claims
-from reports.reading.load import Plan, get, listing, mapping
+from reports.reading.load import Plan
 
 
 @dataclass(frozen=True)
@@ -31,36 +31,36 @@ class Look:
     claims: tuple[Claim, ...] | None = None
 
 
-def looks(study: Mapping[str, Any], trials: pd.DataFrame, plan: Plan) -> list[Look]:
+def looks(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Look]:
     """Return the looks that `study.json` records, each with its claims at its own part of the 5%.
 
     Empty where the record disagrees with the number of looks: then nothing is known of any single one.
     """
-    found = recorded(study)
+    found = recorded(runs)
     if len(found) != plan.looks:
         return []
     return [look if look.seeds is None else _decided(look, look.seeds, trials, plan) for look in found]
 
 
-def recorded(study: Mapping[str, Any]) -> list[Look]:
-    """Return the runs of `study.json` that added confirmed trials, without their claims."""
+def recorded(runs: Sequence[Run]) -> list[Look]:
+    """Return the runs that added confirmed trials, without their claims."""
     found: list[Look] = []
     seeds: dict[str, frozenset[int]] | None = {}
-    for run in listing(study, "happened", "runs"):
-        if not isinstance(run, Mapping) or not get(run, "confirmed"):
+    for run in runs:
+        if not run.confirmed:
             continue
-        added = {arm: _numbers(held) for arm, held in mapping(run, "seeds").items()}
+        added = {arm: frozenset(of_arm) for arm, of_arm in run.seeds.items()}
         if seeds is not None:
             seeds = {
                 arm: seeds.get(arm, frozenset()) | added.get(arm, frozenset()) for arm in {**seeds, **added}
             }
         if not added:  # written before seeds were noted: from here on it is not known who had which
             seeds = None
-        found.append(Look(len(found) + 1, str(get(run, "ended", default="")), seeds))
+        found.append(Look(len(found) + 1, run.ended, seeds))
     return found
 
 
-def changed(look: Look, now: list[Claim]) -> list[str]:
+def changed(look: Look, now: Sequence[Claim]) -> list[str]:
     """Return the arms that `look` called better or worse and that `now` does not call so."""
     verdicts = {claim.arm: claim.verdict for claim in now}
     return [
@@ -78,8 +78,3 @@ def _decided(look: Look, seeds: Mapping[str, frozenset[int]], trials: pd.DataFra
     ]
     then = replace(plan, looks=look.number, arms=tuple(arm for arm in plan.arms if arm.name in seeds))
     return replace(look, claims=tuple(claims(trials[seen], then)))
-
-
-def _numbers(value: Any) -> frozenset[int]:
-    listed = value if isinstance(value, list) else []
-    return frozenset(int(item) for item in listed if isinstance(item, (int, float)))

@@ -9,13 +9,13 @@ interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from reports.evidence import history_tables, tables
+from reports.evidence import convergence, tables
 from reports.evidence.statistics import (
     LEVEL,
     Interval,
@@ -117,12 +117,12 @@ def with_examples(found: Iterable[Claim], variances: Mapping[str, float]) -> lis
 def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Claim]:
     """Compare the entropy of p~ (arms that learn it) and the step of convergence with the control's.
 
-    steps: as from `history_tables.convergence`.
+    steps: as from `convergence.convergence`.
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
     or a smallest effect of interest.
     """
     names = [arm.name for arm in plan.arms]
-    learned = [arm for arm, mix in tables.mixes(trials, plan).items() if tables.is_learned(mix)]
+    learned = tables.learning_arms(trials, plan)
     entropy = _family(
         plan,
         learned,
@@ -133,7 +133,7 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Cla
     )
     # Comparing only the seeds on which both arms converged would pick the easy seeds: an arm with a
     # censored trial gets no interval and no verdict, its difference is over the others.
-    censored = set(steps.loc[steps["state"] == history_tables.CENSORED, "arm"])
+    censored = set(steps.loc[steps["state"] == convergence.CENSORED, "arm"])
     reached = steps.dropna(subset=["step", "seed"])
     steps_of = {str(arm): rows.set_index("seed")["step"] for arm, rows in reached.groupby("arm")}
     speed = _family(
@@ -146,6 +146,11 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Cla
         untestable=set(names) if plan.control in censored else censored,
     )
     return [*entropy, *speed]
+
+
+def next_look(claims: Sequence[Claim]) -> int:
+    """Return the number of the look that more seeds would be: the first where there are no pairs yet."""
+    return claims[0].looks + (1 if any(claim.n for claim in claims) else 0)
 
 
 def _direction(difference: float, low: float, high: float) -> str:

@@ -20,12 +20,11 @@ def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """A row per line and number of training examples, with the summary of the score over seeds.
 
     line: what arms have in common that differ in `train_examples` alone: their name without that part.
-    Empty where `trials.csv` has no `config/train_examples`, or the same number throughout.
+    Empty where `trials.csv` has no `train_examples` (nor `config/train_examples`), or the same number throughout.
     """
     rows = confirmed(trials)
-    rows = rows.assign(
-        examples=numbers(rows, f"config/{SIZE}"), score=numbers(rows, f"{split}/{plan.metric}")
-    )
+    column = SIZE if numbers(rows, SIZE).notna().any() else f"config/{SIZE}"
+    rows = rows.assign(examples=numbers(rows, column), score=numbers(rows, f"{split}/{plan.metric}"))
     rows = rows.dropna(subset=["examples"])
     if rows["examples"].nunique() < 2:
         return pd.DataFrame(columns=COLUMNS)

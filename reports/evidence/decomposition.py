@@ -1,28 +1,33 @@
-"""How much of the score alpha moves, how much lambda, and how much only the two together.
+"""How much of the score each factor of the core moves, and how much only several of them together.
 
 The confirmed core is a whole grid run on the same seeds, so its scores decompose without a model of the
-response: score = mean + alpha + lambda + alpha x lambda + seed + the rest (a randomised block design).
+response: score = mean + each factor + each combination of factors + seed + the rest (a randomised block design).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
+from adalayers.results.study_file import Factor
 from reports.evidence.statistics import LEVEL
-from reports.evidence.tables import FACTORS
+from reports.reading.factors import column, in_order, levels
 
 COLUMNS = ["part", "df", "size", "low", "high", "seeds", "cells"]
-INTERACTION = "interaction"
 
 
-def decompose(core: pd.DataFrame, scores: dict[str, pd.Series], level: float = LEVEL) -> pd.DataFrame:
-    """A row for each factor with two levels or more, and for their interaction.
+def decompose(
+    core: pd.DataFrame, scores: dict[str, pd.Series], factors: Sequence[Factor], level: float = LEVEL
+) -> pd.DataFrame:
+    """A row for each factor with two levels or more, then for each combination of them: their interaction.
 
     core:   as from `tables.core`, a row per cell; scores: arm -> its scores by seed.
+    part:   the names of its factors, a tuple
     size:   standard deviation of the part's true effects over its levels, in units of the score: what is
             left of the observed one (a mean square) once the noise that seeds alone would give is taken
             off, and 0 where nothing is left.
@@ -32,41 +37,40 @@ def decompose(core: pd.DataFrame, scores: dict[str, pd.Series], level: float = L
 
     Empty where the grid has holes, a single cell, or fewer than two shared seeds.
     """
-    grid = core.dropna(subset=list(FACTORS)).drop_duplicates(list(FACTORS))
-    levels = [sorted(grid[factor].unique()) for factor in FACTORS]
-    a, b = (len(level_) for level_ in levels)
-    if len(grid) < 2 or len(grid) != a * b or any(arm not in scores for arm in grid["arm"]):
+    columns = [column(factor.name) for factor in factors]
+    grid = core.dropna(subset=columns).drop_duplicates(columns)
+    shape = [len(levels(grid[name])) for name in columns]
+    if len(grid) < 2 or len(grid) != math.prod(shape) or any(arm not in scores for arm in grid["arm"]):
         return pd.DataFrame(columns=COLUMNS)
-    by_seed = pd.concat([scores[arm] for arm in grid.sort_values(list(FACTORS))["arm"]], axis=1, join="inner")
+    by_seed = pd.concat([scores[arm] for arm in in_order(grid, factors)["arm"]], axis=1, join="inner")
     n = len(by_seed)
     if n < 2:
         return pd.DataFrame(columns=COLUMNS)
-    values = by_seed.to_numpy(dtype=float).reshape(n, a, b)
+    values = by_seed.to_numpy(dtype=float).reshape(n, *shape)
     cells = values.mean(axis=0)
-    grand = cells.mean()
-    rows, columns = cells.mean(axis=1) - grand, cells.mean(axis=0) - grand
-    both = cells - grand - rows[:, None] - columns[None, :]
-    blocks = values.mean(axis=(1, 2)) - grand
-    rest = values - cells[None] - blocks[:, None, None]
-    df_rest = (a * b - 1) * (n - 1)
-    noise = float((rest**2).sum()) / df_rest
-    parts = [
-        (FACTORS[0], a - 1, n * b * float((rows**2).sum()), n * b),
-        (FACTORS[1], b - 1, n * a * float((columns**2).sum()), n * a),
-        (INTERACTION, (a - 1) * (b - 1), n * float((both**2).sum()), n),
-    ]
-    table = [
-        {
-            "part": name,
-            "df": df,
-            **_size(total, df, noise, df_rest, per_level, level),
-            "seeds": n,
-            "cells": a * b,
-        }
-        for name, df, total, per_level in parts
-        if df > 0
-    ]
+    blocks = values.mean(axis=tuple(range(1, values.ndim)), keepdims=True) - cells.mean()
+    df_rest = (cells.size - 1) * (n - 1)
+    noise = float(((values - cells[None] - blocks) ** 2).sum()) / df_rest
+    table = []
+    for part, effect in _effects(cells).items():
+        df = math.prod(shape[axis] - 1 for axis in part)
+        if df > 0:
+            per_level = n * cells.size // effect.size
+            total = per_level * float((effect**2).sum())
+            row = {"part": tuple(factors[axis].name for axis in part), "df": df}
+            row |= _size(total, df, noise, df_rest, per_level, level)
+            table.append(row | {"seeds": n, "cells": cells.size})
     return pd.DataFrame(table, columns=COLUMNS)
+
+
+def _effects(cells: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
+    """Return for each set of axes what its levels do beyond all smaller sets, the other axes of length 1."""
+    axes = range(cells.ndim)
+    effects: dict[tuple[int, ...], np.ndarray] = {}
+    for part in (part for size in range(cells.ndim + 1) for part in itertools.combinations(axes, size)):
+        mean = cells.mean(axis=tuple(axis for axis in axes if axis not in part), keepdims=True)
+        effects[part] = mean - sum(effect for smaller, effect in effects.items() if set(smaller) < set(part))
+    return {part: effect for part, effect in effects.items() if part}
 
 
 def _size(

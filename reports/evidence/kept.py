@@ -18,7 +18,7 @@ def fanova(place: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | Non
     New ones are written to `importances.json` with a hash of all they were computed from. Without
     `wanted`, and with none kept that still holds, None.
     """
-    space, _ = domains(loaded.results.study)
+    space, _ = domains(loaded.study)
     points = search_points(loaded.results.trials, loaded.plan, space)
     now = key(points, space, loaded.plan, FANOVA)
     if place.exists(IMPORTANCES):

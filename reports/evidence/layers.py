@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
-from reports.evidence.history_tables import at_best, weight_columns
+from reports.evidence.layer_weights import at_best, weight_columns
 from reports.evidence.statistics import mean_interval
 from reports.evidence.tables import confirmed, is_learned
 from reports.reading.frames import numbers, texts
-from reports.reading.load import Plan, get
+from reports.reading.load import Plan
 from reports.words.labels import layer_name
 
 SINGLE_COLUMNS = ["state", "layer", "arm", "mean", "low", "high", "n"]
@@ -49,16 +46,18 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
 
 def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score among those that learn their mix."""
-    learned = [is_learned(mix) for mix in arm_table["mix"]]
+    kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
+    learned = [is_learned(mix, fusion) for mix, fusion in kinds]
     known = arm_table[learned].dropna(subset=["val_mean"])
     return None if known.empty else str(known["arm"].iloc[plan.better(known["val_mean"]).argmax()])
 
 
 def profile(
-    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, study: Mapping[str, Any], arm: str | None
+    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, layers: int, arm: str | None
 ) -> pd.DataFrame:
     """The mix weights of one arm at each seed's best epoch, by depth, comparable between backbones.
 
+    layers:   how many the backbone has; 0 where nothing says
     depth:    place of the hidden state among the backbone's layers, 0 = embeddings, 1 = the last layer
     relative: mean over n seeds of the weight times the number of states mixed: 1 is the uniform mix
     low, high: its t interval. Empty where the depth of a hidden state cannot be told.
@@ -68,11 +67,9 @@ def profile(
     weights = at_best(rows, history)
     columns = weight_columns(weights)
     states = list(plan.hidden_states)
-    total = get(study, "on", "backbone", "layers")
     if weights.empty or len(states) != len(columns) or not all(state.isdigit() for state in states):
         return pd.DataFrame(columns=PROFILE_COLUMNS)
-    if not isinstance(total, int) or total < 1:
-        total = max(int(state) for state in states) or 1
+    total = layers if layers > 0 else max(int(state) for state in states) or 1
     table = []
     for column, state in zip(columns, states, strict=True):
         summary = mean_interval(weights[column] * len(columns))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+from reports.reading.space import Domain, numeric
 
 OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
@@ -31,11 +30,10 @@ class Edge:
     of: int
 
 
-def edges(trials: pd.DataFrame, plan: Plan, space: Mapping[str, Any], *, grid: bool) -> list[Edge]:
+def edges(trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bool) -> list[Edge]:
     """Return the hyperparameters of `space` whose best completed search trial lies at an end.
 
-    space: as `study.json` describes it, "loguniform(0.5, 1024)", "uniform(0, 1)", "choice(0, 1, 2)"
-    grid:  whether the search took the points of a grid: then the values tried are what has ends
+    grid: whether the search took the points of a grid: then the values tried are what has ends
     """
     done = trials[(trials["stage"] == "search") & (trials["status"] == "completed")]
     ranks = (
@@ -43,48 +41,45 @@ def edges(trials: pd.DataFrame, plan: Plan, space: Mapping[str, Any], *, grid: b
     )
     best = done.loc[ranks.index[:BEST]]
     found = []
-    for name, text in space.items():
+    for domain in space:
+        name = domain.name
         values = numbers(best, f"config/{name}")
-        domain = _tried(numbers(trials, f"config/{name}")) if grid else _domain(str(text))
-        if domain is None or values.empty or pd.isna(values.iloc[0]):
+        ends = _tried(numbers(trials, f"config/{name}")) if grid else _ends(domain)
+        if ends is None or values.empty or pd.isna(values.iloc[0]):
             continue
-        places = [_end(float(value), domain) for value in values.dropna()]
+        places = [_end(float(value), ends) for value in values.dropna()]
         if places[0]:
             found.append(Edge(name, float(values.iloc[0]), places[0], places.count(places[0]), len(places)))
     return found
 
 
-Domain = tuple[str, list[float]]
-"""Its kind, "loguniform", "uniform" or "choice", and its ends or its values in order."""
+Ends = tuple[str, list[float]]
+"""The kind of a domain, "log", "linear" or "choice", and its ends or its values in order."""
 
 
-def _domain(text: str) -> Domain | None:
-    match = re.fullmatch(r"(loguniform|uniform|choice)\(([^()]*)\)", text)
-    if match is None:
-        return None
-    try:
-        values = sorted({float(part) for part in match[2].split(",")})
-    except ValueError:  # a choice of names has no ends
-        return None
-    return _checked(match[1], values)
+def _ends(domain: Domain) -> Ends | None:
+    if domain.choices:
+        values = numeric(domain.choices)  # a choice of names has no ends
+        return None if values is None else _checked(values)
+    return "log" if domain.log else "linear", [domain.low, domain.high]
 
 
-def _tried(values: pd.Series) -> Domain | None:
-    return _checked("choice", sorted({float(value) for value in values.dropna()}))
+def _tried(values: pd.Series) -> Ends | None:
+    return _checked([float(value) for value in values.dropna()])
 
 
-def _checked(kind: str, values: list[float]) -> Domain | None:
-    few = len(values) < (3 if kind == "choice" else 2)  # of two values either is an end
-    return None if few or (kind == "loguniform" and values[0] <= 0) else (kind, values)
+def _checked(values: Iterable[float]) -> Ends | None:
+    known = sorted(set(values))
+    return None if len(known) < 3 else ("choice", known)  # of two values either is an end
 
 
-def _end(value: float, domain: Domain) -> str:
+def _end(value: float, domain: Ends) -> str:
     """Return "low", "high" or "". A lowest choice of 0 is no edge: nothing lies below."""
     kind, values = domain
     low, high = values[0], values[-1]
     if kind == "choice":
         return "high" if value >= high else "low" if value <= low and low != 0 else ""
-    if kind == "loguniform":
+    if kind == "log":
         low, high, value = float(np.log(low)), float(np.log(high)), float(np.log(max(value, 1e-300)))
     place = (value - low) / (high - low)
     return "low" if place <= OUTER else "high" if place >= 1 - OUTER else ""

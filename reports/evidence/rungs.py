@@ -43,7 +43,7 @@ def last_common(search: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Rung
 
 
 def by_band(search: pd.DataFrame, rung: Rung, plan: Plan, bands: Iterable[str]) -> pd.DataFrame:
-    """A row per band of entropy_weight, in the order of `bands`: band, completed, stopped, median, best, n.
+    """A row per band of `tables.search`, in the order of `bands`: band, completed, stopped, median, best, n.
 
     median, best: of the n trials at the rung
     completed, stopped: how many of the n were, later; trials that are not at the rung count nowhere here.

@@ -12,14 +12,16 @@ import numpy as np
 import pandas as pd
 
 from reports.evidence.statistics import mean_interval
+from reports.reading import factors as factoring
+from reports.reading.factors import Level, cell_names, column, in_order, level
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Arm, Plan
 
 NOTHING = pd.Series(dtype=float)
 """The values of an arm without completed trials."""
 
-FACTORS = ("alpha", "entropy_weight")
-"""The two factors of the factorial core: along the axis of the figures, and a line each."""
+LAYER_MIX = "layer-mix"
+"""The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
 
 
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +52,8 @@ def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
 def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm, in the plan's order.
 
-    Columns: arm, group, aliases (text), alpha, entropy_weight, mix (NaN or "" where unknown), split, the
+    Columns: arm, group, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
+    first are called, those of the first where it is the only one), mix (NaN or "" where unknown), split, the
     summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
     """
     split = score_split(trials, plan)
@@ -58,52 +61,67 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     rows = []
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "group": arm.group, "aliases": ", ".join(arm.aliases)}
-        row |= {**_factors(trials, arm), "split": split}
+        row |= {**_settings(trials, arm, plan), "split": split}
         row |= _summary(scores.get(arm.name, NOTHING))
         row |= _summary(chosen.get(arm.name, NOTHING), "val_")
         rows.append(row)
-    columns = ["arm", "group", "aliases", *FACTORS, "mix", "split", *_names(""), *_names("val_")]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["arm", "group", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
+    table = pd.DataFrame(rows, columns=[*columns, *_names(""), *_names("val_")])
+    table.insert(
+        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
+    )
+    return table
 
 
-def core(arm_table: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the factorial core: the rows of `arms` in it that have both factors, sorted by them."""
-    rows = arm_table[arm_table["group"] == "core"].dropna(subset=list(FACTORS))
-    return rows.sort_values([*FACTORS]).reset_index(drop=True)
+def factor_columns(plan: Plan) -> list[str]:
+    return [column(factor.name) for factor in plan.factors]
 
 
-def mixes(trials: pd.DataFrame, plan: Plan) -> dict[str, str]:
-    """Return arm -> its kind of mix, from its trials, else from the plan; "" where neither says."""
-    rows = trials[trials["stage"] == "confirm"]
-    seen = dict(zip(reversed(rows["arm"].tolist()), reversed(texts(rows, "config/mix")), strict=True))
-    return {arm.name: seen.get(arm.name) or str(arm.config.get("mix") or "") for arm in plan.arms}
+def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
+    if not plan.factors:
+        return arm_table.iloc[:0]
+    rows = arm_table[arm_table["group"] == "core"].dropna(subset=factor_columns(plan))
+    return in_order(rows, plan.factors).reset_index(drop=True)
+
+
+def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
+    """Return the arms that train their mix weights, by their trials, else by the plan."""
+    found = {arm.name: _settings(trials, arm, plan) for arm in plan.arms}
+    return [name for name, of in found.items() if is_learned(str(of["mix"]), str(of["fusion"]))]
 
 
 def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per arm: the summaries of the entropy of p~ in nats (entropy_*) and of live layers (live_*)."""
+    """A row per arm of a layer mix: the summaries of the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
     entropy, live = by_seed(trials, "mix/entropy"), by_seed(trials, "mix/live_layers")
     rows = []
     for arm in plan.arms:
-        row = {"arm": arm.name, "group": arm.group, **_factors(trials, arm)}
+        row: dict[str, object] = {"arm": arm.name, "group": arm.group, **_settings(trials, arm, plan)}
         row |= _summary(entropy.get(arm.name, NOTHING), "entropy_")
         row |= _summary(live.get(arm.name, NOTHING), "live_")
         rows.append(row)
-    columns = ["arm", "group", *FACTORS, "mix", *_names("entropy_"), *_names("live_")]
-    return pd.DataFrame(rows, columns=columns)
+    columns = ["arm", "group", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
+    table = pd.DataFrame(rows, columns=columns)
+    table.insert(
+        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
+    )
+    return table[table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
 
 
 def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per completed or stopped trial of the search stage; one seed each.
 
-    Columns: trial_id, status, alpha, entropy_weight, band (of entropy_weight), lr, mix_lr, score (best on
-    validation so far), epochs. Completed trials first, best first; a stopped trial's score is a lower
-    bound on what it would have reached, so the two never mix.
+    Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, band (of the second
+    factor, or of the first where it is the only one), score (best on validation so far), epochs. Completed
+    trials first, best first; a stopped trial's score is a lower bound on what it would have reached, so the
+    two never mix.
     """
     rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    for factor in (*FACTORS, "lr", "mix_lr"):
-        table[factor] = numbers(rows, f"config/{factor}")
-    table.insert(4, "band", bands(table["entropy_weight"]))
+    names = [factor.name for factor in plan.factors]
+    for name in dict.fromkeys((*names, *plan.nuisance)):
+        table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
+    table["band"] = bands(table[column((names[1:] or names)[0])]) if names else ""
     table["score"] = numbers(rows, f"val/{plan.metric}")
     table["epochs"] = numbers(rows, "epochs")
     table["_rank"] = -plan.better(table["score"])
@@ -112,7 +130,7 @@ def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def search_counts(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per band of entropy_weight: trials completed and stopped, best score of the completed ones."""
+    """A row per band of `search`: trials completed and stopped, best score of the completed ones."""
     table = search(trials, plan)
     rows = []
     for band in sorted(set(table["band"]), key=_band_order):
@@ -131,18 +149,18 @@ def search_counts(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 
 def bands(values: pd.Series, most: int = 6) -> pd.Series:
-    """Name each value by itself where there are at most `most` different ones, else by its decade."""
+    """Name each value by itself where there are at most `most` different ones or it is text, else by its decade."""
     few = values.dropna().nunique() <= most
 
-    def name(value: float) -> str:
-        if np.isnan(value):
-            return "not given"
+    def name(value: Level | None) -> str:
+        if value is None or isinstance(value, str):
+            return value or "not given"
         if few or value <= 0:
             return f"{value:g}"
         decade = int(np.floor(np.log10(value)))
         return f"1e{decade} to 1e{decade + 1}"
 
-    return values.map(name).astype(str)
+    return pd.Series([name(level(value)) for value in values], index=values.index, dtype=str)
 
 
 def per_class(trials: pd.DataFrame, plan: Plan, names: Sequence[str]) -> pd.DataFrame:
@@ -150,10 +168,10 @@ def per_class(trials: pd.DataFrame, plan: Plan, names: Sequence[str]) -> pd.Data
     split = score_split(trials, plan)
     prefix = f"{split}/f1/"
     rows = []
-    for column in sorted(column for column in trials.columns if column.startswith(prefix)):
-        scores = by_seed(trials, column)
+    for name in sorted(name for name in trials.columns if name.startswith(prefix)):
+        scores = by_seed(trials, name)
         for arm in dict.fromkeys(names):
-            row = {"class": column.removeprefix(prefix), "arm": arm, "split": split}
+            row = {"class": name.removeprefix(prefix), "arm": arm, "split": split}
             rows.append(row | _summary(scores.get(arm, NOTHING)))
     return pd.DataFrame(rows, columns=["class", "arm", "split", *_names("")])
 
@@ -171,15 +189,16 @@ def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> st
     """
     rows = trials[trials["status"] == "completed"]
     if learned:
-        rows = rows.iloc[[place for place, mix in enumerate(texts(rows, "config/mix")) if is_learned(mix)]]
+        kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
+        rows = rows.iloc[[place for place, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
     rows = rows.sort_values("trial_id")
     scores = plan.better(numbers(rows, f"val/{plan.metric}")).dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
 
 
-def is_learned(mix: str) -> bool:
-    """Whether mix weights of this kind are trained; a table that does not say holds learned ones."""
-    return mix in ("", "learned")
+def is_learned(mix: str, fusion: str = "") -> bool:
+    """Whether these are mix weights that are trained; a table that does not say holds learned ones."""
+    return mix in ("", "learned") and fusion in ("", LAYER_MIX)
 
 
 def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -200,17 +219,23 @@ def failures(trials: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
 
 
-def _factors(trials: pd.DataFrame, arm: Arm) -> dict[str, object]:
-    """Return alpha, entropy_weight and mix of an arm: from its trials, else from the plan."""
+def _settings(trials: pd.DataFrame, arm: Arm, plan: Plan) -> dict[str, object]:
+    """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
     rows = trials[(trials["stage"] == "confirm") & (trials["arm"] == arm.name)]
-    found: dict[str, object] = {}
-    for factor in FACTORS:
-        seen = numbers(rows, f"config/{factor}").dropna()
-        planned = pd.to_numeric(pd.Series([arm.config.get(factor)]), errors="coerce").iloc[0]
-        found[factor] = float(seen.iloc[0]) if len(seen) else float(planned)
-    mixes = [mix for mix in texts(rows, "config/mix") if mix]
-    found["mix"] = mixes[0] if mixes else str(arm.config.get("mix") or "")
+    found: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
+    for factor in plan.factors:
+        planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
+        seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
+        found[column(factor.name)] = seen[0] if seen else np.nan if planned in (None, "") else planned
+    found["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
     return found
+
+
+def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
+    """Return levels as a column: of floats where all are numbers."""
+    if any(isinstance(value, str) for value in values):
+        return pd.Series(values, index=index, dtype=object)
+    return pd.Series([np.nan if value is None else value for value in values], index=index, dtype=float)
 
 
 def _summary(values: pd.Series, prefix: str = "") -> dict[str, float | int | None]:

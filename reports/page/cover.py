@@ -10,10 +10,9 @@ from matplotlib.figure import Figure
 
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
-from reports.parts import layer_figures
-from reports.parts.sections import figure_link
+from reports.parts import layer_profiles
 from reports.reading.frames import records
-from reports.reading.load import Loaded, get
+from reports.reading.load import Loaded
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, escape, estimate, folded, listed, number, table
 
@@ -26,23 +25,25 @@ class Entry:
     """
 
     link: str
-    loaded: Loaded
     evidence: Evidence
+
+    @property
+    def loaded(self) -> Loaded:
+        return self.evidence.loaded
 
 
 def cover(title: str, entries: Sequence[Entry], problems: Sequence[str] = ()) -> str:
     """Return the page; `problems` names folders that could not be read."""
     parts = [f"# {escape(title)}: all backbones and datasets"]
-    questions = list(
-        dict.fromkeys(get(entry.loaded.results.study, "asked", "question", default="") for entry in entries)
-    )
+    questions = list(dict.fromkeys(entry.loaded.study.asked.question for entry in entries))
     parts += [escape(question, 2000) for question in questions if question]
     if not entries:
         parts.append("No results to show yet.")
     else:
         parts += ["## Scores", *_scores(entries), "## Verdicts", _verdicts(entries)]
         parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
-        parts += _profiles(entries)
+        profiles = _profiles(entries)
+        parts += ["## Layer profiles", *layer_profiles.section(profiles)] if profiles else []
     if problems:
         parts += ["## Problems", listed(problems)]
     return "\n\n".join(parts) + "\n"
@@ -50,10 +51,19 @@ def cover(title: str, entries: Sequence[Entry], problems: Sequence[str] = ()) ->
 
 def draw_cover(entries: Sequence[Entry]) -> dict[str, Figure]:
     """Draw the figures of the cover: file name without ending -> figure; none without learned mix weights."""
-    profiles = [(_name(entry), entry.evidence.findings.profile) for entry in entries]
-    if not any(len(profile) for _, profile in profiles):
-        return {}
-    return {"layer_profiles": layer_figures.layer_profiles(profiles)}
+    profiles = _profiles(entries)
+    return {} if profiles is None else {"layer_profiles": layer_profiles.draw(profiles)}
+
+
+def _profiles(entries: Sequence[Entry]) -> layer_profiles.Info | None:
+    return layer_profiles.info(
+        [
+            layer_profiles.Profile(
+                _name(entry), _link(entry), entry.evidence.learned_arm, entry.evidence.profile
+            )
+            for entry in entries
+        ]
+    )
 
 
 def _scores(entries: Sequence[Entry]) -> list[str]:
@@ -84,29 +94,6 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
         "The best arm is picked on validation, among many: its own mean flatters it a little; the difference is "
         "corrected for all comparisons of its report.",
         table(heads, rows),
-    ]
-
-
-def _profiles(entries: Sequence[Entry]) -> list[str]:
-    """Where in the depth of each backbone the learned mix puts its weight."""
-    shown = [entry for entry in entries if len(entry.evidence.findings.profile)]
-    if not shown:
-        return []
-    rows = [
-        [
-            *(_link(entry), code(entry.evidence.findings.learned_arm), escape(row["layer"])),
-            *(f"{row['depth']:.2f}", estimate(row["relative"], row["low"], row["high"], row["n"], 2)),
-        ]
-        for entry in shown
-        for row in records(entry.evidence.findings.profile)
-    ]
-    heads = ["report", "arm", "layer", "relative depth", "p̃ × number of states, mean [95% interval]"]
-    return [
-        "## Layer profiles",
-        "Mix weights at the best epoch of the best learned arm of each, over the depth of its backbone, times "
-        "the number of hidden states mixed, so that 1 is the uniform mix whatever that number.",
-        figure_link("layer_profiles", "Mix weights over relative depth, a line per backbone and dataset"),
-        folded("The profiles as a table", len(rows), table(heads, rows)),
     ]
 
 
@@ -163,8 +150,8 @@ def _link(entry: Entry) -> str:
 
 
 def _state(entry: Entry) -> str:
-    study = entry.loaded.results.study
-    remarks = ["smoke run"] if get(study, "happened", "smoke") else []
-    remarks += ["uncommitted changes"] if get(study, "on", "git", "dirty") else []
-    remarks += [] if get(study, "happened", "state") == "finished" else ["unfinished"]
+    study = entry.loaded.study
+    remarks = ["smoke run"] if study.happened.smoke else []
+    remarks += ["uncommitted changes"] if study.on.git.dirty else []
+    remarks += [] if study.happened.state == "finished" else ["unfinished"]
     return ", ".join(remarks)

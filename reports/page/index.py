@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from adalayers.results.study_file import StudyFile
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
-from reports.reading.load import get
 from reports.words.text import NONE, code, count, escape, listed, table
 
 _ASIDE = re.compile(r"\.\d{8}-\d{6}$")
@@ -20,7 +20,7 @@ class Line:
     """One results folder below the root: `link` leads to it. problem: why it could not be read, or ""."""
 
     link: str
-    study: Mapping[str, Any] = field(default_factory=dict)
+    study: StudyFile = field(default_factory=StudyFile)
     claims: Sequence[Mapping[str, Any]] = ()
     problem: str = ""
 
@@ -52,9 +52,9 @@ def index(lines: Sequence[Line], covers: Sequence[str] = ()) -> str:
 def _studies(lines: Sequence[Line]) -> str:
     rows = [
         [
-            escape(get(line.study, "study", default="not stated")),
-            escape(get(line.study, "on", "backbone", "name", default="not stated")),
-            escape(get(line.study, "on", "dataset", "name", default="not stated")),
+            escape(line.study.study or "not stated"),
+            escape(line.study.on.backbone.name or "not stated"),
+            escape(line.study.on.dataset.name or "not stated"),
             _state(line.study),
             _seeds(line.claims),
             _verdict(line.claims),
@@ -74,10 +74,10 @@ def _studies(lines: Sequence[Line]) -> str:
     return table(heads, rows)
 
 
-def _state(study: Mapping[str, Any]) -> str:
-    remarks = [escape(get(study, "happened", "state", default="state not stated"))]
-    remarks += ["smoke run"] if get(study, "happened", "smoke") else []
-    remarks += ["uncommitted changes"] if get(study, "on", "git", "dirty") else []
+def _state(study: StudyFile) -> str:
+    remarks = [escape(study.happened.state or "state not stated")]
+    remarks += ["smoke run"] if study.happened.smoke else []
+    remarks += ["uncommitted changes"] if study.on.git.dirty else []
     return ", ".join(remarks)
 
 

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from statistics import median
+from dataclasses import dataclass
 
+from reports.evidence.caveats import Caveat
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
-from reports.evidence.statistics import LEVEL, comparison_alpha, sd_upper_limit, seeds_needed
+from reports.evidence.evidence import Evidence
+from reports.parts.caveats import headline
+from reports.parts.part import Part
+from reports.parts.seeds import seeds_for_one_sd, seeds_for_smallest_effect
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS, short
-from reports.words.text import code, count, estimate, number, several
+from reports.words.text import code, count, estimate, several
 
 
-def answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> list[str]:
-    """Return the paragraphs of the Answer."""
+@dataclass(frozen=True)
+class Info:
+    claims: tuple[Claim, ...]
+    contrasts: tuple[Claim, ...]
+    plan: Plan
+    caveats: tuple[Caveat, ...]
+
+
+def info(evidence: Evidence) -> Info:
+    return Info(tuple(evidence.claims), tuple(evidence.contrasts), evidence.plan, tuple(evidence.caveats))
+
+
+def section(info: Info) -> list[str]:
+    return [*_answer(info.claims, info.contrasts, info.plan), headline(info.caveats)]
+
+
+def _answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> list[str]:
     if not claims:
         return ["**There is no answer yet**: no arm could be compared with a control."]
     if not any(claim.n >= 2 for claim in claims):
@@ -28,47 +46,6 @@ def answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> l
     paragraphs += filter(None, [_decided(claims, plan), _same(claims, plan), _open(claims, plan)])
     paragraphs += filter(None, [_mix(contrasts), _speed(contrasts)])
     return paragraphs
-
-
-def next_look(claims: Sequence[Claim]) -> int:
-    """Return the number of the look that more seeds would be: the first where there are no pairs yet."""
-    return claims[0].looks + (1 if any(claim.n for claim in claims) else 0)
-
-
-def seeds_for_one_sd(claims: Sequence[Claim]) -> str:
-    """Return how many seeds find a difference as large as one SD of the paired difference: needs no data."""
-    wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), claims[0].comparisons))
-    return (
-        "To find a difference as large as one standard deviation of the paired difference nine times in "
-        f"ten takes {wanted or 'more than 1,000'} seeds per arm, counted at {_spent(claims)}."
-    )
-
-
-def seeds_for_smallest_effect(claims: Sequence[Claim], plan: Plan) -> str:
-    """Return how many seeds find the smallest effect of interest, from an upper limit of the spread seen.
-
-    The observed effect plays no part: reckoning from it would promise whatever chance happened to show.
-    The spread is the root mean square of the arms' SDs; its limit counts one arm's degrees of freedom
-    only, because all arms share the control and so are no independent witnesses of it.
-    """
-    known = [claim for claim in claims if claim.sd]
-    if not known or not plan.smallest_effect:
-        return ""
-    spread = math.sqrt(sum((claim.sd or 0.0) ** 2 for claim in known) / len(known))
-    upper = sd_upper_limit(spread, int(median(claim.n for claim in known)))
-    wanted = seeds_needed(
-        plan.smallest_effect / upper, comparison_alpha(next_look(claims), claims[0].comparisons)
-    )
-    return (
-        f"To find a difference of {plan.smallest_effect:g}, the smallest effect of interest, nine times in "
-        f"ten would take {f'about {wanted}' if wanted else 'more than 1,000'} seeds per arm, counted at "
-        f"{_spent(claims)} (reckoned from the upper {LEVEL:.0%} limit, {number(upper)}, of the standard "
-        "deviation of the paired difference, never from the difference seen)."
-    )
-
-
-def _spent(claims: Sequence[Claim]) -> str:
-    return f"look {next_look(claims)} and corrected for {count(claims[0].comparisons, 'comparison')}"
 
 
 def _headline(claims: Sequence[Claim]) -> str:
@@ -180,3 +157,6 @@ def _within(claim: Claim, small: float) -> bool:
 def _span(claims: Sequence[Claim]) -> str:
     low, high = min(claim.n for claim in claims), max(claim.n for claim in claims)
     return f"{low}" if low == high else f"{low} to {high}"
+
+
+PART = Part("Answer", info, section)

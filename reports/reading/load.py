@@ -1,12 +1,12 @@
-"""A results folder -> what a report rests on: its frames, and the plan that `study.json` states.
+"""A results folder -> what a report rests on: its frames, `study.json` as typed records, and the plan in them.
 
-`study.json` may be old or made by hand: whatever it lacks has a default here, and is named in `problems`.
+`study.json` may be old or made by hand: whatever it lacks has a default, and is named in `problems`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
+from adalayers.results.study_file import Factor, StudyFile, parse
+from reports.reading import factors as factoring
+from reports.words import labels
 
 SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy")
 """Where `study.json` names no metric, the first of these that `trials.csv` holds."""
@@ -28,6 +31,7 @@ class Arm:
     name: str
     group: str = ""
     aliases: tuple[str, ...] = ()
+    fusion: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -38,8 +42,10 @@ class Plan:
     metric:          without prefix ("matthews"); "" where nothing says and there is no score
     control:         name of the arm that all others are compared with; "" where nothing says
     smallest_effect: smallest difference of the metric worth acting on; None where nothing says
+    factors:         what is under study: the first along axes, the others a line each
+    nuisance:        names of the hyperparameters that are tuned along
     baseline:        the trivial model's validation score; None where nothing says
-    hidden_states:   names of the layers mixed, in the order of `mix/weight_01`...
+    hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
     """
 
     study: str
@@ -49,6 +55,8 @@ class Plan:
     control: str
     smallest_effect: float | None
     arms: tuple[Arm, ...]
+    factors: tuple[Factor, ...]
+    nuisance: tuple[str, ...]
     baseline: float | None
     hidden_states: tuple[str, ...]
     looks: int
@@ -57,12 +65,27 @@ class Plan:
         """Return scores such that more is better, whatever the mode."""
         return -scores if self.mode == "min" else scores
 
+    def label(self, hyperparameter: str) -> str:
+        """Return what an axis calls a hyperparameter: a factor by its label and meaning."""
+        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.label(found) if found else labels.label(f"config/{hyperparameter}")
+
+    def short(self, hyperparameter: str) -> str:
+        """Return the label without its unit."""
+        return self.label(hyperparameter).split(" (")[0]
+
+    def symbol(self, hyperparameter: str) -> str:
+        """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
+        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.short(found) if found else hyperparameter
+
 
 @dataclass(frozen=True)
 class Loaded:
-    """A results folder as read, its plan, and sentences on everything missing or odd."""
+    """A results folder as read, `study.json` as records, its plan, and sentences on everything missing or odd."""
 
     results: results.Results
+    study: StudyFile
     plan: Plan
     problems: tuple[str, ...]
 
@@ -75,76 +98,61 @@ def load(folder: Folder | str | Path) -> Loaded:
         raise
     except KeyError as error:
         raise BadInput(f"could not read {results.TRIALS} in {folder}: it has no column {error}") from error
-    except (
-        AttributeError,
-        ValueError,
-        OSError,
-    ) as error:  # AttributeError: a part of study.json is no object
+    except (ValueError, OSError) as error:
         raise BadInput(f"could not read the results in {folder}: {error}") from error
-    if not isinstance(read.study, dict):
-        raise BadInput(f"could not read {results.STUDY} in {folder}: wanted a JSON object")
-    plan, missing = make_plan(read.study, read.trials, read.folder.uri)
-    return Loaded(read, plan, (*read.problems, *missing, *oddities(read.trials, plan)))
+    try:
+        study, missing = parse(read.study)
+    except BadInput as error:
+        raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
+    plan = make_plan(study, read.trials, read.folder.uri)
+    problems = (*read.problems, *lacking(study, missing, plan), *oddities(read.trials, plan))
+    return Loaded(read, study, plan, problems)
 
 
-def get(study: Mapping[str, Any], *keys: str, default: Any = None) -> Any:
-    """Return `study[key][key]...`, or `default` where a part of the way is missing or null."""
-    value: Any = study
-    for key in keys:
-        if not isinstance(value, Mapping) or value.get(key) is None:
-            return default
-        value = value[key]
-    return value
-
-
-def mapping(study: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Return `study[key][key]...` where it is an object, else an empty one."""
-    value = get(study, *keys)
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else {}
-
-
-def listing(study: Mapping[str, Any], *keys: str) -> list[Any]:
-    """Return `study[key][key]...` where it is a list, else an empty one."""
-    value = get(study, *keys)
-    return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def make_plan(study: Mapping[str, Any], trials: pd.DataFrame, uri: str = "") -> tuple[Plan, list[str]]:
-    """Return the plan that `study.json` states, and a sentence for each part of it that is missing."""
-    missing: list[str] = []
-
-    def wanted(*keys: str, without: str, default: Any = None) -> Any:
-        value = get(study, *keys)
-        if value is None:
-            missing.append(f"`{results.STUDY}` has no `{'.'.join(keys)}`; {without}.")
-        return default if value is None else value
-
+def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
+    """Return the plan that `study.json` states, with what the trials say where it says nothing."""
     scores = [column.removeprefix("val/") for column in trials.columns if column.startswith("val/")]
     guess = next((name for name in (*SCORE_ORDER, *scores) if name in scores), "")
-    folder = uri.rstrip("/").rsplit("/", 1)[-1]
-    metric = wanted(
-        "asked", "metric", without=f"`{guess}` is taken" if guess else "no score is shown", default=guess
+    asked = study.asked
+    return Plan(
+        study=study.study or "study",
+        name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
+        metric=asked.metric or guess,
+        mode=asked.mode,
+        control=asked.control,
+        smallest_effect=asked.smallest_effect,
+        arms=_arms(study, trials),
+        factors=_factors(study),
+        nuisance=asked.nuisance,
+        baseline=study.on.dataset.baseline.get("val"),
+        hidden_states=study.on.hidden_states,
+        looks=max(1, study.happened.looks),
     )
-    plan = Plan(
-        study=str(get(study, "study", default="study")),
-        name=str(get(study, "name", default=folder)),
-        metric=str(metric),
-        mode="min" if get(study, "asked", "mode") == "min" else "max",
-        control=str(wanted("asked", "control", without="arms are not compared", default="")),
-        smallest_effect=_number(
-            wanted("asked", "smallest_effect", without="`no difference seen` cannot be said of any arm")
+
+
+def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
+    """Return sentences on what `study.json` lacks, with what follows from it where the page changes by it."""
+    guess = f"`{plan.metric}` is taken" if plan.metric else "no score is shown"
+    named = "hyperparameters under study go by their names" if plan.factors else "no factorial core is shown"
+    told = {
+        "asked.metric": (not study.asked.metric, guess),
+        "asked.control": (not study.asked.control, "arms are not compared"),
+        "asked.smallest_effect": (
+            plan.smallest_effect is None,
+            "`no difference seen` cannot be said of any arm",
         ),
-        arms=_arms(
-            wanted("asked", "arms", without="arms are those of `trials.csv`, without groups", default=[]),
-            trials,
-        ),
-        baseline=_number(
-            wanted("on", "dataset", "baseline", "val", without="the step of convergence is left out")
-        ),
-        hidden_states=_names(wanted("on", "hidden_states", without="layers are numbered from 1")),
-        looks=int(_number(get(study, "happened", "looks")) or 1),
-    )
-    return plan, missing
+        "asked.arms": (not study.asked.arms, "arms are those of `trials.csv`, without groups"),
+        "asked.factors": (not study.asked.factors, named),
+        "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
+        "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
+    }
+    found = [
+        f"`{results.STUDY}` has no `{path}`; {without}." for path, (lacks, without) in told.items() if lacks
+    ]
+    rest = [path for path in missing if path not in told or not told[path][0]]
+    if rest:
+        found.append(f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in rest)}.")
+    return found
 
 
 def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
@@ -177,33 +185,22 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     return found
 
 
-def _arms(listed: Any, trials: pd.DataFrame) -> tuple[Arm, ...]:
+def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[Arm, ...]:
     """Return the arms of `study.json` in their order, then those that only `trials.csv` knows, by name."""
-    arms: dict[str, Arm] = {}
-    for item in listed if isinstance(listed, list) else []:
-        if isinstance(item, Mapping) and item.get("arm"):
-            name = str(item["arm"])
-            config = item.get("config")
-            arms[name] = Arm(
-                name,
-                str(item.get("group") or ""),
-                _names(item.get("aliases")),
-                dict(config) if isinstance(config, Mapping) else {},
-            )
+    arms = {
+        record.arm: Arm(record.arm, record.group, record.aliases, record.fusion, record.config)
+        for record in study.asked.arms
+        if record.arm
+    }
     for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
         arms[name] = Arm(name)
     return tuple(arms.values())
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    return tuple(str(name) for name in value) if isinstance(value, (list, tuple)) else ()
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return None if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
+def _factors(study: StudyFile) -> tuple[Factor, ...]:
+    """Return the factors of `study.json`, else those that it calls scientific, by their names."""
+    named = tuple(factor for factor in study.asked.factors if factor.name)
+    return named or tuple(Factor(name, name, scale="choice") for name in study.asked.scientific)
 
 
 def as_text(value: Any) -> str:

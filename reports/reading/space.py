@@ -1,19 +1,14 @@
-"""The search space as `study.json` writes it: "loguniform(0.5, 1024)", "choice(0.0, 0.001)" -> domains.
-
-Six digits of a bound are written; a value drawn may therefore lie a rounding error outside.
-"""
+"""The search space of `study.json`, Optuna's own JSON of distributions -> domains."""
 
 from __future__ import annotations
 
-import re
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reports.reading.load import listing, mapping
-
-_RANGE = re.compile(r"(log)?uniform\(\s*([^,()]+),\s*([^,()]+)\)")
-_CHOICE = re.compile(r"choice\((.*)\)")
+from adalayers.results.study_file import StudyFile
 
 
 @dataclass(frozen=True)
@@ -31,12 +26,13 @@ class Domain:
     choices: tuple[str, ...] = ()
 
 
-def domains(study: Mapping[str, Any]) -> tuple[list[Domain], list[str]]:
+def domains(study: StudyFile) -> tuple[list[Domain], list[str]]:
     """Return the domains of a study's search space, scientific ones first, and the names that cannot be read."""
-    roles = {name: role for role in ("scientific", "nuisance") for name in listing(study, "asked", role)}
+    asked = study.asked
+    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
     found, unread = [], []
-    for name, text in mapping(study, "asked", "space").items():
-        domain = parse(name, text, roles.get(name, "searched"))
+    for name, distribution in asked.space.items():
+        domain = read(name, distribution, roles.get(name, "searched"))
         if domain is None:
             unread.append(name)
         else:
@@ -45,22 +41,27 @@ def domains(study: Mapping[str, Any]) -> tuple[list[Domain], list[str]]:
     return sorted(found, key=lambda domain: order.get(domain.name, len(order))), unread
 
 
-def parse(name: str, text: Any, role: str = "searched") -> Domain | None:
-    """Return the domain that `text` describes, or None where it describes none that is searched."""
-    if not isinstance(text, str):
+def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:
+    """Return the domain that Optuna's JSON of a distribution describes, or None where it describes none."""
+    # Optuna costs two seconds to import: only where there is something to read.
+    from optuna.distributions import CategoricalDistribution, json_to_distribution
+
+    try:
+        known = json_to_distribution(json.dumps(distribution))
+    except (ValueError, KeyError, TypeError):
         return None
-    if match := _RANGE.fullmatch(text.strip()):
-        try:
-            low, high = float(match[2]), float(match[3])
-        except ValueError:
-            return None
-        usable = low < high and (low > 0 or not match[1])
-        return Domain(name, role, low, high, log=bool(match[1])) if usable else None
-    if match := _CHOICE.fullmatch(text.strip()):
-        choices = tuple(part.strip() for part in match[1].split(","))
-        if "(" not in match[1] and "[" not in match[1] and len(choices) > 1 and all(choices):
-            return Domain(name, role, choices=choices)
-    return None
+    if isinstance(known, CategoricalDistribution):
+        choices = tuple(str(choice) for choice in known.choices)
+        return Domain(name, role, choices=choices) if len(choices) > 1 else None
+    low, high = float(getattr(known, "low", math.nan)), float(getattr(known, "high", math.nan))
+    return Domain(name, role, low, high, log=bool(getattr(known, "log", False))) if low < high else None
+
+
+def describe(domain: Domain) -> str:
+    """Return a domain as a line of text: "loguniform(0.5, 1024)", "choice(0.0, 0.001)"."""
+    if domain.choices:
+        return f"choice({', '.join(domain.choices)})"
+    return f"{'log' if domain.log else ''}uniform({domain.low:g}, {domain.high:g})"
 
 
 def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:

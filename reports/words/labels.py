@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 LABELS = {
-    "alpha": "α, scale of the mix logits (no unit)",
-    "entropy_weight": "entropy weight λ (no unit)",
     "mix_lr": "learning rate of the mix weights (per step)",
     "lr": "learning rate (per step)",
     "accuracy": "accuracy (share correct, 0 to 1)",

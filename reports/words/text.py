@@ -57,10 +57,21 @@ def code(text: object) -> str:
 def escape(text: object, most: int = 300) -> str:
     """Return text as one line that Markdown leaves as it is, cut at `most` characters."""
     clean = " ".join(str(text).split())
-    clean = clean if len(clean) <= most else clean[: most - 1] + "…"
+    return _escaped(clean if len(clean) <= most else clean[: most - 1] + "…")
+
+
+def _escaped(clean: str) -> str:
     for character in "\\`*_[]|#":
         clean = clean.replace(character, f"\\{character}")
     return clean.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def prose(text: object, most: int = 2000) -> str:
+    """Return text as `escape` does, but for names between backticks, which are code."""
+    pieces = " ".join(str(text).split())[:most].split("`")
+    if len(pieces) % 2 == 0:  # a backtick without its other half
+        return escape(text, most)
+    return "".join(code(piece) if place % 2 else _escaped(piece) for place, piece in enumerate(pieces))
 
 
 def several(names: Iterable[str], most: int = 4) -> str:
