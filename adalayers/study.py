@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from adalayers.config import Shape, TrialConfig, with_overrides
 from adalayers.errors import BadInput
@@ -46,6 +46,24 @@ class Space:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """A hyperparameter under study, as reports need to know it.
+
+    label:         what axes and tables call it ("α"); meaning: its words ("scale of the mix logits")
+    unit:          "" where it has none
+    scale:         log or linear for an axis to scale, choice for levels side by side
+    changes_speed: whether it sets how fast a model trains, so that a search that prunes cannot judge it
+    """
+
+    name: str = ""
+    label: str = ""
+    meaning: str = ""
+    unit: str = ""
+    scale: Literal["log", "linear", "choice"] = "linear"
+    changes_speed: bool = False
+
+
+@dataclass(frozen=True)
 class Arm:
     """A configuration that is confirmed over paired seeds.
 
@@ -81,6 +99,8 @@ class Study:
     space: returns what is searched; called once the flags are parsed, so that `--help` waits for no library
     arms:  returns the confirmed arms, control first, and notes for the report
     task_kind: the kind of task that it needs, by name; None for any
+    factors: what is under study, as reports call it
+    method:  what a report's reader must know of the model and the factors: title -> paragraph
     """
 
     name: str
@@ -89,6 +109,8 @@ class Study:
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     smallest_effect: float
     task_kind: str | None = None
+    factors: tuple[Factor, ...] = ()
+    method: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +128,7 @@ class Plan:
     """What a study will run on one backbone and dataset.
 
     base:    the study's own settings
+    space:   what is searched; scientific, nuisance: names of all that the study searches, fixed by the user or not
     arms:    confirmed arms known beforehand, control first; the search's best joins them later
     dropped: (arm, reason) of arms that cannot run here
     """
@@ -113,6 +136,8 @@ class Plan:
     base: TrialConfig
     space: Space
     arms: list[ConfirmedArm]
+    scientific: tuple[str, ...] = ()
+    nuisance: tuple[str, ...] = ()
     dropped: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -147,7 +172,15 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
-    return Plan(base, space.without(list(setting.fixed)), arms, dropped, notes)
+    return Plan(
+        base,
+        space.without(list(setting.fixed)),
+        arms,
+        tuple(space.scientific),
+        tuple(space.nuisance),
+        dropped,
+        notes,
+    )
 
 
 def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -> TrialConfig:

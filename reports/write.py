@@ -16,11 +16,14 @@ from matplotlib.figure import Figure
 from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.results.folder import Folder
-from reports import kept, markdown, sections, style
-from reports.cover import Entry, cover, draw_cover
-from reports.evidence import Decided, Evidence, decide, draw, gather
-from reports.index import Line, index
-from reports.load import Loaded, load
+from reports.drawing import style
+from reports.evidence import kept
+from reports.evidence.evidence import Evidence
+from reports.page.cover import Entry, cover, draw_cover
+from reports.page.index import Line, index
+from reports.page.report import Page
+from reports.parts.part import FIGURES
+from reports.reading.load import load
 
 CONTRASTS = "contrasts.json"
 INDEX = "index.md"
@@ -32,37 +35,32 @@ class Built:
     """A report as it was written: the path (or URI) of report.md, and what it was made from."""
 
     path: str
-    loaded: Loaded
     evidence: Evidence
 
 
-def write_report(folder: Folder | str | Path) -> str:
+def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     """Rebuild report.md, claims.json, contrasts.json and figures/ of a results folder from its files alone.
 
-    Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
-    the folder holds no study.
+    The same files give the same bytes. `fanova` as for `kept.fanova`. Raises `BadInput` where the folder holds no
+    study.
     """
-    return build(folder).path
-
-
-def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
-    """Write what `write_report` writes and return it; `fanova` as for `kept.fanova`."""
     place = _folder(folder)
     loaded = load(place)
-    evidence = gather(loaded, kept.fanova(place, loaded, wanted=fanova))
-    page = markdown.report(loaded, evidence)
-    for name, figure in draw(loaded, evidence).items():
+    evidence = Evidence(loaded, kept.fanova(place, loaded, wanted=fanova))
+    page = Page(evidence)
+    text = page.text()
+    for name, figure in page.figures().items():
         _write_figure(place, name, figure)
     _write_claims(place, evidence)
     # Last, so that a page never points at figures or claims that are not there.
-    place.write_bytes(REPORT, page.encode())
-    return Built(f"{place.uri}/{REPORT}", loaded, evidence)
+    place.write_bytes(REPORT, text.encode())
+    return Built(f"{place.uri}/{REPORT}", evidence)
 
 
 def write_claims(folder: Folder | str | Path) -> str:
     """Rebuild claims.json and contrasts.json alone, no page and no figures; returns the path of claims.json."""
     place = _folder(folder)
-    _write_claims(place, decide(load(place)))
+    _write_claims(place, Evidence(load(place)))
     return f"{place.uri}/{CLAIMS}"
 
 
@@ -74,18 +72,17 @@ def write_cover(
     A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
     named on the page. What is in `built` is not worked out again.
     """
-    known = {report.loaded.results.folder.uri: report for report in built}
+    known = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     root = _folder(study_root)
     entries, problems = [], []
     for folder in folders:
         place = _below(root, folder)
         try:
-            report = known.get(place.uri)
-            loaded = report.loaded if report else load(place)
+            evidence = known.get(place.uri) or Evidence(load(place))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(Entry(_link(root, place), loaded, report.evidence if report else gather(loaded)))
+        entries.append(Entry(_link(root, place), evidence))
     for name, figure in draw_cover(entries).items():
         _write_figure(root, name, figure)
     title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
@@ -105,7 +102,7 @@ def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Se
         try:
             loaded = load(folder)
             claims = folder.read_json(CLAIMS) if folder.exists(CLAIMS) else []
-            lines.append(Line(link, loaded.results.study, claims))
+            lines.append(Line(link, loaded.study, claims))
         except (BadInput, ValueError) as error:
             lines.append(Line(link, problem=str(error).splitlines()[0]))
     page = index(lines, [_link(place, cover) for cover in covers])
@@ -144,14 +141,14 @@ def _link(root: Folder, place: Folder) -> str:
     return place.uri.removeprefix(f"{root.uri}/")
 
 
-def _write_claims(place: Folder, decided: Decided | Evidence) -> None:
-    place.write_json(CLAIMS, [claim.as_json() for claim in decided.claims])
-    place.write_json(CONTRASTS, [claim.as_json() for claim in decided.contrasts])
+def _write_claims(place: Folder, evidence: Evidence) -> None:
+    place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
+    place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
 
 
 def _write_figure(place: Folder, name: str, figure: Figure) -> None:
     for ending, image in images(figure).items():
-        place.write_bytes(f"{sections.FIGURES}/{name}.{ending}", image)
+        place.write_bytes(f"{FIGURES}/{name}.{ending}", image)
 
 
 def images(figure: Figure) -> dict[str, bytes]:

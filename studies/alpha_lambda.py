@@ -14,7 +14,7 @@ import sys
 
 from adalayers.command.main import main
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Setting, Space, Study
+from adalayers.study import Arm, Factor, Setting, Space, Study
 from reports import write_cover, write_report
 
 ALPHAS = [1.0, 8.0, 64.0, 512.0]
@@ -63,6 +63,21 @@ STUDY = Study(
     space=space,
     arms=arms,
     smallest_effect=0.01,
+    factors=(
+        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+    ),
+    method={
+        "The model": (
+            "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up with "
+            "the mix weights p̃ = softmax(α p). The loss is cross-entropy plus λ times the entropy of p̃ (in nats). "
+            "Projections, mix and head are trained; the backbone is not."
+        ),
+        "One axis": (
+            "Under Adam, without weight decay on p, one step moves a logit of the mix by about α × `mix_lr`: α and "
+            "`mix_lr` are one axis. What is found about α here holds for that product, at the `mix_lr` used."
+        ),
+    },
 )
 
 if __name__ == "__main__":

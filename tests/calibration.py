@@ -33,8 +33,8 @@ from scipy import stats
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
 from reports.__main__ import main as reports
-from reports.statistics import comparison_alpha
-from reports.text import table
+from reports.evidence.statistics import comparison_alpha
+from reports.words.text import table
 from tests.helpers.made_up import MadeUp
 
 LOOKS = (3, 5, 10)

@@ -84,10 +84,13 @@ def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's result
 def load(folder: Folder | str | Path) -> Results:
     """Read a results folder; what is missing or disagrees is named in `problems`, not raised.
 
-    Raises `BadInput` where there is no `study.json` or no `trials.csv`: all else rests on these two.
+    Raises `BadInput` where there is no `study.json` or no `trials.csv`, on which all else rests, or the first is no
+    object.
     """
     place = study_folder(folder)
     study = place.read_json(STUDY)
+    if not isinstance(study, Mapping):
+        raise BadInput(f"wanted an object in {STUDY}, got {type(study).__name__}; restore the file")
     trials = read_trials(place)
     problems = []
     frames = {}
@@ -106,12 +109,13 @@ def load(folder: Folder | str | Path) -> Results:
             f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}"
             + ("…" if len(silent) > 5 else ".")
         )
-    counted = study.get("happened", {}).get("counts")
+    happened = study.get("happened")
+    counted = happened.get("counts") if isinstance(happened, Mapping) else None
     if counted is not None and counted != counts(trials):
         problems.append(
             f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
         )
-    return Results(place, study, trials, frames[HISTORY], frames[PREDICTIONS], problems)
+    return Results(place, dict(study), trials, frames[HISTORY], frames[PREDICTIONS], problems)
 
 
 def read_trials(folder: Folder) -> pd.DataFrame:

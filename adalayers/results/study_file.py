@@ -1,7 +1,7 @@
 """`study.json` as typed records, one definition for its writer and its readers.
 
-What a file lacks has the default of its field, and its path ("asked.metric") is listed by `parse`: a report says
-so instead of failing.
+What a file lacks, or holds as something of another type, has the default of its field, and its path
+("asked.metric") is listed by `parse`: a report says so instead of failing.
 """
 
 from __future__ import annotations
@@ -16,22 +16,9 @@ from typing import Any, Literal
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
+from adalayers.study import Factor
 
 FORMAT = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Factor:
-    """A hyperparameter under study, as reports need to know it.
-
-    label: what axes and tables call it ("α"); unit: "" where it has none
-    scale: log, linear, or choice where its levels have no order
-    """
-
-    name: str = ""
-    label: str = ""
-    unit: str = ""
-    scale: Literal["log", "linear", "choice"] = "linear"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +45,7 @@ class DroppedArm:
 class Asked:
     """What a study was asked for.
 
+    method:     what a reader must know of the model and the factors before the numbers: title -> paragraph
     flags:      all that makes it another study, by name
     space:      searched hyperparameters, each domain in Optuna's JSON ({"name": ..., "attributes": ...})
     scientific, nuisance: names of those under study, and of those tuned along
@@ -66,6 +54,7 @@ class Asked:
     """
 
     question: str = ""
+    method: dict[str, str] = field(default_factory=dict)
     command: str = ""
     flags: dict[str, Any] = field(default_factory=dict)
     trials: int = 0
@@ -190,7 +179,7 @@ class Happened:
     """What happened to a study over all its runs.
 
     counts: stage -> status -> trials; looks: runs after which new confirmed trials could be read
-    test_opened: runs in which confirmed trials scored the test split
+    test_opened: runs in which confirmed trials scored the test split; None where nothing says
     """
 
     started: str = ""
@@ -201,7 +190,7 @@ class Happened:
     training_seconds: float = 0.0
     concurrency: int = 0
     looks: int = 1
-    test_opened: int = 0
+    test_opened: int | None = None
     smoke: bool = False
     runs: tuple[Run, ...] = ()
 
@@ -218,27 +207,27 @@ class StudyFile:
 
     def as_json(self) -> dict[str, Any]:
         """Return the records as JSON's own types."""
-        return dataclasses.asdict(self)
+        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
 
 
 def parse(document: Any) -> tuple[StudyFile, list[str]]:
-    """Return `study.json` as records, and the paths of all that it lacks.
+    """Return `study.json` as records, and the paths of all that it lacks or holds as something of another type.
 
-    Raises `BadInput` for a document that is no object, of another format, or with a value of another type.
+    Raises `BadInput` for a document that is no object, or of another format.
     """
     if not isinstance(document, Mapping):
         raise BadInput(f"wanted an object in {STUDY}, got {type(document).__name__}; restore the file")
     if document.get("format", FORMAT) != FORMAT:
         raise BadInput(
             f"wanted {STUDY} of format {FORMAT}, got format {document['format']}, written by another version; "
-            "use that version, or start anew with --fresh or --label"
+            "use that version, or start again with --fresh or --label"
         )
     missing: list[str] = []
     return _record(StudyFile, document, "", missing), missing
 
 
 def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
-    """Return a folder's `study.json`, and the paths of all that it lacks. Raises `BadInput` as `parse` does."""
+    """Return a folder's `study.json`, and what `parse` lists. Raises `BadInput` as `parse` does, or for no JSON."""
     try:
         document = folder.read_json(STUDY)
     except ValueError as error:
@@ -252,42 +241,56 @@ def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
 
 
 def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
-    if not isinstance(value, Mapping):
-        raise BadInput(f"wanted an object as {path} of {STUDY}, got {value!r}; restore the file")
+    """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
+    given = value if isinstance(value, Mapping) else {}
     hints = typing.get_type_hints(kind)
-    held = {}
+    known = {}
     for item in dataclasses.fields(kind):
-        place = f"{path}.{item.name}".lstrip(".")
-        if value.get(item.name) is None:
-            if item.name not in value or not _optional(hints[item.name]):
+        place, hint = f"{path}.{item.name}".lstrip("."), hints[item.name]
+        if given.get(item.name) is None and not (item.name in given and _optional(hint)):
+            missing.append(place)
+        elif given[item.name] is not None:
+            try:
+                known[item.name] = _value(hint, given[item.name], place, missing)
+            except TypeError:
                 missing.append(place)
-            continue
-        held[item.name] = _value(hints[item.name], value[item.name], place, missing)
-    return kind(**held)
+    return kind(**known)
 
 
 def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return _record(hint, value, path, missing)
+    """Return a value as its type asks. Raises `TypeError` for one of another type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
         return _value(next(kind for kind in arguments if kind is not types.NoneType), value, path, missing)
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return _record(hint, value, path, missing)
     if origin is Literal and value in arguments:
         return value
     if origin is tuple and isinstance(value, list | tuple):
-        return tuple(
-            _value(
-                arguments[0], item, f"{path}[{i}]", missing if dataclasses.is_dataclass(arguments[0]) else []
-            )
-            for i, item in enumerate(value)
-        )
+        return tuple(_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value))
+    if origin is list and isinstance(value, list | tuple):
+        return [_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value)]
     if origin is dict and isinstance(value, Mapping):
-        return {str(key): item for key, item in value.items()}
+        return {str(key): _entry(arguments[1], item, path, missing) for key, item in value.items()}
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if origin is None and isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
+    if origin is None and hint is not float and isinstance(value, hint):
+        if hint is int and isinstance(value, bool):
+            raise TypeError(path)
         return value
-    raise BadInput(f"wanted {path} of {STUDY} to be {hint}, got {value!r}; restore the file")
+    raise TypeError(path)
+
+
+def _entry(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
+    """Return an entry of a mapping: anything where the type says so."""
+    return value if hint is Any else _value(hint, value, path, missing)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with lists for tuples."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _optional(hint: Any) -> bool:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import shutil
 import tempfile
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 import ray
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
@@ -22,13 +18,13 @@ from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.progress import TrialProgress, say
-from adalayers.results import files as results
 from adalayers.results.folder import Folder
-from adalayers.results.provenance import provenance
 from adalayers.results.record import StudyRecord
 from adalayers.study import Plan, Setting, Study, plan
 from adalayers.tracking.mirror import Mirror
+from adalayers.tuning.account import Account, counts
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.document import asked, case_on, study_document
 from adalayers.tuning.searcher import StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
@@ -105,8 +101,8 @@ class _Running:
             seeds=ask.seeds,
             seed=ask.seed,
         )
-        self.account = _Account(case.before, self.record)
-        self._on = {**case.about, "hidden_states": _states(case.plan, case.data), **provenance()}
+        self.account = Account(case.before, self.record)
+        self._on = case_on(case.plan, case.data, case.about)
         self.record.write()
         case.mirror.start(self._write("running"))
         best = self.record.best()
@@ -129,22 +125,19 @@ class _Running:
         if state != "finished" and not self.agenda.remaining():
             state = "finished"  # the interruption left other cases unfinished
         self._write(state)
-        return Outcome(state, _counts(self.record))
+        return Outcome(state, counts(self.record))
 
     def _write(self, state: str) -> dict[str, Any]:
-        case = self._case
-        arms = [arm.name for arm in self.agenda.arms]
-        document = {
-            "format": 1,
-            "id": case.before["id"],
-            "study": self._study.name,
-            "name": case.folder.uri.rsplit("/", 1)[-1],
-            "asked": _asked(self._study, case, self.agenda, self._ask),
-            "on": self._on,
-            "happened": self.account.happened(
-                state, self.record, self._on["git"], arms, smoke=self._ask.smoke
-            ),
-        }
+        case, arms = self._case, [arm.name for arm in self.agenda.arms]
+        happened = self.account.happened(state, self.record, self._on["git"], arms, smoke=self._ask.smoke)
+        document = study_document(
+            name=case.folder.uri.rsplit("/", 1)[-1],
+            identity=str(case.before["id"]),
+            asked=asked(self._study, case.plan, self.agenda, self._ask, case.identity),
+            on=self._on,
+            happened=happened,
+            study=self._study.name,
+        )
         self.record.write_study(document)
         return document
 
@@ -198,151 +191,3 @@ def _resources(limits: Limits) -> tuple[dict[str, float], int]:
             "lower --cpus-per-trial or --gpus-per-trial"
         )
     return want, min([*fits, *([limits.max_concurrent] if limits.max_concurrent else [])])
-
-
-class _Account:
-    """What happened to a study over all its runs; `record` is its folder as this run found it."""
-
-    def __init__(self, before: Mapping[str, Any], record: StudyRecord):
-        happened = before.get("happened", {})
-        self._runs = [dict(run) for run in happened.get("runs", [])]
-        self._held = _confirmed(record)
-        self._began = time.monotonic()
-        self._started = _now()
-        self.concurrency = happened.get("concurrency", 0)
-        # A run killed between writing a trial's row and counting it: the row could be read all the same.
-        missed = [row for row in self._held if row not in self._recorded()]
-        if self._runs and len(self._held) > sum(run["confirmed"] for run in self._runs):
-            self._runs[-1] = {**self._runs[-1], **_added(record, missed, self._runs[-1])}
-
-    def happened(
-        self,
-        state: str,
-        record: StudyRecord,
-        git: Mapping[str, Any],
-        arms: Iterable[str],
-        *,
-        smoke: bool,
-    ) -> dict[str, Any]:
-        """Return the `happened` part of `study.json`.
-
-        looks:       runs after which new confirmed trials could be read
-        test_opened: runs in which confirmed trials scored the test split
-        runs:        every run: when, on which commit, how many confirmed trials it added, how many of them
-                     scored the test split, and the seeds it added to each arm
-        """
-        run = {
-            "started": self._started,
-            "ended": _now(),
-            "seconds": round(time.monotonic() - self._began, 1),
-            "confirmed": 0,
-            "test_scored": 0,
-            "seeds": {name: [] for name in arms},
-            **git,
-        }
-        run |= _added(record, [row for row in _confirmed(record) if row not in self._held], run)
-        runs = [*self._runs, run]
-        return {
-            "started": runs[0]["started"],
-            "ended": run["ended"],
-            "state": state,
-            "counts": _counts(record),
-            "wall_seconds": round(sum(run["seconds"] for run in runs), 1),
-            "training_seconds": round(sum(float(row.get("seconds") or 0) for row in record.rows.values()), 1),
-            "concurrency": self.concurrency,
-            "looks": max(1, sum(1 for run in runs if run["confirmed"])),
-            "test_opened": sum(1 for run in runs if run.get("test_scored", run["confirmed"])),
-            "smoke": smoke,
-            "runs": runs,
-        }
-
-    def _recorded(self) -> set[tuple[str, int]]:
-        """Return the arms and seeds that earlier runs counted."""
-        return {
-            (arm, seed) for run in self._runs for arm, seeds in run.get("seeds", {}).items() for seed in seeds
-        }
-
-
-def _confirmed(record: StudyRecord) -> dict[tuple[str, int], str]:
-    """Return (arm, seed) -> trial_id of the completed confirmed trials."""
-    return {
-        (row["arm"], int(row["seed"])): trial_id
-        for trial_id, row in record.rows.items()
-        if row["stage"] == "confirm" and row["status"] == "completed"
-    }
-
-
-def _added(record: StudyRecord, rows: Iterable[tuple[str, int]], run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run counts once it has also added these confirmed trials."""
-    trials = _confirmed(record)
-    seeds = {arm: list(held) for arm, held in run.get("seeds", {}).items()}
-    rows = list(rows)
-    for arm, seed in rows:
-        seeds[arm] = sorted({*seeds.get(arm, []), seed})
-    scored = sum(any(key.startswith("test/") for key in record.rows[trials[row]]) for row in rows)
-    return {
-        "confirmed": run["confirmed"] + len(rows),
-        "test_scored": run.get("test_scored", run["confirmed"]) + scored,
-        "seeds": seeds,
-    }
-
-
-def _counts(record: StudyRecord) -> dict[str, dict[str, int]]:
-    return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
-
-
-def _asked(study: Study, case: CaseToRun, agenda: Agenda, ask: Ask) -> dict[str, Any]:
-    plan, data = case.plan, case.data
-    shape = data.shape
-    domains = plan.space.domains
-    settings = plan.base.used(shape)
-    space = study.space()
-    return {
-        "question": study.question,
-        "command": ask.command,
-        "flags": case.identity,
-        "trials": ask.trials,
-        "seeds": ask.seeds,
-        "seed": ask.seed,
-        "epochs": plan.base.epochs,
-        "metric": data.metric,
-        "mode": "max",
-        "control": plan.control,
-        "smallest_effect": study.smallest_effect,
-        "scientific": list(space.scientific),
-        "nuisance": list(space.nuisance),
-        "space": {name: _described(agenda.distributions[name]) for name in domains},
-        "fixed": {
-            name: value for name, value in settings.items() if name not in space.domains and name != "mix"
-        },
-        "set": ask.fixed,
-        "search": ask.search,
-        "scheduler": ask.scheduler,
-        "arms": [
-            {
-                "arm": arm.name,
-                "group": arm.group,
-                "aliases": list(arm.aliases),
-                "config": arm.config.used(shape),
-            }
-            for arm in agenda.arms
-        ],
-        "dropped_arms": [{"arm": name, "reason": reason} for name, reason in agenda.dropped],
-        "notes": [*plan.notes, *agenda.notes],
-    }
-
-
-def _described(domain: BaseDistribution) -> str:
-    if isinstance(domain, CategoricalDistribution):
-        return f"choice({', '.join(str(choice) for choice in domain.choices)})"
-    assert isinstance(domain, (FloatDistribution, IntDistribution))
-    return f"{'log' if domain.log else ''}uniform({domain.low:g}, {domain.high:g})"
-
-
-def _states(plan: Plan, data: TrialData) -> list[str]:
-    """Return the hidden states mixed, as `mix/weight_<state>` names them; 00 is the embeddings."""
-    return [state.name for state in plan.base.states(data.shape)]
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reports.statistics import difference_interval, paired_difference
+from reports.evidence.statistics import difference_interval, paired_difference
 from tests.calibration import DIFFERENCES, coverage, effects_found, false_claims, misses
 
 
@@ -18,7 +18,7 @@ def test_identical_arms_are_seldom_called_different():
 
 def test_uncorrected_looks_would_be_caught(monkeypatch):
     """The same simulation with 5% for every comparison at every look: well over 5% of studies claim something."""
-    monkeypatch.setattr("reports.claims.comparison_alpha", lambda look, comparisons: 0.05)
+    monkeypatch.setattr("reports.evidence.claims.comparison_alpha", lambda look, comparisons: 0.05)
     share = false_claims(studies=60, comparisons=2)
     assert share.interval[0] > 0.05, share
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from reports import curve_figures, error_figures, layer_figures
-from reports.cover import Entry, cover, draw_cover
-from reports.evidence import draw, gather
-from reports.layers import SINGLE_COLUMNS
-from reports.load import load
-from reports.markdown import report
+from reports.evidence.evidence import draw, gather
+from reports.evidence.layers import SINGLE_COLUMNS
+from reports.page.cover import Entry, cover, draw_cover
+from reports.page.report import report
+from reports.parts import curve_figures, error_figures, layer_figures
+from reports.reading.load import load
 from reports.write import images
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp

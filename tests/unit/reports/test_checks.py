@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports import rungs, tables
-from reports.checks import CAUTION, NOTE, SERIOUS, doubts, headline, section
-from reports.evidence import gather
-from reports.load import load
-from reports.ranges import edges
+from reports.evidence import rungs, tables
+from reports.evidence.evidence import gather
+from reports.evidence.ranges import edges
+from reports.parts.checks import CAUTION, NOTE, SERIOUS, doubts, headline, section
+from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 

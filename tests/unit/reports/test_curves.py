@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports import curves, data_size, layers
-from reports.evidence import gather
-from reports.load import load
+from reports.evidence import curves, data_size, layers
+from reports.evidence.evidence import gather
+from reports.reading.load import load
 from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reports.evidence import gather
-from reports.load import Loaded, load
-from reports.looks import changed, recorded
-from reports.markdown import report
+from reports.evidence.analyses import changed, recorded
+from reports.evidence.evidence import gather
+from reports.page.report import report
+from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 FIRST, SECOND = CORE[1], CORE[2]

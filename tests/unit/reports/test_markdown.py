@@ -17,9 +17,9 @@ from adalayers.results import files as results
 from adalayers.results.folder import Folder
 from reports import write_cover, write_report
 from reports.__main__ import main
-from reports.evidence import gather
-from reports.load import Loaded, load, make_plan
-from reports.markdown import report
+from reports.evidence.evidence import gather
+from reports.page.report import report
+from reports.reading.load import Loaded, load, make_plan
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 

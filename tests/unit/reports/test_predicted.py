@@ -8,8 +8,7 @@ import pytest
 from seqeval.metrics import classification_report
 from sklearn.metrics import confusion_matrix
 
-from reports.load import load
-from reports.predicted import (
+from reports.evidence.predicted import (
     BOUNDARIES,
     MISSED,
     SPURIOUS,
@@ -20,6 +19,7 @@ from reports.predicted import (
     rows_of,
     span_confusion,
 )
+from reports.reading.load import load
 from tests.helpers.made_up import MadeUp
 
 

@@ -10,10 +10,10 @@ import pytest
 from sklearn import metrics as sklearn_metrics
 
 from adalayers.tasks.metrics import token_scores
-from reports import claims as claiming
-from reports.evidence import gather
-from reports.load import load
-from reports.resampling import RESAMPLES, collect, example_variances, resampled
+from reports.evidence import claims as claiming
+from reports.evidence.evidence import gather
+from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
+from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"

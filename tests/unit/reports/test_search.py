@@ -11,8 +11,10 @@ import pytest
 from scipy import stats
 
 from adalayers.results import files as results
-from reports import kept, write
-from reports.importances import (
+from reports import write
+from reports.evidence import kept
+from reports.evidence.decomposition import INTERACTION, decompose
+from reports.evidence.importances import (
     FANOVA,
     FEWEST,
     PED_ANOVA,
@@ -21,10 +23,9 @@ from reports.importances import (
     search_points,
     target_share,
 )
-from reports.interaction import INTERACTION, decompose
-from reports.load import load, make_plan
-from reports.space import Domain, as_choice, domains, parse
-from reports.surfaces import bin_names, bin_places, surface, two_factors
+from reports.evidence.surfaces import bin_names, bin_places, surface, two_factors
+from reports.reading.load import load, make_plan
+from reports.reading.space import Domain, as_choice, domains, parse
 from tests.helpers.made_up import MadeUp
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.statistics import (
+from reports.evidence.statistics import (
     Interval,
     Paired,
     adjusted_p,

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from reports import claims, history_tables, tables
-from reports.answer import seeds_for_smallest_effect
-from reports.evidence import draw, gather
-from reports.load import Loaded, load
+from reports.evidence import claims, history_tables, tables
+from reports.evidence.evidence import draw, gather
+from reports.parts.answer import seeds_for_smallest_effect
+from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from adalayers.tuning.run import _Account
+from adalayers.tuning.account import Account
 
 GIT = {"commit": "abc", "dirty": False}
 ARMS = ("a", "b")
@@ -23,7 +23,7 @@ def record(*rows: tuple[str, int], test: bool = True, status: str = "completed")
 
 def after(before: dict, opened: SimpleNamespace, closed: SimpleNamespace) -> dict:
     """Return what `study.json` holds after a run that found `opened` and left `closed`."""
-    return {"happened": _Account(before, opened).happened("finished", closed, GIT, ARMS, smoke=False)}
+    return {"happened": Account(before, opened).happened("finished", closed, GIT, ARMS, smoke=False)}
 
 
 FIRST = (("a", 1), ("b", 1))

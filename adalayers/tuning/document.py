@@ -1,0 +1,77 @@
+"""`study.json` of a running case, from its plan, its agenda and what happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from optuna.distributions import distribution_to_json
+
+from adalayers.ask import Ask
+from adalayers.data.trial_data import TrialData
+from adalayers.results.provenance import provenance
+from adalayers.results.study_file import ArmRecord, Asked, DroppedArm, StudyFile, parse
+from adalayers.study import Plan, Study
+from adalayers.tuning.agenda import Agenda
+
+
+def study_document(
+    *, identity: str, study: str, name: str, asked: Asked, on: Mapping[str, Any], happened: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return `study.json`; `identity` is the id that the study was given when it began."""
+    parts, _ = parse({"on": on, "happened": happened})
+    document = StudyFile(
+        id=identity, study=study, name=name, asked=asked, on=parts.on, happened=parts.happened
+    )
+    return document.as_json()
+
+
+def case_on(plan: Plan, data: TrialData, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return on what a case runs: `about` backbone and dataset, the hidden states read, and this machine."""
+    states = [state.name for state in plan.base.states(data.shape)]
+    return {**about, "hidden_states": states, **provenance()}
+
+
+def asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, identity: Mapping[str, Any]) -> Asked:
+    """Return what a case was asked for; `identity` are the flags that make it this study."""
+    shape = agenda.shape
+    return Asked(
+        question=study.question,
+        method=dict(study.method),
+        command=ask.command,
+        flags=dict(identity),
+        trials=ask.trials,
+        seeds=ask.seeds,
+        seed=ask.seed,
+        epochs=plan.base.epochs,
+        metric=agenda.record.metric,
+        control=plan.control,
+        smallest_effect=study.smallest_effect,
+        scientific=plan.scientific,
+        nuisance=plan.nuisance,
+        factors=study.factors,
+        space={
+            name: json.loads(distribution_to_json(agenda.distributions[name])) for name in plan.space.domains
+        },
+        fixed={
+            name: value
+            for name, value in plan.base.used(shape).items()
+            if name not in (*plan.scientific, *plan.nuisance, "mix")
+        },
+        set=ask.fixed,
+        search=ask.search,
+        scheduler=ask.scheduler,
+        arms=tuple(
+            ArmRecord(
+                arm=arm.name,
+                group=arm.group,
+                aliases=tuple(arm.aliases),
+                fusion=arm.config.fusion,
+                config=arm.config.used(shape),
+            )
+            for arm in agenda.arms
+        ),
+        dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
+        notes=(*plan.notes, *agenda.notes),
+    )

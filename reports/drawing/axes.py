@@ -1,0 +1,106 @@
+"""The levels of a factor along an axis, to scale or side by side, and lines over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from adalayers.results.study_file import Factor
+from reports.drawing import style
+from reports.drawing.pieces import legend_right, point
+from reports.drawing.style import COLOURS, LINES, MARKERS, pick, plain_text
+from reports.reading.factors import (
+    Level,
+    cell_names,
+    column,
+    in_order,
+    label,
+    level,
+    level_name,
+    levels,
+    numeric,
+)
+from reports.reading.frames import records
+
+
+class FactorAxis:
+    """Where the levels of a factor lie along x; `values` hold those that occur."""
+
+    def __init__(self, factor: Factor, values: Iterable[Any]):
+        self.factor, self.levels = factor, levels(values)
+        self._numbers = numeric(self.levels) or []
+        to_scale = bool(self._numbers) and factor.scale != "choice"
+        log = to_scale and factor.scale == "log" and self._numbers[0] > 0
+        self.scale = "log" if log else "linear" if to_scale else "choice"
+
+    def at(self, value: Any, place: int = 0, of: int = 1) -> float:
+        """Return where a level lies for line `place` of `of`: lines are set apart, the middle one in its true place."""
+        apart = place - (of - 1) / 2
+        known = level(value)
+        if self.scale == "choice" or not isinstance(known, float):
+            return self.levels.index(known) + 0.07 * apart if known is not None else float("nan")
+        if self.scale == "log":
+            return known * 1.07**apart
+        return known + 0.012 * (self._numbers[-1] - self._numbers[0]) * apart
+
+    def finish(self, axes: Axes, *, tick_levels: bool = True) -> None:
+        """Set scale, ticks and label: a tick at each level, or at powers where levels are many or drawn."""
+        name = label(self.factor)
+        if self.scale == "choice":
+            name_levels(axes, self.levels)
+        elif self.scale == "log":
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xlim(self._numbers[0] / 1.6, self._numbers[-1] * 1.6)
+            name = f"{name}, log scale"
+        if self.scale != "choice" and tick_levels and len(self.levels) <= 8:
+            axes.set_xticks(self._numbers)
+        axes.set_xlabel(plain_text(name))
+
+
+def name_levels(axes: Axes, known: Sequence[Level]) -> None:
+    """Put levels side by side along x, in order, not to scale."""
+    style.name_ticks(axes, [level_name(value) for value in known], axis="x")
+    axes.set_xlim(-0.4, len(known) - 0.6)
+
+
+def factor_lines(
+    figure: Figure, axes: Axes, core: pd.DataFrame, factors: Sequence[Factor], title: str
+) -> dict[str, int]:
+    """Draw `mean` over the first factor with bars from `low` to `high`, a line per cell of the other factors.
+
+    core: rows of `tables.core`, or of a table with the same cells. A missing mean breaks the line. Returns the
+    lines' names with their places.
+    """
+    first = column(factors[0].name)
+    axis = FactorAxis(factors[0], core[first])
+    core = core.assign(series=cell_names(core, factors[1:]))
+    names = series(core, factors[1:])
+    handles = []
+    for name, place in names.items():
+        rows = core[core["series"] == name]
+        colour, marker, line = pick(COLOURS, place), pick(MARKERS, place), pick(LINES, place)
+        if name:
+            handles.append(
+                Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(name))
+            )
+        x = [axis.at(value, place, len(names)) for value in rows[first]]
+        axes.plot(x, rows["mean"], color=colour, linestyle=line)
+        for at, row in zip(x, records(rows), strict=True):
+            point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
+    legend_right(figure, handles, title)
+    axis.finish(axes)
+    return names
+
+
+def series(table: pd.DataFrame, factors: Sequence[Factor]) -> dict[str, int]:
+    """Return the names of the cells of `factors` that occur, in the order of their levels, with their places."""
+    names = cell_names(in_order(table, factors), factors)
+    return {name: place for place, name in enumerate(dict.fromkeys(names))}

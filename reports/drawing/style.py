@@ -1,0 +1,104 @@
+"""How figures look: one colour per arm, and a marker, line or hatch beside every colour.
+
+The colours are Okabe and Ito's, told apart by most eyes; in black and white the marker, the line style
+or the hatch tells what the colour does. A core arm has the colour of its line (its levels of all factors but the
+first), so that points of one arm look alike in every figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+WIDTH = 8.0
+"""Inches: about the width of a page on GitHub at 110 dots per inch, so that 10 points read as text."""
+
+RC: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "axes.grid": True,
+    "grid.color": "0.88",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6.5,
+    "savefig.facecolor": "white",
+    "svg.hashsalt": "adalayers",  # the same figure is the same file
+}
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
+HATCHES = ("", "///", "...", "\\\\\\", "xxx", "++")
+
+GROUPS = {
+    "published": ("#000000", "*"),
+    "best": ("#8B3A8B", "X"),
+    "uniform": ("#777777", "p"),
+    "last": ("#A0722A", "h"),
+}
+OTHER = ("#444444", "d")
+
+styled = mpl.rc_context(RC)
+"""Decorator: draw with these settings and leave matplotlib's own as they were."""
+
+
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """Return an empty figure of `width` x `height` inches that lays itself out."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def pick(options: tuple[Any, ...], place: int) -> Any:
+    """Return the option for a place, starting again where there are more places than options."""
+    return options[place % len(options)]
+
+
+def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return arm -> (colour, marker); `arms` has arm, group and line; `lines`: those of the core, in order.
+
+    Without a core, arms of no known group take the colours of their places in the table.
+    """
+    styles: dict[str, tuple[str, str]] = {}
+    others = 0
+    for name, group, line in zip(arms["arm"], arms["group"], arms["line"], strict=True):
+        if group == "core" and line in lines:
+            place = lines.index(line)
+            styles[name] = (pick(COLOURS, place), pick(MARKERS, place))
+        elif group in GROUPS or lines:
+            styles[name] = GROUPS.get(group, OTHER)
+        else:
+            # Beyond six arms colours come again, with another marker.
+            styles[name] = (pick(COLOURS, others), pick(MARKERS, others + others // len(COLOURS)))
+            others += 1
+    return styles
+
+
+def plain_text(text: object) -> str:
+    """Return text from data such that no dollar sign in it starts mathematics."""
+    return str(text).replace("$", r"\$")
+
+
+def say_empty(axes: Axes, why: str) -> None:
+    """Write why there is nothing to draw where the drawing would be."""
+    axes.set_axis_off()
+    axes.text(
+        0.5, 0.5, why, ha="center", va="center", transform=axes.transAxes, fontsize=11, color="0.3", wrap=True
+    )
+
+
+def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
+    """Put one tick and its name at 0, 1, 2... on an axis of categories."""
+    names = [plain_text(value) for value in values]
+    (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)

@@ -1,0 +1,288 @@
+"""The report judges itself: what in the files speaks against leaning on its numbers, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from statistics import median_low
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from reports.evidence import tables
+from reports.evidence.analyses import changed
+from reports.evidence.claims import BETTER, OPEN, WORSE, next_look
+from reports.evidence.statistics import (
+    CHANCE,
+    comparison_alpha,
+    difference_interval,
+    paired_difference,
+    power,
+    seeds_needed,
+)
+from reports.reading.factors import column, levels, numeric
+from reports.reading.frames import numbers
+from reports.words.labels import SPLITS
+from reports.words.text import code, count, number, several
+
+if TYPE_CHECKING:
+    from reports.evidence.evidence import Evidence
+
+SERIOUS, CAUTION, NOTE = "serious", "caution", "note"
+POWER = 0.8
+"""Chance of finding a difference of one SD below which a study has too few seeds."""
+UNEQUAL = 1.5
+"""How many times another's budget an arm may have before it is said."""
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """One caveat: how much it matters, what was found, what to do about it."""
+
+    severity: str
+    found: str
+    advice: str
+
+
+def caveats(evidence: Evidence) -> list[Caveat]:
+    """Return all that the checks find, the most serious first."""
+    checks: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
+        *(_state, _code, _seeds, _pairs, _test, _past, _examples, _best, _range, _core, _budget, _files),
+    )
+    found = [caveat for check in checks for caveat in check(evidence)]
+    order = (SERIOUS, CAUTION, NOTE)
+    return sorted(found, key=lambda caveat: order.index(caveat.severity))
+
+
+def _state(evidence: Evidence) -> Iterable[Caveat]:
+    happened = evidence.loaded.study.happened
+    if happened.smoke:
+        yield Caveat(SERIOUS, "A smoke run: a few trials and examples.", "Run the study without `--smoke`.")
+    if happened.state != "finished":
+        yield Caveat(
+            SERIOUS,
+            "The study is not known to have finished, so arms or seeds may be missing.",
+            "Run the same command again: it goes on.",
+        )
+
+
+def _code(evidence: Evidence) -> Iterable[Caveat]:
+    study = evidence.loaded.study
+    runs = [run for run in study.happened.runs if run.confirmed]
+    commits = {run.commit for run in runs if run.commit}
+    if study.on.git.dirty or any(run.dirty for run in runs):
+        yield Caveat(
+            SERIOUS,
+            "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",
+            "Commit, and run the study anew with `--fresh`.",
+        )
+    if len(commits) > 1:
+        named = several([code(commit[:10]) for commit in sorted(commits)])
+        yield Caveat(
+            CAUTION,
+            f"Confirmed trials of {len(commits)} commits are mixed ({named}): a difference may be one of code.",
+            "See what changed between them, or run anew with `--fresh`.",
+        )
+
+
+def _seeds(evidence: Evidence) -> Iterable[Caveat]:
+    claims = evidence.claims
+    if not claims:
+        return
+    n, first = median_low(claim.n for claim in claims), claims[0]
+    chance = power(1.0, n, comparison_alpha(first.looks, first.comparisons)) if n > 1 else 0.0
+    if chance < POWER:
+        wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), first.comparisons))
+        yield Caveat(
+            SERIOUS if chance < POWER / 2 else CAUTION,
+            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at look {first.looks}, a "
+            f"true difference of one SD of the paired difference is found {chance:.0%} of the time.",
+            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next look."
+            if wanted
+            else "Fewer arms.",
+        )
+    alike = [claim.arm for claim in claims if claim.n > 1 and claim.sd == 0]
+    if alike:
+        yield Caveat(
+            CAUTION,
+            f"The same difference on every seed, so no interval: {several(map(code, alike))}.",
+            "See whether seeds reach these arms at all.",
+        )
+    searched = set(numbers(_stage(evidence, "search"), "seed").dropna())
+    both = searched & set(numbers(_stage(evidence, "confirm"), "seed").dropna())
+    if both:
+        yield Caveat(
+            SERIOUS,
+            f"Seed {several(f'{seed:.0f}' for seed in sorted(both))} of the search also confirms: the search's best "
+            "was chosen for it.",
+            "Confirm with fresh seeds.",
+        )
+
+
+def _pairs(evidence: Evidence) -> Iterable[Caveat]:
+    confirmed = _stage(evidence, "confirm")
+    most = max((claim.n for claim in evidence.claims), default=0)
+    short = [claim.arm for claim in evidence.claims if claim.n < most]
+    lost = confirmed[confirmed["status"].isin(["failed", "diverged"])]
+    if len(lost):
+        arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
+        yield Caveat(
+            CAUTION,
+            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): the seeds left may be the easy ones.",
+            "See Failures; a failed trial is tried again when the command is run again.",
+        )
+    if short:
+        yield Caveat(
+            CAUTION,
+            f"Not all comparisons have {most} pairs of seeds; fewer have {several(map(code, short))}.",
+            "Run the same command again to fill them.",
+        )
+
+
+def _test(evidence: Evidence) -> Iterable[Caveat]:
+    if evidence.claims and evidence.split != "test":
+        yield Caveat(
+            CAUTION,
+            "Arms are compared on validation, on which each trial also chose its best epoch.",
+            "Use a dataset with a test split.",
+        )
+    opened = evidence.loaded.study.happened.test_opened
+    if opened is not None and opened > 1:
+        yield Caveat(
+            NOTE,
+            f"The test split was opened in {opened} runs.",
+            "Nothing, if seeds were added without regard to test scores; arms chosen by them need new data.",
+        )
+
+
+def _past(evidence: Evidence) -> Iterable[Caveat]:
+    gone = sorted({arm for look in evidence.looks for arm in changed(look, evidence.claims)})
+    if gone:
+        yield Caveat(
+            SERIOUS,
+            f"A claim of an earlier look no longer holds: {several(map(code, gone))}.",
+            "Take the present verdict, and say that there was another.",
+        )
+    if evidence.plan.looks > 1:
+        yield Caveat(
+            NOTE,
+            f"This is look {evidence.plan.looks}; intervals are wider than a first look's.",
+            "Decide on the number of seeds before the first look.",
+        )
+
+
+def _examples(evidence: Evidence) -> Iterable[Caveat]:
+    split = SPLITS[evidence.split]
+    here = [
+        claim.arm
+        for claim in evidence.claims
+        if claim.verdict in (BETTER, WORSE)
+        and claim.examples_low is not None
+        and claim.examples_high is not None
+        and claim.examples_low <= 0 <= claim.examples_high
+    ]
+    if here:
+        yield Caveat(
+            CAUTION,
+            f"Better or worse on these {split} examples, but not beyond the chance of having drawn them: "
+            f"{several(map(code, here))}.",
+            f"More {split} examples; more seeds do not help here.",
+        )
+    if evidence.without_examples:
+        yield Caveat(
+            NOTE,
+            f"Some intervals do not cover the choice of {split} examples: {several(evidence.without_examples)}.",
+            "Read them as said of these examples only.",
+        )
+
+
+def _best(evidence: Evidence) -> Iterable[Caveat]:
+    """Say which arms cannot be told apart from the best: a family of comparisons of its own."""
+    best = evidence.best_arm
+    others = [arm.name for arm in evidence.plan.arms if arm.name != best]
+    if best is None or not others:
+        return
+    alpha = comparison_alpha(evidence.plan.looks, len(others))
+    alike = []
+    for name in others:
+        pair = paired_difference(
+            evidence.scores.get(best, tables.NOTHING), evidence.scores.get(name, tables.NOTHING)
+        )
+        low, high = difference_interval(pair, alpha) or (-1.0, 1.0)
+        alike += [name] if low <= 0 <= high else []
+    if alike:
+        yield Caveat(
+            CAUTION if any(claim.verdict != OPEN for claim in evidence.claims) else NOTE,
+            f"{code(best)} has the best mean on validation, but its {SPLITS[evidence.split]} scores cannot be told "
+            f"apart from those of {len(alike)} of {count(len(others), 'other arm')}: {several(map(code, alike))}.",
+            "Do not call it the winner; any of these may be as good.",
+        )
+
+
+def _range(evidence: Evidence) -> Iterable[Caveat]:
+    for edge in evidence.edges:
+        yield Caveat(
+            CAUTION if edge.there > 1 else NOTE,
+            f"The search's best trial has {code(edge.name)} = {edge.value:.3g}, at the {edge.end} end of its range; "
+            f"of the {count(edge.of, 'best trial')}, {edge.there} lie there.",
+            "Widen the range in the search space if this goes on with more trials.",
+        )
+
+
+def _core(evidence: Evidence) -> Iterable[Caveat]:
+    core = evidence.core
+    for factor in evidence.plan.factors:
+        known = core[column(factor.name)]
+        values, best = numeric(levels(known)), known[core["arm"] == evidence.best_arm]
+        if best.empty or values is None or len(values) < 2 or values[0] < best.iloc[0] < values[-1]:
+            continue
+        if best.iloc[0] != 0:  # nothing lies below 0
+            yield Caveat(
+                CAUTION,
+                f"The arm that is best on validation lies at the edge of the {code(factor.name)} tried, "
+                f"{best.iloc[0]:g}: better ones may lie beyond.",
+                f"Add arms beyond it, or fix `--set {factor.name}=...` in a study beside this one.",
+            )
+
+
+def _budget(evidence: Evidence) -> Iterable[Caveat]:
+    rows = tables.confirmed(evidence.trials)
+    epochs = numbers(rows, "epochs").groupby(rows["arm"]).mean().dropna()
+    if len(epochs) > 1 and epochs.max() > UNEQUAL * epochs.min():
+        yield Caveat(
+            NOTE,
+            f"Arms trained for unequal times: on average {number(epochs.min(), 1)} epochs ({code(epochs.idxmin())}) "
+            f"to {number(epochs.max(), 1)} ({code(epochs.idxmax())}).",
+            "Nothing, if early stopping ended them; else more epochs for all.",
+        )
+    size = numbers(rows, "parameters").groupby(rows["arm"]).mean().dropna()
+    if len(size) > 1 and size.max() > UNEQUAL * size.min():
+        yield Caveat(
+            CAUTION,
+            f"Arms train unequal numbers of parameters: {size.min():,.0f} ({code(size.idxmin())}) to "
+            f"{size.max():,.0f} ({code(size.idxmax())}).",
+            "Compare arms of one size, or say that size differs.",
+        )
+    tuned = [arm.name for arm in evidence.plan.arms if arm.group == "best"]
+    trials = len(_stage(evidence, "search"))
+    if tuned and trials:
+        yield Caveat(
+            NOTE,
+            f"{several(map(code, tuned))} had its nuisance hyperparameters chosen among {count(trials, 'trial')}; all "
+            "other arms use the study's own.",
+            "Do not take its difference to the control for one of the factors under study.",
+        )
+
+
+def _files(evidence: Evidence) -> Iterable[Caveat]:
+    if evidence.loaded.problems:
+        yield Caveat(
+            CAUTION,
+            f"{count(len(evidence.loaded.problems), 'thing')} missing from the files, or in disagreement.",
+            "See Problems in the files.",
+        )
+
+
+def _stage(evidence: Evidence, stage: str) -> pd.DataFrame:
+    trials = evidence.trials
+    return trials[trials["stage"] == stage]

@@ -1,0 +1,95 @@
+"""Rows of `history.parquet` -> the step of convergence by trial and by arm.
+
+A row of history is an evaluation (it has `val/*`) or, in between, the mix weights alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from reports.evidence.tables import confirmed
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+SHARE = 0.95
+"""Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
+
+REACHED, CENSORED, UNKNOWN = "reached", "censored", "no history"
+
+
+def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per completed confirmed trial: trial_id, arm, seed, own_best, threshold, step, state.
+
+    `step` is that of the first evaluation at or above `threshold`, so it is known to within one
+    evaluation. A trial that never beats the baseline is censored (NaN): it converged to nothing.
+    """
+    score = f"val/{plan.metric}"
+    rows = confirmed(trials)
+    curves = _curves(history, score)
+    table = []
+    for trial_id, arm, seed in zip(rows["trial_id"], rows["arm"], rows["seed"], strict=True):
+        curve = curves.get(trial_id)
+        row = {"trial_id": trial_id, "arm": arm, "seed": seed, "own_best": np.nan, "threshold": np.nan}
+        row |= {"step": np.nan, "state": UNKNOWN}
+        if curve is not None and plan.baseline is not None:
+            scores, baseline = plan.better(curve[score]), plan.better(pd.Series([plan.baseline])).iloc[0]
+            threshold = baseline + SHARE * (scores.max() - baseline)
+            row["own_best"], row["threshold"] = (plan.better(pd.Series([scores.max(), threshold]))).tolist()
+            row["state"] = CENSORED
+            if scores.max() > baseline:
+                # The best evaluation itself always counts, whatever rounding does to the threshold.
+                first = curve.loc[scores >= min(threshold, scores.max()), "step"].iloc[0]
+                row |= {"step": float(first), "state": REACHED}
+        table.append(row)
+    columns = ["trial_id", "arm", "seed", "own_best", "threshold", "step", "state"]
+    return pd.DataFrame(table, columns=columns).sort_values(["arm", "seed"]).reset_index(drop=True)
+
+
+def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
+    """A row per arm of `tables.arms`: its group, factors and line, median, low, high, n, censored, unknown.
+
+    each: as from `convergence`.
+    median: of the steps, a censored trial counting as later than any other (inf: half or more were).
+    low, high: the earliest and the latest (inf where any is censored; NaN for a single trial). The range
+    of n trials holds the arm's true median with probability 1 - 2^(1 - n).
+    n: trials with history, censored ones among them.
+    """
+    rows = []
+    for name in arm_table["arm"]:
+        of_arm = each[each["arm"] == name]
+        steps = of_arm.loc[of_arm["state"] != UNKNOWN, "step"].fillna(np.inf).sort_values()
+        rows.append(
+            {
+                "median": _median(steps.tolist()),
+                "low": steps.min() if len(steps) > 1 else np.nan,
+                "high": steps.max() if len(steps) > 1 else np.nan,
+                "n": len(steps),
+                "censored": int((of_arm["state"] == CENSORED).sum()),
+                "unknown": int((of_arm["state"] == UNKNOWN).sum()),
+            }
+        )
+    columns = ["median", "low", "high", "n", "censored", "unknown"]
+    summary = pd.DataFrame(rows, columns=columns, index=arm_table.index)
+    about = [
+        name for name in arm_table.columns if name in ("arm", "group", "line") or name.startswith("config/")
+    ]
+    return pd.concat([arm_table[about], summary], axis=1)
+
+
+def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:
+    """Return trial_id -> its evaluations that have a score, in the order of steps."""
+    if not {"step", score} <= set(history.columns):
+        return {}
+    table = pd.DataFrame({"trial_id": history["trial_id"]})
+    table["step"], table[score] = numbers(history, "step"), numbers(history, score)
+    table = table.dropna(subset=["step", score]).sort_values(["trial_id", "step"])
+    return {str(trial_id): rows for trial_id, rows in table.groupby("trial_id", sort=False)}
+
+
+def _median(ordered: list[float]) -> float:
+    """Return the median of sorted values that may be infinite (inf - inf has no mean)."""
+    if not ordered:
+        return np.nan
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return low if low == high else (low + high) / 2

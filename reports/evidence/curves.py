@@ -1,0 +1,68 @@
+"""Evaluations -> learning curves by arm: the best validation score so far, over steps and seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from reports.evidence.statistics import LEVEL
+from reports.evidence.tables import confirmed
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
+
+
+def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, most: int = 60) -> pd.DataFrame:
+    """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
+
+    The best so far is what a trial would hand over if it ended there, so one that stopped for want of
+    patience keeps its own, and the same seeds count at every step; a step counts from where all of an
+    arm's seeds have been evaluated. low, high: NaN for one seed, or where all seeds agree.
+    At most `most` steps, evenly taken, are kept of a long history.
+    """
+    score = f"val/{plan.metric}"
+    rows = confirmed(trials)
+    if not {"step", score} <= set(history.columns) or rows.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    table = pd.DataFrame(
+        {"trial_id": history["trial_id"], "step": numbers(history, "step"), "score": numbers(history, score)}
+    )
+    table = table[table["trial_id"].isin(rows["trial_id"])].dropna()
+    table["arm"] = table["trial_id"].map(rows.set_index("trial_id")["arm"])
+    known = set(table["arm"])
+    parts = [
+        _curve(str(arm), table[table["arm"] == arm], plan, most)
+        for arm in (arm.name for arm in plan.arms)
+        if arm in known
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+
+
+def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int) -> pd.DataFrame:
+    """Return the curve of one arm; `table` has trial_id, step, score."""
+    wide = table.pivot_table(index="step", columns="trial_id", values="score", aggfunc="last").sort_index()
+    best = wide.cummin() if plan.mode == "min" else wide.cummax()
+    best = best.ffill().dropna()
+    if len(best) > most:
+        best = best.iloc[np.unique(np.linspace(0, len(best) - 1, most).round().astype(int))]
+    values, n = best.to_numpy(dtype=float), best.shape[1]
+    curve = pd.DataFrame({"arm": arm, "step": best.index, "mean": values.mean(axis=1)})
+    half = np.full(len(values), np.nan)
+    if n > 1:
+        sd = values.std(axis=1, ddof=1)
+        half = np.where(sd > 1e-12, stats.t.ppf(0.5 + LEVEL / 2, n - 1) * sd / np.sqrt(n), np.nan)
+    return curve.assign(low=curve["mean"] - half, high=curve["mean"] + half, n=n)[COLUMNS]
+
+
+def milestones(curves: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each arm at the first step, and nearest below a quarter, a half and all of the longest."""
+    if curves.empty:
+        return curves.assign(at=pd.Series(dtype=float))
+    longest = curves["step"].max()
+    parts = []
+    for at in (curves["step"].min(), longest / 4, longest / 2, longest):
+        reached = curves[curves["step"] <= at]
+        parts.append(reached.groupby("arm", sort=False).tail(1).assign(at=at))
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,38 @@
+"""Score against the number of training examples, for studies that vary it."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from reports.evidence.statistics import mean_interval
+from reports.evidence.tables import confirmed
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+SIZE = "train_examples"
+COLUMNS = ["line", "examples", "mean", "low", "high", "n"]
+_PART = re.compile(rf"\s*\b{SIZE}=\S+")
+
+
+def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
+    """A row per line and number of training examples, with the summary of the score over seeds.
+
+    line: what arms have in common that differ in `train_examples` alone: their name without that part.
+    Empty where `trials.csv` has no `train_examples` (nor `config/train_examples`), or the same number throughout.
+    """
+    rows = confirmed(trials)
+    column = SIZE if numbers(rows, SIZE).notna().any() else f"config/{SIZE}"
+    rows = rows.assign(examples=numbers(rows, column), score=numbers(rows, f"{split}/{plan.metric}"))
+    rows = rows.dropna(subset=["examples"])
+    if rows["examples"].nunique() < 2:
+        return pd.DataFrame(columns=COLUMNS)
+    rows["line"] = [_PART.sub("", arm).strip() or "all arms" for arm in rows["arm"]]
+    table = []
+    for (line, examples), of in rows.groupby(["line", "examples"], sort=True):
+        summary = mean_interval(of["score"])
+        row = {"line": line, "examples": examples}
+        table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
+    found = pd.DataFrame(table, columns=COLUMNS)
+    return found.astype({"mean": float, "low": float, "high": float})

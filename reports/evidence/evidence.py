@@ -1,0 +1,194 @@
+"""What several parts of a page rest on, each worked out once per report, when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from reports.evidence import (
+    analyses,
+    caveats,
+    convergence,
+    importances,
+    layers,
+    predicted,
+    ranges,
+    resampling,
+    rungs,
+    tables,
+)
+from reports.evidence import claims as claiming
+from reports.reading.factors import in_order
+from reports.reading.frames import records
+from reports.reading.load import Loaded, Plan
+from reports.reading.space import Domain, domains
+from reports.words.labels import SPLITS, label
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The tables behind one report, named as the functions that make them, and its claims.
+
+    fanova: importances by fANOVA, where they are known
+    """
+
+    loaded: Loaded
+    fanova: pd.DataFrame | None = None
+
+    @property
+    def plan(self) -> Plan:
+        return self.loaded.plan
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        return self.loaded.results.trials
+
+    @property
+    def history(self) -> pd.DataFrame:
+        return self.loaded.results.history
+
+    # Scores and claims
+
+    @cached_property
+    def split(self) -> str:
+        return tables.score_split(self.trials, self.plan)
+
+    @property
+    def split_name(self) -> str:
+        return SPLITS[self.split]
+
+    @property
+    def scored(self) -> str:
+        """What axes call the score that arms are compared by: "test accuracy (share correct, 0 to 1)"."""
+        return label(f"{self.split}/{self.plan.metric}")
+
+    @property
+    def chosen(self) -> str:
+        """What axes call the score that chooses, that of validation."""
+        return label(f"val/{self.plan.metric}")
+
+    @cached_property
+    def arms(self) -> pd.DataFrame:
+        return tables.arms(self.trials, self.plan)
+
+    @cached_property
+    def core(self) -> pd.DataFrame:
+        return tables.core(self.arms, self.plan)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The names of the core's lines, in order: their places are their colours."""
+        ordered = in_order(self.core, self.plan.factors[1:] or self.plan.factors)
+        return tuple(dict.fromkeys(ordered["line"]))
+
+    @cached_property
+    def scores(self) -> dict[str, pd.Series]:
+        """Arm -> its scores by seed, on the split that arms are compared on."""
+        return tables.by_seed(self.trials, f"{self.split}/{self.plan.metric}")
+
+    @cached_property
+    def best_arm(self) -> str | None:
+        return tables.best_arm(self.arms, self.plan)
+
+    @cached_property
+    def _examples(self) -> tuple[dict[str, float], list[str]]:
+        labels = self.loaded.study.on.dataset.labels
+        return resampling.example_variances(
+            self.loaded.results.predictions, self.trials, self.plan, self.split, len(labels)
+        )
+
+    @property
+    def without_examples(self) -> list[str]:
+        """Why claims lack the interval over test examples."""
+        return self._examples[1]
+
+    @cached_property
+    def claims(self) -> list[claiming.Claim]:
+        return claiming.with_examples(claiming.claims(self.trials, self.plan), self._examples[0])
+
+    @cached_property
+    def convergence(self) -> pd.DataFrame:
+        """The step of convergence of each confirmed trial."""
+        return convergence.convergence(self.trials, self.history, self.plan)
+
+    @cached_property
+    def contrasts(self) -> list[claiming.Claim]:
+        return claiming.contrasts(self.trials, self.convergence, self.plan)
+
+    @cached_property
+    def looks(self) -> list[analyses.Look]:
+        """All looks at the confirmed trials, this one last."""
+        return analyses.looks(self.loaded.study.happened.runs, self.trials, self.plan)
+
+    @cached_property
+    def caveats(self) -> list[caveats.Caveat]:
+        return caveats.caveats(self)
+
+    # The search
+
+    @cached_property
+    def search(self) -> pd.DataFrame:
+        return tables.search(self.trials, self.plan)
+
+    @cached_property
+    def rung(self) -> rungs.Rung:
+        return rungs.last_common(self.search, self.history, self.plan)
+
+    @cached_property
+    def space(self) -> tuple[list[Domain], list[str]]:
+        """The domains that were searched, and the names of those that cannot be read."""
+        return domains(self.loaded.study)
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        return importances.search_points(self.trials, self.plan, self.space[0])
+
+    @cached_property
+    def edges(self) -> list[ranges.Edge]:
+        grid = self.loaded.study.asked.search == "grid"
+        return ranges.edges(self.trials, self.plan, self.space[0], grid=grid)
+
+    # Mix weights by layer
+
+    @cached_property
+    def has_mix(self) -> bool:
+        """Whether any arm is a layer mix; a table that does not say holds them."""
+        return bool(self.arms["fusion"].isin(["", tables.LAYER_MIX]).any()) or self.arms.empty
+
+    @cached_property
+    def learned_arm(self) -> str | None:
+        """The best of the arms that learn their mix, on validation."""
+        return layers.best_learned_arm(self.arms, self.plan)
+
+    @cached_property
+    def profile(self) -> pd.DataFrame:
+        depth = self.loaded.study.on.backbone.layers
+        return layers.profile(self.trials, self.history, self.plan, depth, self.learned_arm)
+
+    # Predictions
+
+    @property
+    def tokens(self) -> bool:
+        return self.loaded.study.on.dataset.kind == "token"
+
+    @cached_property
+    def shown_arms(self) -> dict[str, str]:
+        """Confirmed trial -> its arm, for the control and the arm that is best on validation."""
+        confirmed = tables.confirmed(self.trials)
+        names = [arm for arm in dict.fromkeys((self.plan.control, self.best_arm)) if arm]
+        rows = confirmed[confirmed["arm"].isin(names)]
+        return dict(zip(rows["trial_id"].astype(str), rows["arm"].astype(str), strict=True))
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """The predictions of the trials in `shown_arms`."""
+        return predicted.rows_of(self.loaded.results.predictions, list(self.shown_arms), self.split)
+
+    def row_of(self, arm: str | None) -> Mapping[str, Any] | None:
+        """Return the row of `tables.arms` of an arm."""
+        rows = records(self.arms[self.arms["arm"] == arm])
+        return rows[0] if rows else None

@@ -1,0 +1,180 @@
+"""Which hyperparameters the search's scores hang on, by Optuna's evaluators, and how sure that is.
+
+Completed trials of the search alone: a stopped trial's score is no score. Optuna is imported only where
+there is something to evaluate: it costs two seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from adalayers.errors import BadInput
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+from reports.reading.space import Domain, as_choice
+
+PED_ANOVA, FANOVA = "PED-ANOVA", "fANOVA"
+FEWEST = 10
+"""Completed trials below which importances say nothing but chance."""
+
+RESAMPLES = {PED_ANOVA: 50, FANOVA: 20}
+SEED = 0
+COLUMNS = ["name", "role", "importance", "low", "high", "n", "resamples", "evaluator"]
+
+
+def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> pd.DataFrame:
+    """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
+
+    Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
+    Completed trials first, best first; ids decide between equals.
+    """
+    rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
+    table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
+    table["score"] = numbers(rows, f"val/{plan.metric}")
+    for domain in space:
+        column = f"config/{domain.name}"
+        if domain.choices and column in rows.columns:
+            table[domain.name] = [as_choice(value, domain.choices) for value in rows[column]]
+        else:
+            table[domain.name] = numbers(rows, column)
+            if domain.log:
+                table[domain.name] = table[domain.name].where(table[domain.name] > 0)
+    table = table.dropna()
+    order = table.assign(_rank=-plan.better(table["score"])).sort_values(["status", "_rank", "trial_id"])
+    return order.drop(columns="_rank").reset_index(drop=True)
+
+
+def importances(
+    points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: str = PED_ANOVA
+) -> pd.DataFrame:
+    """A row per hyperparameter of the space, most important first.
+
+    points: as from `search_points`; its completed rows count.
+    importance: its share of the whole, the shares adding up to 1 (equal where the scores show nothing).
+    low, high:  range of the middle 90% over bootstrap resamples of the trials, always the same ones.
+    Empty with fewer than `FEWEST` completed trials, fewer than two hyperparameters, or scores all the same.
+    """
+    done = points[points["status"] == "completed"].reset_index(drop=True)
+    if len(done) < FEWEST or len(space) < 2 or done["score"].nunique() < 2:
+        return pd.DataFrame(columns=COLUMNS)
+    rng, resamples = np.random.default_rng(SEED), RESAMPLES[evaluator]
+    with _optuna_quiet():
+        frozen = _frozen(done, space)
+        whole = _shares(frozen, space, plan, evaluator)
+        spread = np.array(
+            [
+                _shares(
+                    [frozen[i] for i in rng.integers(len(frozen), size=len(frozen))], space, plan, evaluator
+                )
+                for _ in range(resamples)
+            ]
+        )
+    low, high = np.percentile(spread, [5, 95], axis=0)
+    table = pd.DataFrame(
+        {
+            "name": [domain.name for domain in space],
+            "role": [domain.role for domain in space],
+            "importance": whole,
+            "low": low,
+            "high": high,
+            "n": len(done),
+            "resamples": resamples,
+            "evaluator": evaluator,
+        },
+        columns=COLUMNS,
+    )
+    return table.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def target_share(n: int) -> float:
+    """Return the share of the best trials that PED-ANOVA asks about: a tenth, and at least five trials."""
+    return min(0.5, max(0.1, 5 / n))
+
+
+def key(points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: str) -> str:
+    """Return a hash of everything that importances are computed from."""
+    done = points[points["status"] == "completed"]
+    about: list[Any] = [evaluator, RESAMPLES[evaluator], SEED, plan.mode, [repr(domain) for domain in space]]
+    text = json.dumps(about) + done.to_csv(index=False, float_format="%.17g")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _optuna_quiet() -> Iterator[None]:
+    """Keep Optuna's line per study off stderr, and leave its setting as it was."""
+    from optuna import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _frozen(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
+    """Return the trials as Optuna's. A bound of the space gives way to a value that rounding left outside."""
+    import optuna
+    from optuna import distributions
+    from optuna.trial import create_trial
+
+    kinds: dict[str, Any] = {}
+    for domain in space:
+        if domain.choices:
+            kinds[domain.name] = distributions.CategoricalDistribution(domain.choices)
+        else:
+            low = min(domain.low, float(done[domain.name].min()))
+            high = max(domain.high, float(done[domain.name].max()))
+            kinds[domain.name] = distributions.FloatDistribution(low, high, log=domain.log)
+    names = [domain.name for domain in space]
+    study = optuna.create_study()  # which gives each trial an id of its own
+    study.add_trials(
+        create_trial(params=dict(zip(names, row, strict=True)), distributions=kinds, value=float(score))
+        for row, score in zip(done[names].itertuples(index=False), done["score"], strict=True)
+    )
+    return study.get_trials(deepcopy=False)
+
+
+def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: str) -> np.ndarray:
+    """Return the importance of each hyperparameter, [hyperparameters]; equal ones where the scores show nothing."""
+    import optuna
+    from optuna.importance import get_param_importances
+
+    class Holding(optuna.Study):
+        """A study of these very trials: adding them to one would copy each, nine tenths of the time."""
+
+        def get_trials(self, deepcopy: bool = True, states: Any = None) -> list[Any]:
+            return trials
+
+    storage = optuna.storages.InMemoryStorage()
+    direction: Any = "minimize" if plan.mode == "min" else "maximize"
+    name = optuna.create_study(storage=storage, direction=direction).study_name
+    study = Holding(name, storage)
+    names = [domain.name for domain in space]
+    with warnings.catch_warnings():
+        # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.
+        warnings.filterwarnings("ignore", message=".*importances will be equal")
+        found = get_param_importances(study, evaluator=_evaluator(evaluator, len(trials)), params=names)
+    return np.array([found[name] for name in names], dtype=float)
+
+
+def _evaluator(name: str, n: int) -> Any:
+    from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
+
+    if name == PED_ANOVA:
+        return PedAnovaImportanceEvaluator(target_quantile=target_share(n))
+    try:
+        return FanovaImportanceEvaluator(seed=SEED)
+    except ImportError as error:
+        raise BadInput(
+            f"wanted fANOVA importances, which need scikit-learn, and it is not installed ({error}); install "
+            "scikit-learn, or leave the flag out for PED-ANOVA"
+        ) from error

@@ -1,0 +1,92 @@
+"""Rows of `history.parquet` -> the mix weights p~ of a trial, over its steps and at its best epoch."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reports.reading.frames import numbers, texts
+from reports.words.labels import layer_name
+
+
+def mix_history(history: pd.DataFrame, trial_id: str | None, names: tuple[str, ...]) -> pd.DataFrame:
+    """The mix weights of one trial over its steps: step, layer, weight; layers in the mix's order."""
+    weights = _weights(history, trial_id)
+    layers = _layers(list(weights.columns.drop("step")), names)
+    table = weights.rename(columns=layers).melt(id_vars="step", var_name="layer", value_name="weight")
+    return table.dropna(subset=["weight"]).reset_index(drop=True)
+
+
+def mix_weights(
+    trials: pd.DataFrame, history: pd.DataFrame, trial_id: str | None, names: tuple[str, ...]
+) -> pd.DataFrame:
+    """The mix weights of one trial at its best epoch, the one whose checkpoint is kept: layer, weight."""
+    weights = _weights(history, trial_id)
+    best = numbers(trials[trials["trial_id"] == trial_id], "best_epoch").dropna()
+    at_best = history.loc[weights.index]
+    at_best = at_best[numbers(at_best, "epoch") == best.iloc[0]] if len(best) else at_best.tail(1)
+    if at_best.empty:  # the history was thinned or edited: the last weights known are the nearest thing
+        at_best = history.loc[weights.index].tail(1)
+    layers = _layers(list(weights.columns.drop("step")), names)
+    row = weights.loc[at_best.index[-1:], list(layers)].rename(columns=layers)
+    row = row.melt(var_name="layer", value_name="weight")
+    return row.dropna(subset=["weight"]).reset_index(drop=True)
+
+
+def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
+    """The mix weights of several trials, a row each, at its best epoch: trial_id, then the weight columns."""
+    columns = [column for column in weight_columns(history) if numbers(history, column).notna().any()]
+    best = numbers(trials.set_index("trial_id"), "best_epoch").dropna()
+    if not columns or "epoch" not in history.columns or best.empty:
+        return pd.DataFrame(columns=["trial_id"])
+    rows = history[history["trial_id"].isin(best.index)]
+    rows = rows[numbers(rows, "epoch") == rows["trial_id"].map(best)]
+    weights = pd.DataFrame({"trial_id": rows["trial_id"], **{name: numbers(rows, name) for name in columns}})
+    return weights.dropna(subset=columns, how="all").drop_duplicates("trial_id", keep="last")
+
+
+def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
+    """The table beside the history of p~: a row per layer, a column for the first, middle and last steps."""
+    steps = sorted(mix["step"].unique())
+    if not steps:
+        return pd.DataFrame({"layer": pd.Series(dtype=str)})
+    chosen = sorted({steps[round(share * (len(steps) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)})
+    at = mix[mix["step"].isin(chosen)].drop_duplicates(["step", "layer"], keep="last")
+    table = at.pivot(index="layer", columns="step", values="weight").reindex(mix["layer"].drop_duplicates())
+    table.columns = [f"step {step:.0f}" for step in table.columns]
+    return table.reset_index()
+
+
+def mix_kind(trials: pd.DataFrame, trial_id: str | None) -> str:
+    """Return what `trials.csv` says of a trial's mix: learned, uniform, single, last, or ""."""
+    found = texts(trials[trials["trial_id"] == trial_id], "config/mix")
+    return found[0] if found else ""
+
+
+def weight_columns(history: pd.DataFrame) -> list[str]:
+    """Return the columns of mix weights, in the order of the layers."""
+    return sorted(column for column in history.columns if column.startswith("mix/weight_"))
+
+
+def _weights(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
+    """Return step and mix weights of one trial, rows and columns without any weight left out, by step."""
+    columns = weight_columns(history)
+    rows = history[history["trial_id"] == trial_id]
+    table = pd.DataFrame(
+        {"step": numbers(rows, "step"), **{column: numbers(rows, column) for column in columns}}
+    )
+    table = table.dropna(subset=["step"])
+    used = [column for column in columns if table[column].notna().any()]
+    return table[["step", *used]].dropna(subset=used, how="all").sort_values("step", kind="stable")
+
+
+def _layers(columns: list[str], names: tuple[str, ...]) -> dict[str, str]:
+    """Return column -> name of its layer: the hidden state of that position, else the number itself."""
+    positions = {
+        column: int(column.rsplit("_", 1)[-1]) for column in columns if column.rsplit("_", 1)[-1].isdigit()
+    }
+    return {
+        column: layer_name(
+            names[at - 1] if (at := positions.get(column, 0)) and at <= len(names) else str(at or column)
+        )
+        for column in columns
+    }

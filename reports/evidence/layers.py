@@ -1,0 +1,81 @@
+"""Scores and mix weights by layer: single-layer baselines, and profiles of p~ over relative depth."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reports.evidence.layer_weights import at_best, weight_columns
+from reports.evidence.statistics import mean_interval
+from reports.evidence.tables import confirmed, is_learned
+from reports.reading.frames import numbers, texts
+from reports.reading.load import Plan
+from reports.words.labels import layer_name
+
+SINGLE_COLUMNS = ["state", "layer", "arm", "mean", "low", "high", "n"]
+PROFILE_COLUMNS = ["state", "layer", "depth", "relative", "low", "high", "n"]
+
+
+def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
+    """A row per confirmed arm whose mix is one single layer, by layer, with the summary of its score.
+
+    state: the hidden state used, 0 = embeddings; layer: its name. The arm `last` stands for the last hidden
+    state where no single-layer arm does. Empty where no single-layer arm was run.
+    """
+    rows = confirmed(trials)
+    rows = rows.assign(
+        mix=texts(rows, "config/mix"),
+        state=numbers(rows, "config/layer"),
+        score=numbers(rows, f"{split}/{plan.metric}"),
+    )
+    single = rows[(rows["mix"] == "single") & rows["state"].notna()]
+    if single.empty:
+        return pd.DataFrame(columns=SINGLE_COLUMNS)
+    states = [int(name) for name in plan.hidden_states if name.isdigit()]
+    last = rows[rows["mix"] == "last"].assign(state=max(states, default=0))
+    if not states or max(states) in set(single["state"]):
+        last = last.iloc[:0]
+    table = []
+    used = pd.concat([single, last]).astype({"state": int})
+    for (state, arm), of in used.groupby(["state", "arm"], sort=True):
+        summary = mean_interval(of["score"])
+        row = {"state": state, "layer": layer_name(str(state)), "arm": arm}
+        table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
+    found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
+    return found.astype({"mean": float, "low": float, "high": float})
+
+
+def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
+    """Return the arm with the best mean validation score among those that learn their mix."""
+    kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
+    learned = [is_learned(mix, fusion) for mix, fusion in kinds]
+    known = arm_table[learned].dropna(subset=["val_mean"])
+    return None if known.empty else str(known["arm"].iloc[plan.better(known["val_mean"]).argmax()])
+
+
+def profile(
+    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, layers: int, arm: str | None
+) -> pd.DataFrame:
+    """The mix weights of one arm at each seed's best epoch, by depth, comparable between backbones.
+
+    layers:   how many the backbone has; 0 where nothing says
+    depth:    place of the hidden state among the backbone's layers, 0 = embeddings, 1 = the last layer
+    relative: mean over n seeds of the weight times the number of states mixed: 1 is the uniform mix
+    low, high: its t interval. Empty where the depth of a hidden state cannot be told.
+    """
+    rows = confirmed(trials)
+    rows = rows[rows["arm"] == arm]
+    weights = at_best(rows, history)
+    columns = weight_columns(weights)
+    states = list(plan.hidden_states)
+    if weights.empty or len(states) != len(columns) or not all(state.isdigit() for state in states):
+        return pd.DataFrame(columns=PROFILE_COLUMNS)
+    total = layers if layers > 0 else max(int(state) for state in states) or 1
+    table = []
+    for column, state in zip(columns, states, strict=True):
+        summary = mean_interval(weights[column] * len(columns))
+        row = {"state": int(state), "layer": layer_name(state), "depth": int(state) / total}
+        table.append(
+            row | {"relative": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n}
+        )
+    found = pd.DataFrame(table, columns=PROFILE_COLUMNS)
+    return found.astype({"relative": float, "low": float, "high": float}).dropna(subset=["relative"])

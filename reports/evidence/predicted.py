@@ -1,0 +1,177 @@
+"""Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class. No text in it.
+
+For tokens a label or a prediction is a tag per word, joined by spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from adalayers.tasks.metrics import Entities, entities
+from reports.evidence.statistics import mean_interval
+from reports.words.text import several
+
+MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
+WRONG_COLUMNS = ["index", "label", "prediction", "score"]
+CONFUSION_COLUMNS = ["label", "prediction", "mean", "n"]
+PARTS = ("precision", "recall", "f1", "gold", "predicted")
+
+
+def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> pd.DataFrame:
+    """Return the predictions of some trials on one split: trial_id, index, label, prediction, score."""
+    wanted = ["trial_id", *WRONG_COLUMNS]
+    if not {*wanted, "split"} <= set(predictions.columns):
+        return pd.DataFrame(columns=wanted)
+    rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
+    rows = rows[wanted].dropna(subset=["label", "prediction"])
+    return rows.assign(label=rows["label"].astype(str), prediction=rows["prediction"].astype(str))
+
+
+def misclassified(rows: pd.DataFrame) -> pd.DataFrame:
+    """The wrong predictions of one trial, surest first: index, label, prediction, score; `rows` as above."""
+    wrong = rows[rows["label"] != rows["prediction"]]
+    wrong = wrong.sort_values(["score", "index"], ascending=[False, True], kind="stable")
+    return wrong[WRONG_COLUMNS].reset_index(drop=True)
+
+
+def differing_words(label: str, prediction: str) -> tuple[str, str]:
+    """Return the tags of the words that differ, with the word's place from 1: ("3 B-PER", "3 O")."""
+    pairs = enumerate(zip(label.split(), prediction.split(), strict=False), start=1)
+    differing = [(place, gold, said) for place, (gold, said) in pairs if gold != said]
+    return (
+        several([f"{place} {gold}" for place, gold, _ in differing], 6),
+        several([f"{place} {said}" for place, _, said in differing], 6),
+    )
+
+
+def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+    """Examples by true and predicted class, the mean count over the n trials in `rows`; classes by `labels`."""
+    n = rows["trial_id"].nunique()
+    if n == 0:
+        return pd.DataFrame(columns=CONFUSION_COLUMNS)
+    seen = sorted({*rows["label"], *rows["prediction"]} - set(labels))
+    names = [*labels, *seen]
+    counts = pd.crosstab(rows["label"], rows["prediction"])
+    counts = counts.reindex(index=names, columns=names, fill_value=0) / n
+    return _long(counts.to_numpy(dtype=float), names, names, n)
+
+
+def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
+    """Entities by true and predicted type, the mean count over the n trials in `rows`.
+
+    A true entity is predicted as the type of the predicted one with the same words; else it has "other
+    boundaries" where a predicted one overlaps it, else it is "missed". The last row, "no entity there",
+    holds predicted entities that overlap no true one (NaN where that cannot be). Empty without any entity.
+    """
+    trials = _spans(rows)
+    types = sorted({name for spans in trials.values() for name in spans.types})
+    if not types:
+        return pd.DataFrame(columns=CONFUSION_COLUMNS)
+    said, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
+    total = np.zeros((len(true), len(said)))
+    for spans in trials.values():
+        place = np.array([types.index(name) for name in spans.types], dtype=int)
+        gold, predicted = spans.gold, spans.predicted
+        outcome = np.where(_overlaps(gold, predicted), len(types), len(types) + 1)
+        mine, theirs = _same_words(gold, predicted)
+        outcome[mine] = place[predicted[2][theirs]]
+        np.add.at(total, (place[gold[2]], outcome), 1)
+        alone = ~_overlaps(predicted, gold)
+        np.add.at(total, (np.full(alone.sum(), len(types)), place[predicted[2][alone]]), 1)
+    total[len(types), len(types) :] = np.nan  # no true entity: nothing to miss
+    return _long(total / len(trials), true, said, len(trials))
+
+
+def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
+    """A row per class and arm: mean, low, high of precision, recall and F1 over n seeds, and mean counts.
+
+    arms: trial_id -> arm. gold, predicted: entities of the class, true and predicted (the thesis's figure
+    19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's own scores.
+    """
+    each = []
+    for trial_id, spans in _spans(rows).items():
+        mine, theirs = _same_words(spans.gold, spans.predicted)
+        hits = spans.gold[2][mine][spans.gold[2][mine] == spans.predicted[2][theirs]]
+        n = len(spans.types)
+        right, gold, predicted = (
+            np.bincount(k, minlength=n) for k in (hits, spans.gold[2], spans.predicted[2])
+        )
+        each.append(
+            pd.DataFrame(
+                {
+                    "class": spans.types,
+                    "arm": arms[trial_id],
+                    "precision": right / np.maximum(predicted, 1),
+                    "recall": right / np.maximum(gold, 1),
+                    "f1": 2 * right / np.maximum(gold + predicted, 1),
+                    "gold": gold,
+                    "predicted": predicted,
+                }
+            )
+        )
+    columns = ["class", "arm", *(f"{part}_{name}" for part in PARTS for name in ("mean", "low", "high")), "n"]
+    if not each:
+        return pd.DataFrame(columns=columns)
+    table = []
+    order = {arm: place for place, arm in enumerate(dict.fromkeys(arms.values()))}
+    for (kind, arm), of in pd.concat(each).groupby(["class", "arm"], sort=True):
+        row: dict[str, object] = {"class": kind, "arm": arm, "n": len(of)}
+        for part in PARTS:
+            summary = mean_interval(of[part])
+            row |= {f"{part}_mean": summary.mean, f"{part}_low": summary.low, f"{part}_high": summary.high}
+        table.append(row)
+    found = pd.DataFrame(table, columns=columns)
+    found = found.astype(dict.fromkeys(columns[2:-1], float))
+    return found.sort_values(
+        ["class", "arm"], key=lambda c: c.map(order) if c.name == "arm" else c
+    ).reset_index(drop=True)
+
+
+class _Spans:
+    """True and predicted entities of one trial: (start, end, kind) each, kinds numbering `types`."""
+
+    def __init__(self, labels: Sequence[str], predictions: Sequence[str]):
+        kinds: dict[str, int] = {}
+        pairs = [(gold.split(), said.split()) for gold, said in zip(labels, predictions, strict=True)]
+        whole = [(gold, said) for gold, said in pairs if len(gold) == len(said)]
+        self.gold = entities([gold for gold, _ in whole], kinds)
+        self.predicted = entities([said for _, said in whole], kinds)
+        self.types = list(kinds)
+
+
+def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
+    return {
+        str(trial_id): _Spans(of["label"].tolist(), of["prediction"].tolist())
+        for trial_id, of in rows.groupby("trial_id", sort=True)
+    }
+
+
+def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places in `a` and in `b` of entities of the same words."""
+    _, mine, theirs = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
+    same = a[1][mine] == b[1][theirs]
+    return mine[same], theirs[same]
+
+
+def _overlaps(a: Entities, b: Entities) -> np.ndarray:
+    """Return for each entity of `a` whether any of `b` shares a word with it, bool [a]."""
+    first = np.searchsorted(b[1], a[0], side="right")  # the first of `b` that ends after it starts
+    found = first < len(b[0])
+    found[found] = b[0][first[found]] < a[1][found]
+    return found
+
+
+def _long(counts: np.ndarray, true: Sequence[str], said: Sequence[str], n: int) -> pd.DataFrame:
+    """Return a matrix of counts as rows: label, prediction, mean, n."""
+    return pd.DataFrame(
+        {
+            "label": np.repeat(np.array(true, dtype=object), len(said)),
+            "prediction": np.tile(np.array(said, dtype=object), len(true)),
+            "mean": counts.ravel(),
+            "n": n,
+        },
+        columns=CONFUSION_COLUMNS,
+    )

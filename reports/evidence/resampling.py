@@ -1,0 +1,190 @@
+"""What a difference owes to the choice of examples: a paired bootstrap over `predictions.parquet`.
+
+Examples are drawn anew, with replacement, the same ones for every arm and every seed. A trial's score is
+reckoned from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
+arm's mean paired difference is added to the variance between seeds (`statistics.difference_interval`).
+Examples and seeds are crossed, so what both do together is in either part and counts twice: the interval errs
+on the wide side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from adalayers.results.files import PREDICTIONS, TRIALS
+from adalayers.tasks.metrics import entity_counts
+from reports.evidence import tables
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+from reports.words.text import count
+
+RESAMPLES = 1000
+SEQUENCE, TOKEN = ("accuracy", "f1_macro", "matthews"), ("precision", "recall", "f1")
+
+_WEIGHTS = 20_000_000
+"""Most weights, draws x examples, held at a time."""
+
+_SAME = 1e-6
+"""Predictions whose score is this near to that of `trials.csv` are those it was reckoned from."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of several trials on the same examples.
+
+    trials: their ids
+    gold: [classes, examples], how often each class is in the label (for tokens: one class, entities)
+    hits, predicted: [trials, classes, examples], the same of correct ones and of predictions
+    n_labels: classes that a mean over classes divides by
+    """
+
+    trials: tuple[str, ...]
+    gold: np.ndarray
+    hits: np.ndarray
+    predicted: np.ndarray
+    n_labels: int
+
+    def only(self, kept: np.ndarray) -> Predicted:
+        """Return the trials for which `kept` [trials] is true."""
+        names = tuple(trial for trial, keep in zip(self.trials, kept, strict=True) if keep)
+        return Predicted(names, self.gold, self.hits[kept], self.predicted[kept], self.n_labels)
+
+
+def example_variances(
+    predictions: pd.DataFrame, trials: pd.DataFrame, plan: Plan, split: str, n_labels: int, seed: int = 0
+) -> tuple[dict[str, float], list[str]]:
+    """Return arm -> variance of its mean difference to the control over draws of examples; and what is missing.
+
+    An arm is left out where a seed that it shares with the control lacks predictions that give its score.
+    """
+    column = f"{split}/{plan.metric}"
+    rows = tables.confirmed(trials)
+    scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
+    if not plan.control or scores.empty:
+        return {}, []
+    if plan.metric not in (*SEQUENCE, *TOKEN):
+        return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
+    if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
+        return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
+    wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]
+    try:
+        held = collect(wanted, plan.metric, n_labels)
+    except ValueError as error:
+        return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
+    if held.trials:
+        whole = resampled(held, plan.metric, np.ones((1, held.gold.shape[1]), dtype=np.float32))[:, 0]
+        held = held.only(np.abs(whole - scores.reindex(list(held.trials)).to_numpy()) <= _SAME)
+    missing = len(scores) - len(held.trials)
+    notes = [f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"]
+    drawn = dict(zip(held.trials, _draws(held, plan.metric, seed), strict=True)) if held.trials else {}
+    return _variances(drawn, rows[rows["trial_id"].isin(scores.index)], plan), notes if missing else []
+
+
+def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
+    """Count `rows` of `predictions.parquet`, of one split, per example: all trials with the commonest examples.
+
+    Raises `ValueError` where tags of a sentence do not fit its words.
+    """
+    rows = rows.sort_values(["trial_id", "index"], kind="stable")
+    labels, predicted = rows["label"].astype(str), rows["prediction"].astype(str)
+    if metric in TOKEN:
+        pairs, kinds = pd.factorize(labels + "\n" + predicted)
+        sentences = [str(kind).split("\n") for kind in kinds]
+        of_kind = entity_counts(
+            [gold.split() for gold, _ in sentences], [said.split() for _, said in sentences]
+        )
+        gold, said, hits = (kind[pairs][None].astype(np.float32) for kind in of_kind)
+        n_labels = 1
+    else:
+        codes, names = pd.factorize(pd.concat([labels, predicted]))
+        classes = np.arange(len(names))[:, None]
+        gold, said = (part[None] == classes for part in (codes[: len(rows)], codes[len(rows) :]))
+        gold, said, hits = (part.astype(np.float32) for part in (gold, said, gold & said))
+        n_labels = max(n_labels, len(names))
+    index = rows["index"].to_numpy()
+    places = {
+        str(trial): slice(at.min(), at.max() + 1)
+        for trial, at in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
+    }
+    examples = {trial: (index[at].tobytes(), gold[:, at].tobytes()) for trial, at in places.items()}
+    if not examples:
+        nothing = np.zeros((0, len(gold), 0), dtype=np.float32)
+        return Predicted((), np.zeros((len(gold), 0), dtype=np.float32), nothing, nothing, n_labels)
+    commonest = Counter(examples.values()).most_common(1)[0][0]
+    kept = {trial: at for trial, at in places.items() if examples[trial] == commonest}
+    return Predicted(
+        tuple(kept),
+        gold[:, next(iter(kept.values()))],
+        np.stack([hits[:, at] for at in kept.values()]),
+        np.stack([said[:, at] for at in kept.values()]),
+        n_labels,
+    )
+
+
+def resampled(held: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
+    """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
+
+    def summed(counts: np.ndarray) -> np.ndarray:
+        # One product of two matrices: NumPy takes a stack of small ones one by one.
+        flat = counts.reshape(-1, counts.shape[-1]) @ weights.T
+        return flat.reshape(*counts.shape[:-1], len(weights))
+
+    n = weights.sum(axis=1, dtype=float)
+    return _score(metric, summed(held.hits), summed(held.predicted), summed(held.gold), n, held.n_labels)
+
+
+def _score(
+    metric: str, hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n: np.ndarray, n_labels: int
+) -> np.ndarray:
+    """Return scores [trials, draws] of counts [trials, classes, draws], as `adalayers.tasks.metrics` defines them.
+
+    gold: [classes, draws]; n: [draws], the number of examples
+    """
+    hits, predicted, gold = (part.astype(float) for part in (hits, predicted, gold))
+    if metric == "accuracy":
+        return hits.sum(axis=1) / n
+    if metric == "precision":
+        return hits[:, 0] / np.maximum(predicted[:, 0], 1)
+    if metric == "recall":
+        return hits[:, 0] / np.maximum(gold[0], 1)
+    if metric == "matthews":
+        covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
+        variances = (n**2 - (gold**2).sum(axis=0)) * (n**2 - (predicted**2).sum(axis=1))
+        return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
+    return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
+
+
+def _draws(held: Predicted, metric: str, seed: int) -> np.ndarray:
+    """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
+    n = held.gold.shape[1]
+    rng = np.random.default_rng(seed)
+    most = max(1, _WEIGHTS // n)
+    parts = []
+    for start in range(0, RESAMPLES, most):
+        draws = min(most, RESAMPLES - start)
+        weights = np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(draws)])
+        parts.append(resampled(held, metric, weights.astype(np.float32)))
+    return np.concatenate(parts, axis=1)
+
+
+def _variances(drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, plan: Plan) -> dict[str, float]:
+    trial_of = {
+        (arm, seed): trial
+        for arm, seed, trial in zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
+    }
+    seeds_of = {arm: {seed for name, seed in trial_of if name == arm} for arm, _ in trial_of}
+    found = {}
+    for arm in seeds_of.keys() - {plan.control}:
+        pairs = [
+            (trial_of[arm, seed], trial_of[plan.control, seed])
+            for seed in sorted(seeds_of[arm] & seeds_of.get(plan.control, set()))
+        ]
+        if pairs and all(trial in drawn for pair in pairs for trial in pair):
+            differences = np.mean([drawn[ours] - drawn[control] for ours, control in pairs], axis=0)
+            found[arm] = float(differences.var(ddof=1))
+    return found

@@ -1,0 +1,75 @@
+"""Trials of the search compared where all of them still ran: a stopped trial is censored, not finished.
+
+What a stopped trial would have reached is not known, so its last score is never held against that of a trial
+that went on. At the last epoch that all of them evaluated, every one has a score of equal training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The last epoch that every search trial with a result evaluated.
+
+    epoch:   None where there is none
+    scores:  trial_id -> best validation score up to that epoch, as the scheduler compares it
+    without: trials with a result that have no history, and so no place here
+    """
+
+    epoch: float | None
+    scores: pd.Series
+    without: int
+
+
+def last_common(search: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Rung:
+    """Return the last rung that all trials of `search` (as from `tables.search`) reached."""
+    points = pd.DataFrame({"trial_id": history["trial_id"], "epoch": numbers(history, "epoch")})
+    points["score"] = plan.better(numbers(history, f"val/{plan.metric}"))
+    points = points[points["trial_id"].isin(search["trial_id"])].dropna()
+    if points.empty:
+        return Rung(None, pd.Series(dtype=float), len(search))
+    epoch = float(points.groupby("trial_id")["epoch"].max().min())
+    best = points[points["epoch"] <= epoch].groupby("trial_id")["score"].max()
+    return Rung(epoch, plan.better(best), len(search) - len(best))
+
+
+def by_band(search: pd.DataFrame, rung: Rung, plan: Plan, bands: Iterable[str]) -> pd.DataFrame:
+    """A row per band of `tables.search`, in the order of `bands`: band, completed, stopped, median, best, n.
+
+    median, best: of the n trials at the rung
+    completed, stopped: how many of the n were, later; trials that are not at the rung count nowhere here.
+    """
+    at = search.assign(at=search["trial_id"].map(rung.scores)).dropna(subset=["at"])
+    rows = []
+    for band in bands:
+        of_band = at[at["band"] == band]
+        if of_band.empty:
+            continue
+        scores = plan.better(of_band["at"])
+        status = of_band["status"].value_counts()
+        row = {"band": band, "completed": status.get("completed", 0), "stopped": status.get("stopped", 0)}
+        row |= {"median": plan.better(pd.Series([scores.median()])).iloc[0], "n": len(scores)}
+        rows.append(row | {"best": plan.better(pd.Series([scores.max()])).iloc[0]})
+    return pd.DataFrame(rows, columns=["band", "completed", "stopped", "median", "best", "n"])
+
+
+def agreement(search: pd.DataFrame, rung: Rung) -> tuple[float | None, int]:
+    """Return Spearman's rank correlation of the score at the rung with the final one, over n completed trials.
+
+    It says how far the rung foretells the end; None for n < 3, or where either score is the same for all.
+    """
+    done = search[search["status"] == "completed"]
+    pairs = pd.DataFrame({"at": done["trial_id"].map(rung.scores), "end": done["score"]}).dropna()
+    if len(pairs) < 3 or pairs.nunique().min() < 2:
+        return None, len(pairs)
+    ranks = pairs.rank()
+    return float(np.corrcoef(ranks["at"], ranks["end"])[0, 1]), len(pairs)

@@ -1,0 +1,255 @@
+"""Rows of `trials.csv` -> the small tables behind the page and its figures. No function changes its argument.
+
+Words used below: a *score* is the study's metric; an arm's *summary* is its mean over completed seeds with
+a 95% t interval (`low`, `high`: NaN where there is none) and the number of seeds `n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from reports.evidence.statistics import mean_interval
+from reports.reading import factors as factoring
+from reports.reading.factors import Level, cell_names, column, in_order, level
+from reports.reading.frames import numbers, texts
+from reports.reading.load import Arm, Plan
+
+NOTHING = pd.Series(dtype=float)
+"""The values of an arm without completed trials."""
+
+LAYER_MIX = "layer-mix"
+"""The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
+
+
+def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
+    rows = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
+    return rows.sort_values("trial_id").drop_duplicates(["arm", "seed"])
+
+
+def score_split(trials: pd.DataFrame, plan: Plan) -> str:
+    """Return the split arms are compared on: test where any confirmed trial has a test score, else val."""
+    return "test" if numbers(confirmed(trials), f"test/{plan.metric}").notna().any() else "val"
+
+
+def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
+    """Return arm -> its values of `column` indexed by seed, missing ones left out.
+
+    Only arms with completed trials are in it; `NOTHING` stands for the others.
+    """
+    rows = confirmed(trials)
+    found: dict[str, dict[int, float]] = {}
+    # A loop over rows: with a handful of seeds, pandas' own grouping takes ten times as long.
+    for arm, seed, value in zip(rows["arm"], rows["seed"], numbers(rows, column), strict=True):
+        if not (pd.isna(seed) or np.isnan(value)):
+            found.setdefault(str(arm), {})[int(seed)] = float(value)
+    return {arm: pd.Series(dict(sorted(values.items())), dtype=float) for arm, values in found.items()}
+
+
+def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per arm, in the plan's order.
+
+    Columns: arm, group, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
+    first are called, those of the first where it is the only one), mix (NaN or "" where unknown), split, the
+    summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
+    """
+    split = score_split(trials, plan)
+    scores, chosen = by_seed(trials, f"{split}/{plan.metric}"), by_seed(trials, f"val/{plan.metric}")
+    rows = []
+    for arm in plan.arms:
+        row: dict[str, object] = {"arm": arm.name, "group": arm.group, "aliases": ", ".join(arm.aliases)}
+        row |= {**_settings(trials, arm, plan), "split": split}
+        row |= _summary(scores.get(arm.name, NOTHING))
+        row |= _summary(chosen.get(arm.name, NOTHING), "val_")
+        rows.append(row)
+    columns = ["arm", "group", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
+    table = pd.DataFrame(rows, columns=[*columns, *_names(""), *_names("val_")])
+    table.insert(
+        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
+    )
+    return table
+
+
+def factor_columns(plan: Plan) -> list[str]:
+    return [column(factor.name) for factor in plan.factors]
+
+
+def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
+    if not plan.factors:
+        return arm_table.iloc[:0]
+    rows = arm_table[arm_table["group"] == "core"].dropna(subset=factor_columns(plan))
+    return in_order(rows, plan.factors).reset_index(drop=True)
+
+
+def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
+    """Return the arms that train their mix weights, by their trials, else by the plan."""
+    found = {arm.name: _settings(trials, arm, plan) for arm in plan.arms}
+    return [name for name, of in found.items() if is_learned(str(of["mix"]), str(of["fusion"]))]
+
+
+def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per arm of a layer mix: the summaries of the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
+    entropy, live = by_seed(trials, "mix/entropy"), by_seed(trials, "mix/live_layers")
+    rows = []
+    for arm in plan.arms:
+        row: dict[str, object] = {"arm": arm.name, "group": arm.group, **_settings(trials, arm, plan)}
+        row |= _summary(entropy.get(arm.name, NOTHING), "entropy_")
+        row |= _summary(live.get(arm.name, NOTHING), "live_")
+        rows.append(row)
+    columns = ["arm", "group", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
+    table = pd.DataFrame(rows, columns=columns)
+    table.insert(
+        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
+    )
+    return table[table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
+
+
+def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per completed or stopped trial of the search stage; one seed each.
+
+    Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, band (of the second
+    factor, or of the first where it is the only one), score (best on validation so far), epochs. Completed
+    trials first, best first; a stopped trial's score is a lower bound on what it would have reached, so the
+    two never mix.
+    """
+    rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
+    table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
+    names = [factor.name for factor in plan.factors]
+    for name in dict.fromkeys((*names, *plan.nuisance)):
+        table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
+    table["band"] = bands(table[column((names[1:] or names)[0])]) if names else ""
+    table["score"] = numbers(rows, f"val/{plan.metric}")
+    table["epochs"] = numbers(rows, "epochs")
+    table["_rank"] = -plan.better(table["score"])
+    table = table.sort_values(["status", "_rank", "trial_id"]).drop(columns="_rank")
+    return table.reset_index(drop=True)
+
+
+def search_counts(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per band of `search`: trials completed and stopped, best score of the completed ones."""
+    table = search(trials, plan)
+    rows = []
+    for band in sorted(set(table["band"]), key=_band_order):
+        of_band = table[table["band"] == band]
+        done = of_band[of_band["status"] == "completed"]
+        best = done["score"].dropna()
+        rows.append(
+            {
+                "band": band,
+                "completed": len(done),
+                "stopped": int((of_band["status"] == "stopped").sum()),
+                "best": best.iloc[plan.better(best).argmax()] if len(best) else np.nan,
+            }
+        )
+    return pd.DataFrame(rows, columns=["band", "completed", "stopped", "best"])
+
+
+def bands(values: pd.Series, most: int = 6) -> pd.Series:
+    """Name each value by itself where there are at most `most` different ones or it is text, else by its decade."""
+    few = values.dropna().nunique() <= most
+
+    def name(value: Level | None) -> str:
+        if value is None or isinstance(value, str):
+            return value or "not given"
+        if few or value <= 0:
+            return f"{value:g}"
+        decade = int(np.floor(np.log10(value)))
+        return f"1e{decade} to 1e{decade + 1}"
+
+    return pd.Series([name(level(value)) for value in values], index=values.index, dtype=str)
+
+
+def per_class(trials: pd.DataFrame, plan: Plan, names: Sequence[str]) -> pd.DataFrame:
+    """Entity F1 of the arms `names`, a row per class and arm: class, arm, split, mean, low, high, n."""
+    split = score_split(trials, plan)
+    prefix = f"{split}/f1/"
+    rows = []
+    for name in sorted(name for name in trials.columns if name.startswith(prefix)):
+        scores = by_seed(trials, name)
+        for arm in dict.fromkeys(names):
+            row = {"class": name.removeprefix(prefix), "arm": arm, "split": split}
+            rows.append(row | _summary(scores.get(arm, NOTHING)))
+    return pd.DataFrame(rows, columns=["class", "arm", "split", *_names("")])
+
+
+def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
+    """Return the arm with the best mean validation score, the first of equals; None without any score."""
+    known = arm_table.dropna(subset=["val_mean"])
+    return None if known.empty else str(known["arm"].iloc[plan.better(known["val_mean"]).argmax()])
+
+
+def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> str | None:
+    """Return the completed trial of any stage with the best validation score; the smallest id of equals.
+
+    `learned` asks for the best among trials whose mix weights were trained.
+    """
+    rows = trials[trials["status"] == "completed"]
+    if learned:
+        kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
+        rows = rows.iloc[[place for place, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
+    rows = rows.sort_values("trial_id")
+    scores = plan.better(numbers(rows, f"val/{plan.metric}")).dropna()
+    return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
+
+
+def is_learned(mix: str, fusion: str = "") -> bool:
+    """Whether these are mix weights that are trained; a table that does not say holds learned ones."""
+    return mix in ("", "learned") and fusion in ("", LAYER_MIX)
+
+
+def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Validation minus test score of the same trial, a row per arm that has both: arm, mean, low, high, n."""
+    rows = confirmed(trials)
+    gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
+    gaps = by_seed(rows.assign(gap=gap), "gap")
+    found = [{"arm": arm.name, **_summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
+    return pd.DataFrame(found, columns=["arm", *_names("")])
+
+
+def failures(trials: pd.DataFrame) -> pd.DataFrame:
+    """Trials that gave no result: trial_id, stage, arm, seed, status, error."""
+    rows = trials[trials["status"].isin(["failed", "diverged", "unfinished"])]
+    table = pd.DataFrame(
+        {name: rows[name] for name in ("trial_id", "stage", "arm", "seed", "status", "error")}
+    )
+    return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
+
+
+def _settings(trials: pd.DataFrame, arm: Arm, plan: Plan) -> dict[str, object]:
+    """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
+    rows = trials[(trials["stage"] == "confirm") & (trials["arm"] == arm.name)]
+    found: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
+    for factor in plan.factors:
+        planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
+        seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
+        found[column(factor.name)] = seen[0] if seen else np.nan if planned in (None, "") else planned
+    found["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
+    return found
+
+
+def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
+    """Return levels as a column: of floats where all are numbers."""
+    if any(isinstance(value, str) for value in values):
+        return pd.Series(values, index=index, dtype=object)
+    return pd.Series([np.nan if value is None else value for value in values], index=index, dtype=float)
+
+
+def _summary(values: pd.Series, prefix: str = "") -> dict[str, float | int | None]:
+    interval = mean_interval(values)
+    numbers_ = (interval.mean, interval.low, interval.high, interval.n)
+    return dict(zip(_names(prefix), [np.nan if x is None else x for x in numbers_], strict=True))
+
+
+def _names(prefix: str) -> list[str]:
+    return [f"{prefix}{name}" for name in ("mean", "low", "high", "n")]
+
+
+def _band_order(band: str) -> float:
+    try:
+        return float(band.split(" ")[0])
+    except ValueError:
+        return float("inf")

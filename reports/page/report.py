@@ -1,0 +1,115 @@
+"""The page: its parts in the order a reader asks for them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from reports.evidence.evidence import Evidence
+from reports.parts.part import Part
+from reports.words.text import code, count, escape
+
+PARTS = (
+    "question",
+    "answer",
+    "method",
+    "arms",
+    "certainty",
+    "single_layers",
+    "data_size",
+    "core",
+    "interaction",
+    "core_lines",
+    "learning_curves",
+    "convergence",
+    "mix",
+    "best_mix",
+    "classes",
+    "errors",
+    "search",
+    "importances",
+    "surface",
+    "parallel",
+    "analyses",
+    "openings",
+    "failures",
+    "problems",
+    "caveats",
+    "limits",
+    "setup",
+    "provenance",
+)
+"""Modules of `reports.parts`, each with its `PART`. Those under one title, one after another, are one section."""
+
+
+def parts(names: tuple[str, ...] = PARTS) -> list[Part[Any]]:
+    """Return the parts of these names."""
+    return [importlib.import_module(f"reports.parts.{name}").PART for name in names]
+
+
+@dataclass(frozen=True)
+class Page:
+    """One report: what each part shows is worked out once, for words and figures."""
+
+    evidence: Evidence
+    names: tuple[str, ...] = PARTS
+
+    @cached_property
+    def shown(self) -> list[tuple[Part[Any], Any]]:
+        """The parts that apply to this study, each with its info."""
+        found = [(part, part.info(self.evidence)) for part in parts(self.names)]
+        return [(part, info) for part, info in found if info is not None]
+
+    def text(self) -> str:
+        """Return the page as Markdown, with links relative to the results folder."""
+        return "\n\n".join([_title(self.evidence), *_banner(self.evidence), *self._sections()]) + "\n"
+
+    def figures(self) -> dict[str, Figure]:
+        """Draw every figure: file name without ending -> figure."""
+        drawn = {name: draw(info) for part, info in self.shown for name, draw in part.draw.items()}
+        return {name: figure for name, figure in drawn.items() if figure is not None}
+
+    def _sections(self) -> Iterator[str]:
+        before = ""
+        for part, info in self.shown:
+            title = part.title if isinstance(part.title, str) else part.title(info)
+            paragraphs = [paragraph for paragraph in part.section(info) if paragraph]
+            if paragraphs and title != before:
+                yield f"## {escape(title)}"
+                before = title
+            yield from paragraphs
+
+
+def _title(evidence: Evidence) -> str:
+    on, plan = evidence.loaded.study.on, evidence.plan
+    where = f"{on.backbone.name} on {on.dataset.name}" if on.backbone.name and on.dataset.name else plan.name
+    return f"# {escape(plan.study)}: {escape(where)}"
+
+
+def _banner(evidence: Evidence) -> list[str]:
+    """Say first what makes the page less than a finished study."""
+    happened, lines = evidence.loaded.study.happened, []
+    if happened.smoke:
+        lines.append(
+            "**Smoke run**: a few trials and examples, to see that everything works. Its scores mean little."
+        )
+    if evidence.loaded.study.on.git.dirty:
+        lines.append(
+            "**Uncommitted changes**: the code that made these results is in no commit, so they cannot be "
+            "repeated exactly."
+        )
+    if not happened.state:
+        lines.append("**Unfinished study?** `study.json` does not say that it finished.")
+    elif happened.state != "finished":
+        lines.append(
+            f"**Unfinished study**: it ended with the state {code(happened.state)}. Seeds or arms may be missing."
+        )
+    left = int((evidence.trials["status"] == "unfinished").sum())
+    if left:
+        lines.append(f"**Unfinished trials**: {count(left, 'trial')}, listed under Failures.")
+    return ["\n>\n".join(f"> {line}" for line in lines)] if lines else []

@@ -1,0 +1,115 @@
+"""Mean score in each cell of the factorial core, as heat map and table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from adalayers.results.study_file import Factor
+from reports.drawing import style
+from reports.drawing.axes import series
+from reports.drawing.pieces import heat_map, unit_below
+from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.evidence.evidence import Evidence
+from reports.parts.cells import summary
+from reports.parts.part import Part, figure_link
+from reports.reading.factors import Level, cell_names, column, label, level, level_name, levels, short
+from reports.reading.frames import records
+from reports.words.text import escape, several, table
+
+NO_CORE = "Nothing to draw: no completed trials in the factorial core."
+
+
+@dataclass(frozen=True)
+class Info:
+    """Columns are the levels of the first factor, rows the cells of all others.
+
+    core: as from `tables.core`; cells: (row, column) -> its row of `core`
+    """
+
+    core: pd.DataFrame
+    factors: tuple[Factor, ...]
+    columns: tuple[Level, ...]
+    rows: tuple[str, ...]
+    cells: dict[tuple[str, Level], dict]
+    score: str
+    split: str
+
+
+def info(evidence: Evidence) -> Info | None:
+    core, factors = evidence.core, evidence.plan.factors
+    if core.empty:
+        return None
+    first = column(factors[0].name)
+    names = cell_names(core, factors[1:])
+    cells = {
+        (name, known): row
+        for name, row in zip(names, records(core), strict=True)
+        if (known := level(row[first])) is not None
+    }
+    rows, columns = tuple(series(core, factors[1:])), tuple(levels(core[first]))
+    return Info(core, factors, columns, rows, cells, evidence.scored, evidence.split_name)
+
+
+def section(info: Info) -> list[str]:
+    over = several(short(factor) for factor in info.factors)
+    first = short(info.factors[0])
+    return [
+        f"Mean {info.split} score over {over}, all else alike; each cell is an arm.",
+        figure_link("core_heatmap", f"Mean score over {over}, a cell per arm"),
+        table(
+            ["", *(escape(f"{first} = {level_name(known)}") for known in info.columns)],
+            [
+                [
+                    escape(name),
+                    *(
+                        summary(info.cells[name, known]) if (name, known) in info.cells else "not an arm"
+                        for known in info.columns
+                    ),
+                ]
+                for name in info.rows
+            ],
+        ),
+    ]
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """Mean score in each cell of the factorial core, with n."""
+    figure = new_figure(1.6 + 0.75 * max(len(info.rows), 2))
+    axes = figure.add_subplot()
+    if info.core["mean"].notna().sum() == 0:
+        say_empty(axes, NO_CORE)
+        return figure
+    grid = np.full((len(info.rows), len(info.columns)), np.nan)
+    counts = np.zeros(grid.shape, dtype=int)
+    for (name, known), row in info.cells.items():
+        at = info.rows.index(name), info.columns.index(known)
+        grid[at], counts[at] = row["mean"], row["n"]
+    low, high = np.nanmin(grid), np.nanmax(grid)
+    if high - low < 1e-9:
+        low, high = low - 0.5, high + 0.5
+    texts = [
+        [f"{'no result' if np.isnan(grid[at]) else f'{grid[at]:.3f}'}\nn = {counts[at]}" for at in row]
+        for row in ([(y, x) for x in range(len(info.columns))] for y in range(len(info.rows)))
+    ]
+    image = heat_map(axes, grid, texts, low, high, fontsize=10)
+    style.name_ticks(axes, [level_name(known) for known in info.columns], axis="x")
+    axes.set_xlabel(plain_text(label(info.factors[0])))
+    others = info.factors[1:]
+    if len(others) == 1:
+        known_rows = levels(info.core[column(others[0].name)])
+        style.name_ticks(axes, [level_name(known) for known in known_rows], axis="y")
+        axes.set_ylabel(plain_text(label(others[0])))
+    else:
+        style.name_ticks(axes, info.rows, axis="y")
+        axes.set_ylabel(plain_text(", ".join(short(factor) for factor in others) or "core"))
+    bar = figure.colorbar(image, ax=axes)
+    bar.set_label(unit_below(f"mean {info.score}"))
+    return figure
+
+
+PART = Part("The factorial core", info, section, {"core_heatmap": draw})

@@ -1,0 +1,142 @@
+"""What was taken for what, and the surest wrong predictions by index, without texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.drawing import style
+from reports.drawing.pieces import heat_map
+from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.evidence import predicted, tables
+from reports.evidence.evidence import Evidence
+from reports.evidence.predicted import differing_words
+from reports.parts.part import SHOWN, Part, figure_link
+from reports.reading.frames import records
+from reports.words.labels import SPLITS
+from reports.words.text import code, count, escape, folded, number, table
+
+NO_CONFUSION = "Nothing to draw: no predictions of confirmed trials."
+NO_PREDICTIONS = "No predictions of confirmed trials."
+
+
+@dataclass(frozen=True)
+class Info:
+    """confusion: as from `predicted.confusion` or `predicted.span_confusion`, of the best arm on validation.
+
+    misclassified: as from `predicted.misclassified`, of the confirmed trial that is best on validation
+    """
+
+    confusion: pd.DataFrame
+    misclassified: pd.DataFrame
+    tokens: bool
+    arm: str | None
+    trial: str | None
+    split: str
+
+
+def info(evidence: Evidence) -> Info:
+    rows, best = evidence.predictions, evidence.best_arm
+    of_best = rows[rows["trial_id"].map(evidence.shown_arms) == best]
+    trial = tables.best_trial(tables.confirmed(evidence.trials), evidence.plan)
+    of_trial = predicted.rows_of(
+        evidence.loaded.results.predictions, [trial] if trial else [], evidence.split
+    )
+    return Info(
+        confusion=predicted.span_confusion(of_best)
+        if evidence.tokens
+        else predicted.confusion(of_best, evidence.loaded.study.on.dataset.labels),
+        misclassified=predicted.misclassified(of_trial),
+        tokens=evidence.tokens,
+        arm=best,
+        trial=trial,
+        split=evidence.split,
+    )
+
+
+def section(info: Info) -> list[str]:
+    split = SPLITS[info.split]
+    drawn = figure_link("confusion", "True against predicted classes")
+    if info.confusion.empty:
+        return [NO_PREDICTIONS, drawn]
+    what = "entities by type" if info.tokens else "examples by class"
+    true, said = (list(dict.fromkeys(info.confusion[name])) for name in ("label", "prediction"))
+    cells = {(row["label"], row["prediction"]): row["mean"] for row in records(info.confusion)}
+    grid = table(
+        ["true ↓, predicted →", *map(escape, said)],
+        [[escape(name), *(number(cells[name, other], 1) for other in said)] for name in true],
+    )
+    n = int(info.confusion["n"].iloc[0])
+    explained = (
+        " An entity found with other words counts under *other boundaries*, one that overlaps no true entity "
+        "under *no entity there*."
+        if info.tokens
+        else ""
+    )
+    return [
+        f"Mean counts of {what} on {split} over the {count(n, 'seed')} of {code(info.arm)}, the best arm on "
+        f"validation.{explained}",
+        drawn,
+        folded("The counts as a table", len(true) + 5, grid),
+        *_wrong(info, split),
+    ]
+
+
+def _wrong(info: Info, split: str) -> list[str]:
+    if info.misclassified.empty:
+        return [f"Trial {code(info.trial)}, the best confirmed one on validation, left no wrong prediction."]
+    shown = info.misclassified.head(SHOWN)
+    rows = []
+    for row in records(shown):
+        label, said = row["label"], row["prediction"]
+        if info.tokens:
+            label, said = differing_words(label, said)
+        rows.append([escape(row["index"]), escape(label), escape(said), number(row["score"])])
+    heads = ["index", "label", "prediction", "score"]
+    if info.tokens:
+        heads = ["index", "tags of the words that differ", "as predicted", "score"]
+    total = len(info.misclassified)
+    return [
+        f"{count(total, 'example')} misclassified on {split} by trial {code(info.trial)} (n = 1), the best "
+        "confirmed one on validation, chosen before looking at its errors. `index` counts in the dataset's split; "
+        "texts are shown only where a study asks for them (`--show-text`, in `examples.md`).",
+        folded(f"The {len(rows)} surest of {total}", len(rows), table(heads, rows)),
+    ]
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """Mean counts by true and predicted class, shaded by the share of the row."""
+    cells, what = info.confusion, "entities" if info.tokens else "examples"
+    true, said = list(dict.fromkeys(cells["label"])), list(dict.fromkeys(cells["prediction"]))
+    figure = new_figure(1.7 + 0.5 * max(len(true), 3))
+    axes = figure.add_subplot()
+    if cells.empty or cells["mean"].sum() == 0:
+        say_empty(axes, NO_CONFUSION)
+        return figure
+    counts = cells["mean"].to_numpy(dtype=float).reshape(len(true), len(said))
+    shares = counts / np.maximum(np.nansum(counts, axis=1, keepdims=True), 1e-12)
+    n = int(cells["n"].iloc[0])
+    whole = np.allclose(counts, np.round(counts), equal_nan=True)
+    texts = [
+        ["" if np.isnan(count) else f"{count:,.{0 if whole or not count else 1}f}" for count in line]
+        for line in counts
+    ]
+    image = heat_map(axes, shares, texts, 0.0, 1.0)
+    style.name_ticks(axes, [_broken(name) for name in said], axis="x")
+    style.name_ticks(axes, true, axis="y")
+    axes.set_xlabel(f"predicted ({what}, mean count over n = {n} seed{'s' * (n != 1)})")
+    axes.set_ylabel("true")
+    bar = figure.colorbar(image, ax=axes)
+    bar.set_label("share of the row (0 to 1)")
+    return figure
+
+
+def _broken(name: str) -> str:
+    return plain_text(name).replace(" ", "\n") if len(name) > 8 else name
+
+
+PART = Part("Errors", info, section, {"confusion": draw})

@@ -1,0 +1,76 @@
+"""How much of the core's score each factor moves, and how much only several together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from reports.evidence.decomposition import decompose
+from reports.evidence.evidence import Evidence
+from reports.evidence.statistics import LEVEL
+from reports.parts.part import Part
+from reports.reading.frames import records
+from reports.reading.load import Plan
+from reports.words.text import escape, interval, number, several, table
+
+
+@dataclass(frozen=True)
+class Info:
+    """parts: as from `decomposition.decompose`."""
+
+    parts: pd.DataFrame
+    plan: Plan
+
+
+def info(evidence: Evidence) -> Info | None:
+    if evidence.core.empty:
+        return None
+    return Info(decompose(evidence.core, evidence.scores, evidence.plan.factors), evidence.plan)
+
+
+def section(info: Info) -> list[str]:
+    names = [info.plan.symbol(factor.name) for factor in info.plan.factors]
+    if info.parts.empty:
+        together = [] if len(names) < 2 else ["both together"] if len(names) == 2 else ["several together"]
+        return [
+            f"Its parts ({escape(', '.join([*names, *together]))}) cannot be told apart: that takes a whole grid and "
+            "at least two seeds on which every cell has a score."
+        ]
+    rows = [
+        [escape(_name(row["part"], info.plan)), number(row["size"], 4), _range(row), str(row["df"])]
+        for row in records(info.parts)
+    ]
+    first = info.parts.iloc[0]
+    several_ = (
+        f"The interaction is what {escape(names[0])} does differently at different {escape(several(names[1:]))}. From "
+        if len(names) > 1
+        else "From "
+    )
+    ways = {1: "one-way", 2: "two-way"}.get(len(names), f"{len(names)}-way")
+    return [
+        "What moves the score in the core, as the standard deviation of the true effects over the levels of "
+        f"each part, in units of the score: 0 means that the part does nothing. {several_}"
+        f"the {ways} decomposition with seeds as blocks "
+        f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, "
+        "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it.",
+        table(["part", "size", f"{LEVEL:.0%} interval", "degrees of freedom"], rows),
+    ]
+
+
+def _name(part: tuple[str, ...], plan: Plan) -> str:
+    if len(part) == 1:
+        return plan.short(part[0])
+    return f"{' with '.join(map(plan.symbol, part))} (interaction)"
+
+
+def _range(row: Mapping[str, Any]) -> str:
+    n = f"n = {row['seeds']}"
+    if pd.isna(row["low"]):
+        return f"no interval, {n}"
+    return f"{interval(row['low'], row['high'], 4)}, {n}"
+
+
+PART = Part("The factorial core", info, section)

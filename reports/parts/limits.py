@@ -1,0 +1,41 @@
+"""What the page does not show, a sentence or two each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.evidence.claims import Claim
+from reports.evidence.evidence import Evidence
+from reports.parts.part import Part
+from reports.parts.seeds import seeds_for_one_sd, seeds_for_smallest_effect
+from reports.reading.load import Plan
+from reports.words.text import listed
+
+
+@dataclass(frozen=True)
+class Info:
+    claims: tuple[Claim, ...]
+    plan: Plan
+
+
+def info(evidence: Evidence) -> Info:
+    return Info(tuple(evidence.claims), evidence.plan)
+
+
+def section(info: Info) -> list[str]:
+    found = [
+        "One backbone and one dataset: nothing here says how far the findings carry.",
+        "Intervals of means cover the spread between seeds (initialisation and order of the data). Only those under "
+        "*What the intervals cover* that say so cover the choice of examples too. None covers the choice of the "
+        "training examples, which all trials share.",
+        "Arms were compared with the control, not with each other.",
+        "Verdicts are corrected together, over arms and looks: without any real difference, at most 5% of studies ever "
+        "claim one, as long as paired differences are roughly normal. Scores, entropy of the mix and speed are "
+        "corrected each by itself.",
+    ]
+    if info.claims:
+        found += [seeds_for_one_sd(info.claims), seeds_for_smallest_effect(info.claims, info.plan)]
+    return [listed(sentence for sentence in found if sentence)]
+
+
+PART = Part("Limits", info, section)

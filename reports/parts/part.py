@@ -1,0 +1,40 @@
+"""What a part of a page is: what it shows, worked out once; its words; its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from matplotlib.figure import Figure
+
+from reports.evidence.evidence import Evidence
+
+Info = TypeVar("Info")
+
+FIGURES = "figures"
+"""The folder of figures, beside the page."""
+
+SHOWN = 20
+"""Rows of a table of trials or examples on the page; all are in the files."""
+
+
+@dataclass(frozen=True)
+class Part(Generic[Info]):
+    """One part of a page. Parts that follow each other under the same title are one section.
+
+    title:   of its section, or how it follows from what is shown
+    info:    works out what is shown; None where the part does not apply to this study: it is left out then
+    section: its paragraphs of Markdown; empty ones are left out
+    draw:    its figures: file name without ending -> how it is drawn; None where there is nothing to draw over
+    """
+
+    title: str | Callable[[Info], str]
+    info: Callable[[Evidence], Info | None]
+    section: Callable[[Info], Sequence[str]]
+    draw: Mapping[str, Callable[[Info], Figure | None]] = field(default_factory=dict)
+
+
+def figure_link(name: str, text: str) -> str:
+    """Return the picture, which leads to itself as SVG."""
+    return f"[![{text}]({FIGURES}/{name}.png)]({FIGURES}/{name}.svg)"

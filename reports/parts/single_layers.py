@@ -1,0 +1,100 @@
+"""Each single layer against the learned mix (thesis figures 10, 14, 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from reports.drawing import style
+from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
+from reports.drawing.style import COLOURS, GROUPS, new_figure, plain_text, say_empty, styled
+from reports.evidence import layers
+from reports.evidence.evidence import Evidence
+from reports.evidence.statistics import LEVEL
+from reports.parts.part import Part, figure_link
+from reports.reading.frames import records
+from reports.words.labels import LABELS
+from reports.words.text import code, escape, estimate, folded, table
+
+NO_SINGLE = "Nothing to draw: no completed trials of single-layer arms."
+
+
+@dataclass(frozen=True)
+class Info:
+    """single: as from `layers.single_layers`; learned: the row of `tables.arms` of the learned mix, or None."""
+
+    single: pd.DataFrame
+    learned: Mapping[str, Any] | None
+    score: str
+
+
+def info(evidence: Evidence) -> Info | None:
+    single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
+    return None if single.empty else Info(single, evidence.row_of(evidence.learned_arm), evidence.scored)
+
+
+def section(info: Info) -> list[str]:
+    learned, scored = info.learned, info.score.split(" (")[0]
+    against = (
+        f"The line is {code(learned['arm'])}, the best arm on validation among those that learn their mix: "
+        f"{estimate(learned['mean'], learned['low'], learned['high'], learned['n'])}."
+        if learned
+        else "No arm that learns its mix has a score."
+    )
+    rows = [
+        [escape(row["layer"]), code(row["arm"]), estimate(row["mean"], row["low"], row["high"], row["n"])]
+        for row in records(info.single)
+    ]
+    return [
+        "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected; "
+        f"the best of many layers is flattered by being picked. {against}",
+        figure_link("single_layers", f"{scored} of each single layer against the learned mix"),
+        folded(
+            "The layers as a table",
+            len(rows),
+            table(["layer", "arm", f"{scored}, mean [{LEVEL:.0%} interval]"], rows),
+        ),
+    ]
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """Score of each single layer with its interval, against the line and band of the learned mix."""
+    learned = info.learned
+    figure = new_figure(3.7)
+    axes = figure.add_subplot()
+    shown = info.single.dropna(subset=["mean"]).drop_duplicates("state")
+    if shown.empty:
+        say_empty(axes, NO_SINGLE)
+        return figure
+    handles: list[Line2D | Patch] = []
+    axes.plot(range(len(shown)), shown["mean"], color=COLOURS[1], linewidth=1, linestyle=":", zorder=1)
+    for place, row in enumerate(records(shown)):
+        last = row["arm"] == "last"
+        colour, marker = GROUPS["last"] if last else (COLOURS[1], "s")
+        point(axes, place, row["mean"], row["low"], row["high"], colour, marker, along="y")
+    handles.append(Line2D([], [], color=COLOURS[1], marker="s", linestyle=":", label="one layer alone"))
+    if (shown["arm"] == "last").any():
+        colour, marker = GROUPS["last"]
+        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="none", label="arm `last`"))
+    if learned is not None and not pd.isna(learned["mean"]):
+        axes.axhline(learned["mean"], color=COLOURS[0], linewidth=1.6, zorder=2)
+        name = plain_text(f"learned mix,\nn = {learned['n']:.0f} seeds")
+        handles.append(Line2D([], [], color=COLOURS[0], linewidth=1.6, label=name))
+        if not pd.isna(learned["low"]):
+            axes.axhspan(learned["low"], learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0)
+            handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
+    style.name_ticks(axes, [brief(name) for name in shown["layer"]], axis="x")
+    legend_right(figure, handles, f"single layers,\n{seeds_text(shown['n'])}")
+    axes.set_xlabel(LABELS["layer"])
+    axes.set_ylabel(unit_below(info.score))
+    return figure
+
+
+PART = Part("Single layers", info, section, {"single_layers": draw})

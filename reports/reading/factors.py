@@ -1,0 +1,95 @@
+"""Factors under study as data: their levels, read from `trials.csv` and from arms, and what to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from adalayers.results.study_file import Factor
+
+Level = float | str
+"""One value of a factor: a number where it is one, else text."""
+
+
+def level(value: Any) -> Level | None:
+    """Return a value as a level; None where there is none."""
+    if value is None or (isinstance(value, float) and pd.isna(value)) or value == "" or value is pd.NA:
+        return None
+    if isinstance(value, str | bool) or not pd.api.types.is_number(value):
+        try:
+            return float(value) if isinstance(value, str) else str(value).lower()
+        except ValueError:
+            return str(value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def level_name(value: Level) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def levels(values: Iterable[Any]) -> list[Level]:
+    """Return the different levels: numbers in rising order, else all as they come."""
+    seen = list(dict.fromkeys(of for value in values if (of := level(value)) is not None))
+    numbers = [value for value in seen if isinstance(value, float)]
+    return [*sorted(numbers)] if len(numbers) == len(seen) else seen
+
+
+def numeric(values: Sequence[Level]) -> list[float] | None:
+    """Return levels as numbers, or None where one of them is none."""
+    numbers = [value for value in values if isinstance(value, float)]
+    return numbers if len(numbers) == len(values) else None
+
+
+def column(name: str) -> str:
+    """Return the column of tables by arm that holds a factor's levels."""
+    return f"config/{name}"
+
+
+def of_trials(rows: pd.DataFrame, name: str) -> list[Level | None]:
+    """Return a factor's level in each trial: of `config/<name>`, else of a column of that name (`fusion`)."""
+    where = next((key for key in (column(name), name) if key in rows.columns), None)
+    return [None] * len(rows) if where is None else [level(value) for value in rows[where]]
+
+
+def short(factor: Factor) -> str:
+    """Return what running text, legends and table heads call a factor: "α"."""
+    return factor.label or factor.name
+
+
+def name(factor: Factor) -> str:
+    """Return what a factor is called with its meaning: "α, scale of the mix logits"."""
+    return f"{short(factor)}, {factor.meaning}" if factor.meaning else short(factor)
+
+
+def label(factor: Factor) -> str:
+    """Return what an axis calls a factor: "α, scale of the mix logits (no unit)"."""
+    return f"{name(factor)} ({factor.unit or 'no unit'})"
+
+
+def cell_names(table: pd.DataFrame, factors: Sequence[Factor]) -> list[str]:
+    """Return for each row what its levels of `factors` are called: "α = 8, λ = 0.001"; "" where one is unknown."""
+    names = []
+    for row in table[[column(factor.name) for factor in factors]].to_numpy(dtype=object):
+        known = [level(value) for value in row]
+        parts = [
+            f"{short(factor)} = {level_name(value)}"
+            for factor, value in zip(factors, known, strict=True)
+            if value is not None
+        ]
+        names.append(", ".join(parts) if len(parts) == len(factors) else "")
+    return names
+
+
+def in_order(table: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
+    """Return the rows sorted by their levels of `factors`, each in the order of `levels`."""
+    places = {}
+    for factor in factors:
+        values = table[column(factor.name)]
+        order = {value: place for place, value in enumerate(levels(values))}
+        places[factor.name] = [
+            order.get(of, len(order)) if (of := level(value)) is not None else len(order) for value in values
+        ]
+    by = pd.DataFrame(places, index=table.index)
+    return table.loc[by.sort_values(list(places), kind="stable").index] if places else table

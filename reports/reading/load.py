@@ -1,0 +1,208 @@
+"""A results folder -> what a report rests on: its frames, `study.json` as typed records, and the plan in them.
+
+`study.json` may be old or made by hand: whatever it lacks has a default, and is named in `problems`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from adalayers.errors import BadInput
+from adalayers.results import files as results
+from adalayers.results.folder import Folder
+from adalayers.results.study_file import Factor, StudyFile, parse
+from reports.reading import factors as factoring
+from reports.words import labels
+
+SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy")
+"""Where `study.json` names no metric, the first of these that `trials.csv` holds."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One confirmed arm. `group` is core, published, uniform, last or best; "" where nothing says."""
+
+    name: str
+    group: str = ""
+    aliases: tuple[str, ...] = ()
+    fusion: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study set out to do, as far as its report needs it.
+
+    metric:          without prefix ("matthews"); "" where nothing says and there is no score
+    control:         name of the arm that all others are compared with; "" where nothing says
+    smallest_effect: smallest difference of the metric worth acting on; None where nothing says
+    factors:         what is under study: the first along axes, the others a line each
+    nuisance:        names of the hyperparameters that are tuned along
+    baseline:        the trivial model's validation score; None where nothing says
+    hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
+    """
+
+    study: str
+    name: str
+    metric: str
+    mode: str
+    control: str
+    smallest_effect: float | None
+    arms: tuple[Arm, ...]
+    factors: tuple[Factor, ...]
+    nuisance: tuple[str, ...]
+    baseline: float | None
+    hidden_states: tuple[str, ...]
+    looks: int
+
+    def better(self, scores: pd.Series) -> pd.Series:
+        """Return scores such that more is better, whatever the mode."""
+        return -scores if self.mode == "min" else scores
+
+    def label(self, hyperparameter: str) -> str:
+        """Return what an axis calls a hyperparameter: a factor by its label and meaning."""
+        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.label(found) if found else labels.label(f"config/{hyperparameter}")
+
+    def short(self, hyperparameter: str) -> str:
+        """Return the label without its unit."""
+        return self.label(hyperparameter).split(" (")[0]
+
+    def symbol(self, hyperparameter: str) -> str:
+        """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
+        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.short(found) if found else hyperparameter
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A results folder as read, `study.json` as records, its plan, and sentences on everything missing or odd."""
+
+    results: results.Results
+    study: StudyFile
+    plan: Plan
+    problems: tuple[str, ...]
+
+
+def load(folder: Folder | str | Path) -> Loaded:
+    """Read a results folder. Raises `BadInput` where it cannot be read at all."""
+    try:
+        read = results.load(folder)
+    except BadInput:
+        raise
+    except KeyError as error:
+        raise BadInput(f"could not read {results.TRIALS} in {folder}: it has no column {error}") from error
+    except (ValueError, OSError) as error:
+        raise BadInput(f"could not read the results in {folder}: {error}") from error
+    try:
+        study, missing = parse(read.study)
+    except BadInput as error:
+        raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
+    plan = make_plan(study, read.trials, read.folder.uri)
+    problems = (*read.problems, *lacking(study, missing, plan), *oddities(read.trials, plan))
+    return Loaded(read, study, plan, problems)
+
+
+def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
+    """Return the plan that `study.json` states, with what the trials say where it says nothing."""
+    scores = [column.removeprefix("val/") for column in trials.columns if column.startswith("val/")]
+    guess = next((name for name in (*SCORE_ORDER, *scores) if name in scores), "")
+    asked = study.asked
+    return Plan(
+        study=study.study or "study",
+        name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
+        metric=asked.metric or guess,
+        mode=asked.mode,
+        control=asked.control,
+        smallest_effect=asked.smallest_effect,
+        arms=_arms(study, trials),
+        factors=_factors(study),
+        nuisance=asked.nuisance,
+        baseline=study.on.dataset.baseline.get("val"),
+        hidden_states=study.on.hidden_states,
+        looks=max(1, study.happened.looks),
+    )
+
+
+def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
+    """Return sentences on what `study.json` lacks, with what follows from it where the page changes by it."""
+    guess = f"`{plan.metric}` is taken" if plan.metric else "no score is shown"
+    named = "hyperparameters under study go by their names" if plan.factors else "no factorial core is shown"
+    told = {
+        "asked.metric": (not study.asked.metric, guess),
+        "asked.control": (not study.asked.control, "arms are not compared"),
+        "asked.smallest_effect": (
+            plan.smallest_effect is None,
+            "`no difference seen` cannot be said of any arm",
+        ),
+        "asked.arms": (not study.asked.arms, "arms are those of `trials.csv`, without groups"),
+        "asked.factors": (not study.asked.factors, named),
+        "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
+        "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
+    }
+    found = [
+        f"`{results.STUDY}` has no `{path}`; {without}." for path, (lacks, without) in told.items() if lacks
+    ]
+    rest = [path for path in missing if path not in told or not told[path][0]]
+    if rest:
+        found.append(f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in rest)}.")
+    return found
+
+
+def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
+    """Return sentences on odd rows: arms of two configurations, twice the same seed, missing scores."""
+    found = []
+    done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
+    config = [column for column in trials.columns if column.startswith("config/")]
+    mixed = done[["arm", *config]].drop_duplicates().groupby("arm").size()
+    again = done[done.duplicated(["arm", "seed"])].dropna(subset=["seed"])
+    for arm in sorted({*mixed[mixed > 1].index, *again["arm"]}):
+        if mixed[arm] > 1:
+            found.append(
+                f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
+            )
+        twice = sorted(again.loc[again["arm"] == arm, "seed"].unique())
+        if twice:
+            seeds = ", ".join(str(int(seed)) for seed in twice)
+            found.append(
+                f"Arm `{arm}` has more than one trial of seed {seeds}; the smallest `trial_id` counts."
+            )
+    score = f"val/{plan.metric}"
+    if plan.metric and score not in trials.columns:
+        found.append(f"`trials.csv` has no column `{score}`; no score is shown.")
+    elif plan.metric:
+        lost = int(pd.to_numeric(done[score], errors="coerce").isna().sum())
+        if lost:
+            found.append(f"{lost} completed trials have no `{score}`; they are left out of every mean.")
+    if plan.control and plan.control not in {arm.name for arm in plan.arms}:
+        found.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
+    return found
+
+
+def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[Arm, ...]:
+    """Return the arms of `study.json` in their order, then those that only `trials.csv` knows, by name."""
+    arms = {
+        record.arm: Arm(record.arm, record.group, record.aliases, record.fusion, record.config)
+        for record in study.asked.arms
+        if record.arm
+    }
+    for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
+        arms[name] = Arm(name)
+    return tuple(arms.values())
+
+
+def _factors(study: StudyFile) -> tuple[Factor, ...]:
+    """Return the factors of `study.json`, else those that it calls scientific, by their names."""
+    named = tuple(factor for factor in study.asked.factors if factor.name)
+    return named or tuple(Factor(name, name, scale="choice") for name in study.asked.scientific)
+
+
+def as_text(value: Any) -> str:
+    """Return a value of `study.json` as one line of text."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

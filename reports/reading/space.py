@@ -1,0 +1,87 @@
+"""The search space of `study.json`, Optuna's own JSON of distributions -> domains."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adalayers.results.study_file import StudyFile
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where one hyperparameter was searched: a range (`low` < `high`), or `choices` in their order, as text.
+
+    role: scientific, nuisance, or "searched" where `study.json` does not say.
+    """
+
+    name: str
+    role: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def domains(study: StudyFile) -> tuple[list[Domain], list[str]]:
+    """Return the domains of a study's search space, scientific ones first, and the names that cannot be read."""
+    asked = study.asked
+    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
+    found, unread = [], []
+    for name, distribution in asked.space.items():
+        domain = read(name, distribution, roles.get(name, "searched"))
+        if domain is None:
+            unread.append(name)
+        else:
+            found.append(domain)
+    order = {name: place for place, name in enumerate(roles)}
+    return sorted(found, key=lambda domain: order.get(domain.name, len(order))), unread
+
+
+def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:
+    """Return the domain that Optuna's JSON of a distribution describes, or None where it describes none."""
+    # Optuna costs two seconds to import: only where there is something to read.
+    from optuna.distributions import CategoricalDistribution, json_to_distribution
+
+    try:
+        known = json_to_distribution(json.dumps(distribution))
+    except (ValueError, KeyError, TypeError):
+        return None
+    if isinstance(known, CategoricalDistribution):
+        choices = tuple(str(choice) for choice in known.choices)
+        return Domain(name, role, choices=choices) if len(choices) > 1 else None
+    low, high = float(getattr(known, "low", math.nan)), float(getattr(known, "high", math.nan))
+    return Domain(name, role, low, high, log=bool(getattr(known, "log", False))) if low < high else None
+
+
+def describe(domain: Domain) -> str:
+    """Return a domain as a line of text: "loguniform(0.5, 1024)", "choice(0.0, 0.001)"."""
+    if domain.choices:
+        return f"choice({', '.join(domain.choices)})"
+    return f"{'log' if domain.log else ''}uniform({domain.low:g}, {domain.high:g})"
+
+
+def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:
+    """Return the choice that a value of `trials.csv` is: numbers are compared as numbers (0 is 0.0)."""
+    text = str(value)
+    if text in choices:
+        return text
+    number = _number(text)
+    return next((choice for choice in choices if number is not None and _number(choice) == number), None)
+
+
+def numeric(choices: tuple[str, ...]) -> list[float] | None:
+    """Return the choices as numbers in rising order, or None where one of them is none."""
+    values = [_number(choice) for choice in choices]
+    known = [value for value in values if value is not None]
+    return sorted(known) if len(known) == len(values) else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

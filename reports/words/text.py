@@ -1,0 +1,97 @@
+"""Numbers and tables as Markdown text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+NONE = "—"
+
+
+def number(value: float | int | None, digits: int = 3, *, signed: bool = False) -> str:
+    """Return a number with `digits` decimals; an unknown one is a dash."""
+    if value is None or pd.isna(value):
+        return NONE
+    if math.isinf(value):
+        return "not reached"
+    text = f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}"
+    return text.lstrip("+-") if float(text.replace(",", "")) == 0 else text
+
+
+def estimate(
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    n: float,
+    digits: int = 3,
+    *,
+    signed: bool = False,
+) -> str:
+    """Return a mean with its interval and n: `0.412 [0.371, 0.453], n = 5`; or why there is no interval."""
+    if mean is None or pd.isna(mean) or n == 0:
+        return f"{NONE} (n = {n:.0f})"
+    if low is None or high is None or pd.isna(low) or pd.isna(high):
+        why = "no interval" if n < 2 else "the same on every seed, no interval"
+        return f"{number(mean, digits, signed=signed)} (n = {n:.0f}, {why})"
+    return f"{number(mean, digits, signed=signed)} {interval(low, high, digits, signed=signed)}, n = {n:.0f}"
+
+
+def interval(low: float, high: float, digits: int = 3, *, signed: bool = False) -> str:
+    return f"[{number(low, digits, signed=signed)}, {number(high, digits, signed=signed)}]"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; cells are Markdown already (`escape` and `code` make them safe)."""
+    lines = [f"| {' | '.join(heads)} |", f"|{'|'.join(' --- ' for _ in heads)}|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def code(text: object) -> str:
+    """Return text as code, safe in a table; nothing for nothing."""
+    clean = " ".join(str(text).split()).replace("`", "'").replace("|", "\\|")
+    return f"`{clean}`" if clean else ""
+
+
+def escape(text: object, most: int = 300) -> str:
+    """Return text as one line that Markdown leaves as it is, cut at `most` characters."""
+    clean = " ".join(str(text).split())
+    return _escaped(clean if len(clean) <= most else clean[: most - 1] + "…")
+
+
+def _escaped(clean: str) -> str:
+    for character in "\\`*_[]|#":
+        clean = clean.replace(character, f"\\{character}")
+    return clean.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def prose(text: object, most: int = 2000) -> str:
+    """Return text as `escape` does, but for names between backticks, which are code."""
+    pieces = " ".join(str(text).split())[:most].split("`")
+    if len(pieces) % 2 == 0:  # a backtick without its other half
+        return escape(text, most)
+    return "".join(code(piece) if place % 2 else _escaped(piece) for place, piece in enumerate(pieces))
+
+
+def several(names: Iterable[str], most: int = 4) -> str:
+    """Return names joined as in a sentence: "a, b and c", "a, b, c, d and 3 more"."""
+    listed = list(names)
+    if len(listed) > most:
+        return f"{', '.join(listed[:most])} and {len(listed) - most} more"
+    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1] if listed else ""]))
+
+
+def count(n: float, one: str, many: str = "") -> str:
+    """Return "1 trial", "3 trials"."""
+    return f"{n:,.0f} {one if n == 1 else many or one + 's'}"
+
+
+def listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)
+
+
+def folded(summary: str, rows: int, *paragraphs: str, most: int = 8) -> str:
+    """Return paragraphs that open on a click, where a table in them has more than `most` rows; else as they are."""
+    text = "\n\n".join(paragraphs)
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>" if rows > most else text
