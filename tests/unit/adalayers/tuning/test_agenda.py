@@ -231,25 +231,25 @@ def test_no_search_at_all(folder):
 
 def test_trial_ids_follow_what_determines_a_trial():
     about = DATA.about
-    one = trial_id(BASE, "sequence", 1, about)
-    assert one == trial_id(BASE, "sequence", 1, about)
+    one = trial_id(BASE, DATA.shape, 1, about)
+    assert one == trial_id(BASE, DATA.shape, 1, about)
     assert one[0] == "t"
     others = {
-        trial_id(BASE, "sequence", 2, about),
-        trial_id(LayerMixConfig(k=16, heads=2, epochs=4), "sequence", 1, about),
-        trial_id(BASE, "sequence", 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
-        trial_id(BASE, "sequence", 1, {**about, "splits": {**about["splits"], "train": "other"}}),
-        trial_id(BASE, "sequence", 1, {**about, "precision": "float16"}),
+        trial_id(BASE, DATA.shape, 2, about),
+        trial_id(LayerMixConfig(k=16, heads=2, epochs=4), DATA.shape, 1, about),
+        trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
+        trial_id(BASE, DATA.shape, 1, {**about, "splits": {**about["splits"], "train": "other"}}),
+        trial_id(BASE, DATA.shape, 1, {**about, "precision": "float16"}),
     }
     assert len(others | {one}) == 6
     uniform = {"mix": "uniform", "k": 8, "heads": 2}
-    assert trial_id(LayerMixConfig(**uniform), "sequence", 1, about) == trial_id(
-        LayerMixConfig(**uniform, alpha=9.0), "sequence", 1, about
+    assert trial_id(LayerMixConfig(**uniform), DATA.shape, 1, about) == trial_id(
+        LayerMixConfig(**uniform, alpha=9.0), DATA.shape, 1, about
     )
 
 
 def test_merge_keeps_names_once():
     made = [ConfirmedArm("a", "core", BASE)]
     for _ in range(2):
-        assert merge(made, ConfirmedArm("b", "best", BASE), "sequence") == "a"
+        assert merge(made, ConfirmedArm("b", "best", BASE), DATA.shape) == "a"
     assert made[0].aliases == ("b",)
