@@ -16,6 +16,8 @@ class Ask:
     search, scheduler: how the search's configurations are chosen, and stopped early
     trials, seeds:     configurations of the search, and seeds of every confirmed arm
     seed:              that of the search; confirmed arms have those above it
+    smallest_effect:   the smallest difference of interest, on the selection metric's scale; another one makes
+                       another study
     fixed:             hyperparameters of --set
     identity:          the flags that make the study, as they stand in `study.json`
     command:           how to run it again
@@ -25,6 +27,7 @@ class Ask:
     scheduler: Scheduler
     trials: int
     seeds: int
+    smallest_effect: float
     seed: int = 0
     fixed: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)

@@ -86,7 +86,6 @@ class Study:
     question: str
     space: Callable[[], Space]
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
-    smallest_effect: float
     token_task: bool = False
 
 

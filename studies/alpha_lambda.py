@@ -62,7 +62,6 @@ STUDY = Study(
     ),
     space=space,
     arms=arms,
-    smallest_effect=0.01,
 )
 
 if __name__ == "__main__":

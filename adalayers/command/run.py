@@ -69,7 +69,7 @@ def _run_case(
         case.plan,
         data,
         case.folder,
-        ask=flags.ask(case.identity, command),
+        ask=flags.ask(case.identity, case.smallest_effect, command),
         limits=limits,
         mirror=mirror,
         about=_on(case.prepared, features),

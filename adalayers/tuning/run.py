@@ -278,7 +278,7 @@ def _asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, data: TrialData) 
         "metric": data.metric,
         "mode": "max",
         "control": plan.control,
-        "smallest_effect": study.smallest_effect,
+        "smallest_effect": ask.smallest_effect,
         "scientific": list(space.scientific),
         "nuisance": list(space.nuisance),
         "space": {name: _described(agenda.distributions[name]) for name in domains},

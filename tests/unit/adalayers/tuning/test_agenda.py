@@ -31,7 +31,7 @@ def arms(setting):
     ], ["a note"]
 
 
-STUDY = Study("made", "Why?", lambda: SPACE, arms, 0.01)
+STUDY = Study("made", "Why?", lambda: SPACE, arms)
 
 
 def made_plan(**fixed):
