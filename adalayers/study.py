@@ -21,14 +21,14 @@ class Space:
     """A search space: domains of `ray.tune` by hyperparameter.
 
     scientific: what the question is about; nuisance: what must be tuned along for a fair answer
-    first:      configurations tried before any other (published ones)
     grid:       the values of each hyperparameter under `--search grid`
+    fixed:      what the study sets for all its trials, unless --set says otherwise
     """
 
     scientific: dict[str, Any]
     nuisance: dict[str, Any]
-    first: list[dict[str, Any]]
     grid: dict[str, list[Any]]
+    fixed: dict[str, Any] = field(default_factory=dict)
 
     def without(self, names: Sequence[str]) -> Space:
         """Return the space with some hyperparameters fixed elsewhere, and so taken out."""
@@ -36,9 +36,7 @@ class Space:
         def keep(values: dict[str, Any]) -> dict[str, Any]:
             return {name: value for name, value in values.items() if name not in names}
 
-        return Space(
-            keep(self.scientific), keep(self.nuisance), [keep(point) for point in self.first], keep(self.grid)
-        )
+        return Space(keep(self.scientific), keep(self.nuisance), keep(self.grid), self.fixed)
 
     @property
     def domains(self) -> dict[str, Any]:
@@ -81,11 +79,15 @@ class Setting:
     """On what a study runs, as far as its arms depend on it.
 
     fixed: hyperparameters that the user fixed with --set
+    base:  the study's own settings, those included
+    train_examples: how many there are to train on
     """
 
     dataset: str
     shape: Shape
     fixed: dict[str, Any]
+    base: TrialConfig
+    train_examples: int
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
@@ -96,8 +98,9 @@ class Setting:
 class Study:
     """One question, as data.
 
-    space: returns what is searched; called once the flags are parsed, so that `--help` waits for no library
-    arms:  returns the confirmed arms, control first, and notes for the report
+    space:   returns what is searched; called once the flags are parsed, so that `--help` waits for no library
+    arms:    returns the confirmed arms, control first, and notes for the report
+    first:   returns configurations that the search tries before any other
     task_kind: the kind of task that it needs, by name; None for any
     factors: what is under study, as reports call it
     method:  what a report's reader must know of the model and the factors: title -> paragraph
@@ -107,7 +110,7 @@ class Study:
     question: str
     space: Callable[[], Space]
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
-    smallest_effect: float
+    first: Callable[[Setting], list[dict[str, Any]]] = lambda setting: []
     task_kind: str | None = None
     factors: tuple[Factor, ...] = ()
     method: Mapping[str, str] = field(default_factory=dict)
@@ -129,6 +132,7 @@ class Plan:
 
     base:    the study's own settings
     space:   what is searched; scientific, nuisance: names of all that the study searches, fixed by the user or not
+    first:   configurations that the search tries before any other
     arms:    confirmed arms known beforehand, control first; the search's best joins them later
     dropped: (arm, reason) of arms that cannot run here
     """
@@ -136,6 +140,7 @@ class Plan:
     base: TrialConfig
     space: Space
     arms: list[ConfirmedArm]
+    first: list[dict[str, Any]] = field(default_factory=list)
     scientific: tuple[str, ...] = ()
     nuisance: tuple[str, ...] = ()
     dropped: list[tuple[str, str]] = field(default_factory=list)
@@ -146,13 +151,13 @@ class Plan:
         return self.arms[0].name
 
 
-def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
+def plan(study: Study, space: Space, setting: Setting) -> Plan:
     """Return the arms of a study in one setting: whole configurations, equal ones merged, impossible ones dropped.
 
     Raises `BadInput` where the control itself cannot run.
     """
     wanted, notes = study.arms(setting)
-    space = study.space()
+    base = setting.base
     notes = [
         *notes,
         *(
@@ -165,17 +170,23 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
     dropped: list[tuple[str, str]] = []
     for arm in wanted:
         try:
-            config = arm_config(arm.overrides, setting, base)
+            config = arm_config(arm.overrides, setting)
         except BadInput as error:
             if arm is wanted[0]:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
+    searched = space.without(list(setting.fixed))
+    first = [
+        {name: value for name, value in point.items() if name in searched.domains}
+        for point in study.first(setting)
+    ]
     return Plan(
         base,
-        space.without(list(setting.fixed)),
+        searched,
         arms,
+        first,
         tuple(space.scientific),
         tuple(space.nuisance),
         dropped,
@@ -183,12 +194,12 @@ def plan(study: Study, setting: Setting, base: TrialConfig) -> Plan:
     )
 
 
-def arm_config(overrides: dict[str, Any], setting: Setting, base: TrialConfig) -> TrialConfig:
+def arm_config(overrides: dict[str, Any], setting: Setting) -> TrialConfig:
     """Return an arm's configuration. Raises `BadInput` where it contradicts --set or cannot mix the hidden states."""
     for name, value in overrides.items():
         if name in setting.fixed and setting.fixed[name] != value:
             raise BadInput(f"it needs {name}={value} and --set fixed {name}={setting.fixed[name]}")
-    config = with_overrides(base, overrides)
+    config = with_overrides(setting.base, overrides)
     config.check(setting.shape)
     return config
 

@@ -18,14 +18,6 @@ NUISANCE = {
     "mix_lr": tune.loguniform(1e-4, 1e-2),
 }
 
-FIXED: dict[str, object] = {}
-"""Everything else: the script's defaults."""
-
-FIRST = [
-    {"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3, "mix_lr": 1e-3},  # published for CoLA, default rates
-    {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3, "mix_lr": 1e-3},  # the control
-]
-
 GRID = {
     "alpha": [1.0, 8.0, 64.0, 512.0],
     "entropy_weight": [0.0, 1e-3, 1e-2],

@@ -8,7 +8,7 @@ from typing import Any
 
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
-from adalayers.command.identity import identity, opened
+from adalayers.command.identity import identity, opened, smallest_effect
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
@@ -24,8 +24,9 @@ from adalayers.tuning.session import check_address
 class Case:
     """A study on one backbone and dataset, ready to run.
 
-    identity: the flags that make it this study, by name
-    before:   the study as its folder holds it; {"id": ...} where it is new
+    identity:        the flags that make it this study, by name
+    before:          the study as its folder holds it; {"id": ...} where it is new
+    smallest_effect: the smallest difference of interest
     """
 
     prepared: Prepared
@@ -33,6 +34,7 @@ class Case:
     folder: Folder
     identity: dict[str, Any]
     before: Mapping[str, Any]
+    smallest_effect: float
 
     @property
     def name(self) -> str:
@@ -65,11 +67,13 @@ def _case(study: Study, flags: Flags, request: DataRequest, label: list[str]) ->
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
-    plan = study_plan(study, prepared, flags.base, flags.fixed)
+    plan = study_plan(study, prepared, flags.fixed, flags.epochs)
     name = "-".join([prepared.source.name, prepared.task.name, *label])
     folder = Folder(flags.output).child(study.name).child(name)
     makes = identity(flags, prepared)
-    return Case(prepared, plan, folder, makes, {} if flags.fresh else opened(folder, makes))
+    before = {} if flags.fresh else opened(folder, makes)
+    effect = smallest_effect(folder, before, flags.smallest_effect, prepared.task.metric)
+    return Case(prepared, plan, folder, makes, before, effect)
 
 
 def _safe(label: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -50,6 +50,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
+        f"  cut         {cut(prepared.truncated)}",
+        *(f"  shared      {line}" for line in [shared(prepared.task.shared)] if line),
         f"  search      {flags.trials} trials by {flags.search}, {flags.scheduler}",
         f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
@@ -60,6 +62,20 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"in all at most {duration(wall)}, less by early stopping",
     ]
     return "\n".join(lines)
+
+
+def cut(truncated: Mapping[str, Mapping[str, int]]) -> str:
+    """Return how much the maximum length cuts of each split: "train 120 (1,034 words), test 0"."""
+    return ", ".join(
+        f"{name} {counts['examples']:,}" + (f" ({counts['words']:,} words)" if counts.get("words") else "")
+        for name, counts in truncated.items()
+    )
+
+
+def shared(counts: Mapping[str, int]) -> str:
+    """Return how many examples outside train also stand in train; nothing where none does."""
+    found = [f"{n:,} of {name}" for name, n in counts.items() if n]
+    return f"{' and '.join(found)} also stand in train" if found else ""
 
 
 class _Held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import typing
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any, Literal, NoReturn
 
 from adalayers.ask import Ask, Limits, Scheduler, Search
 from adalayers.cache_folder import default_cache
-from adalayers.config import Precision, TrialConfig, parse_overrides, trial_config, with_overrides
+from adalayers.config import Precision, TrialConfig, parse_overrides
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, unknown
 from adalayers.study import Study
@@ -33,13 +34,14 @@ LEAST = {"trials": 0, "seeds": 1, "seed": 0, "train_examples": 1, "eval_examples
 class Flags:
     """What the command line asks for, checked and with defaults filled in.
 
-    requests:     a case each: every backbone with every dataset
-    base:         the settings that all trials share unless an arm or the search says otherwise
-    fixed:        hyperparameters of --set
-    limits:       resources, and the hours that all cases together may take
-    features:     how hidden states are had; cache_dir: the folder of their store
-    output:       the results root, a folder or a URI
-    tracking_uri: None: `MLFLOW_TRACKING_URI`, else a file in the results root
+    requests:        a case each: every backbone with every dataset
+    epochs:          of a trial, at most
+    fixed:           hyperparameters of --set
+    smallest_effect: None: that of the study that is continued, else by metric
+    limits:          resources, and the hours that all cases together may take
+    features:        how hidden states are had; cache_dir: the folder of their store
+    output:          the results root, a folder or a URI
+    tracking_uri:    None: `MLFLOW_TRACKING_URI`, else a file in the results root
     """
 
     requests: tuple[DataRequest, ...]
@@ -48,8 +50,9 @@ class Flags:
     trials: int
     seeds: int
     seed: int
-    base: TrialConfig
+    epochs: int
     fixed: dict[str, Any]
+    smallest_effect: float | None
     limits: Limits
     features: FeatureMode
     cache_dir: Path
@@ -135,6 +138,18 @@ def parser(study: Study) -> argparse.ArgumentParser:
         default=0,
         metavar="S",
         help="seed of the search and of the data subset (default: 0)",
+    )
+    how.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="the score that selects, of those the task has (default: the task's own)",
+    )
+    how.add_argument(
+        "--smallest-effect",
+        type=float,
+        metavar="X",
+        help="smallest difference of interest, on the metric's scale; another one is another study (default: by "
+        "metric; that of the study that is continued)",
     )
     how.add_argument("--epochs", type=int, metavar="N", help="most epochs of a trial (default: 20)")
     how.add_argument(
@@ -236,8 +251,9 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
         trials=given.trials,
         seeds=given.seeds,
         seed=given.seed,
-        base=with_overrides(trial_config(), {**fixed, "epochs": given.epochs}),
+        epochs=given.epochs,
         fixed=fixed,
+        smallest_effect=given.smallest_effect,
         limits=Limits(
             cpus_per_trial=given.cpus_per_trial,
             gpus_per_trial=given.gpus_per_trial,
@@ -288,10 +304,10 @@ def _check(given: argparse.Namespace) -> None:
         value = getattr(given, name)
         if value is not None and value < bound:
             raise BadInput(f"wanted --{name.replace('_', '-')} of at least {bound}, got {value}; raise it")
-    for name in ("max_hours", "cpus_per_trial"):
+    for name in ("max_hours", "cpus_per_trial", "smallest_effect"):
         value = getattr(given, name)
-        if value is not None and not value > 0:
-            raise BadInput(f"wanted --{name.replace('_', '-')} above 0, got {value:g}; raise it")
+        if value is not None and not 0 < value < math.inf:
+            raise BadInput(f"wanted --{name.replace('_', '-')} above 0 and finite, got {value:g}; change it")
     cores = os.cpu_count() or 1
     if given.address is None and given.cpus_per_trial > cores:
         raise BadInput(
@@ -318,6 +334,7 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
             max_length=given.max_length,
             precision=given.precision,
             seed=given.seed,
+            metric=given.metric,
         )
         for backbone, dataset in itertools.product(
             given.backbone or ["minilm"], given.dataset or ["cola" if given.backbone else demo]

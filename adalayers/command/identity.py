@@ -15,7 +15,10 @@ from adalayers.results.folder import Folder
 
 
 def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
-    """Return the flags that make a study, with names resolved: an alias and the full id are one study."""
+    """Return the flags that make a study, with names resolved: an alias and the full id are one study.
+
+    A flag that was added later is None where it is not given: folders that were begun before it go on.
+    """
     about, request = prepared.about(), prepared.request
     return {
         # Not the revision: a mirror does not know it, and the fingerprint says all that matters of it.
@@ -25,7 +28,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "search": flags.search,
         "scheduler": flags.scheduler,
         "seed": flags.seed,
-        "epochs": flags.base.epochs,
+        "epochs": flags.epochs,
         "max_length": request.max_length,
         "precision": request.precision,
         "smoke": flags.smoke,
@@ -34,13 +37,15 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "text_column": request.text_column,
         "label_column": request.label_column,
         "set": flags.fixed,
+        "metric": request.metric,
     }
 
 
 def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the study that the folder holds, or the start of a new one, with an id of its own.
 
-    Raises `BadInput` where the folder holds another study, naming the first difference.
+    A name that only one of the two has counts as None in the other. Raises `BadInput` where the folder holds
+    another study, naming the first difference.
     """
     if not folder.exists(STUDY):
         return {"id": uuid.uuid4().hex}
@@ -49,9 +54,30 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
     wanted = plain(identity)
     for name in {**held, **wanted}:
         if held.get(name) != wanted.get(name):
-            raise BadInput(
-                f"wanted a study with {name} = {wanted.get(name)}, "
-                f"{folder.uri} holds one with {name} = {held.get(name)}; "
-                "keep both with --label NAME, or set the old one aside with --fresh"
-            )
+            raise _another(folder, name, wanted.get(name), held.get(name))
     return study
+
+
+def smallest_effect(folder: Folder, before: Mapping[str, Any], wanted: float | None, metric: str) -> float:
+    """Return the smallest difference of interest: as wanted, that of the study `before`, else the metric's own.
+
+    Raises `BadInput` where `folder` holds a study with another one.
+    """
+    held = before.get("asked", {}).get("smallest_effect")
+    if held is None:
+        return default_effect(metric) if wanted is None else wanted
+    if wanted not in (None, held):
+        raise _another(folder, "smallest_effect", wanted, held)
+    return float(held)
+
+
+def default_effect(metric: str) -> float:
+    """Return the smallest difference of interest on a metric's scale, where the user names none."""
+    return 0.01
+
+
+def _another(folder: Folder, name: str, wanted: Any, held: Any) -> BadInput:
+    return BadInput(
+        f"wanted a study with {name} = {wanted}, {folder.uri} holds one with {name} = {held}; "
+        "keep both with --label NAME, or set the old one aside with --fresh"
+    )

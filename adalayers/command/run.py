@@ -74,6 +74,7 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
         data=data,
         folder=case.folder,
         mirror=mirror,
+        smallest_effect=case.smallest_effect,
         identity=case.identity,
         about=_on(case.prepared, features),
         before=before,

@@ -9,7 +9,10 @@ from adalayers.config import Precision
 
 @dataclass(frozen=True)
 class DataRequest:
-    """Which data, seen through which backbone, as the flags of the same names say."""
+    """Which data, seen through which backbone, as the flags of the same names say.
+
+    metric: the score that selects; None: the task's own
+    """
 
     backbone: str
     dataset: str
@@ -22,3 +25,4 @@ class DataRequest:
     max_length: int = 256
     precision: Precision = "float16"
     seed: int = 0
+    metric: str | None = None

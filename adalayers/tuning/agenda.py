@@ -182,7 +182,7 @@ class Agenda:
                 )
             points = [points[i] for i in order]
         else:
-            points = [point for point in self.plan.space.first if point]
+            points = [point for point in self.plan.first if point]
         return [
             point for point in points if self._identity(self._config(point), self.seed) not in self._searched
         ]

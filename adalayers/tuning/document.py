@@ -33,7 +33,15 @@ def case_on(plan: Plan, data: TrialData, about: Mapping[str, Any]) -> dict[str, 
     return {**about, "hidden_states": states, **provenance()}
 
 
-def asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, identity: Mapping[str, Any]) -> Asked:
+def asked(
+    study: Study,
+    plan: Plan,
+    agenda: Agenda,
+    ask: Ask,
+    *,
+    identity: Mapping[str, Any],
+    smallest_effect: float,
+) -> Asked:
     """Return what a case was asked for; `identity` are the flags that make it this study."""
     shape = agenda.shape
     return Asked(
@@ -47,7 +55,7 @@ def asked(study: Study, plan: Plan, agenda: Agenda, ask: Ask, identity: Mapping[
         epochs=plan.base.epochs,
         metric=agenda.record.metric,
         control=plan.control,
-        smallest_effect=study.smallest_effect,
+        smallest_effect=smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,
         factors=study.factors,

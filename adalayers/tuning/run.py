@@ -13,7 +13,7 @@ from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
 from adalayers.ask import Ask, Limits
-from adalayers.config import TrialConfig
+from adalayers.config import trial_config, with_overrides
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
@@ -43,16 +43,26 @@ class Outcome:
         return bool(statuses) and statuses <= {"failed", "diverged"}
 
 
-def study_plan(study: Study, prepared: Prepared, base: TrialConfig, fixed: dict[str, Any]) -> Plan:
+def study_plan(study: Study, prepared: Prepared, fixed: dict[str, Any], epochs: int) -> Plan:
     """Return what the study will run on this data. Raises `BadInput` where that is impossible."""
+    space = study.space()
+    base = with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
     base.check(prepared.shape)
-    return plan(study, Setting(prepared.task.name, prepared.shape, fixed), base)
+    setting = Setting(
+        dataset=prepared.task.name,
+        shape=prepared.shape,
+        fixed=fixed,
+        base=base,
+        train_examples=len(prepared.task.splits["train"]),
+    )
+    return plan(study, space, setting)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseToRun:
     """A study on one backbone and dataset, with all that running it takes.
 
+    smallest_effect: the smallest difference of interest on its selection metric
     identity: the flags that make it, as they stand in `study.json`
     about:    the `on` part of `study.json` as far as it is known of backbone and dataset
     before:   the study as the folder holds it, from `opened`
@@ -62,6 +72,7 @@ class CaseToRun:
     data: TrialData
     folder: Folder
     mirror: Mirror
+    smallest_effect: float
     identity: Mapping[str, Any]
     about: Mapping[str, Any]
     before: Mapping[str, Any]
@@ -133,7 +144,14 @@ class _Running:
         document = study_document(
             name=case.folder.uri.rsplit("/", 1)[-1],
             identity=str(case.before["id"]),
-            asked=asked(self._study, case.plan, self.agenda, self._ask, case.identity),
+            asked=asked(
+                self._study,
+                case.plan,
+                self.agenda,
+                self._ask,
+                identity=case.identity,
+                smallest_effect=case.smallest_effect,
+            ),
             on=self._on,
             happened=happened,
             study=self._study.name,

@@ -26,13 +26,17 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     """Return wall seconds of a study of `trials` trials, and the summed seconds of its trials over `concurrent`."""
     data = made_data(layers=6, width=384, sizes=(512, 64, 64))  # MiniLM's shape
     base = LayerMixConfig(epochs=_epochs(data), patience=10_000, batch_size=64)
-    space = Space({"alpha": tune.loguniform(0.5, 1024)}, {"lr": tune.loguniform(1e-4, 1e-2)}, [], {})
-    study = Study(
-        "benchmark", "What does a study cost?", lambda: space, lambda setting: ([], []), smallest_effect=0.01
-    )
+    space = Space({"alpha": tune.loguniform(0.5, 1024)}, {"lr": tune.loguniform(1e-4, 1e-2)}, {})
+    study = Study("benchmark", "What does a study cost?", lambda: space, lambda setting: ([], []))
     plan = Plan(base, space, [ConfirmedArm("alpha-1", "core", base)])
     folder = Folder(output / "study")
-    ask = Ask(search="random", scheduler="fifo", trials=trials, seeds=0, command="python -m tests.benchmarks")
+    ask = Ask(
+        search="random",
+        scheduler="fifo",
+        trials=trials,
+        seeds=0,
+        command="python -m tests.benchmarks",
+    )
     mirror = Mirror("none", experiment="b", run_name="b", study_key="b", artifact_root=None)
     began = time.perf_counter()
     limits = Limits(max_concurrent=concurrent)

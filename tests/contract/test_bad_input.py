@@ -45,6 +45,7 @@ def refuse(argv, capsys):
         (["--set", "alpha"], "KEY=VALUE"),
         (["--set", "epochs=3", "--epochs", "4"], "--set epochs=3"),
         (["--max-hours", "0"], "--max-hours"),
+        (["--smallest-effect", "0"], "--smallest-effect above 0"),
         (["--cpus-per-trial", "0"], "--cpus-per-trial"),
         (["--train-examples", "0"], "--train-examples"),
         (["--label", "///"], "--label"),
@@ -156,6 +157,6 @@ def test_help_names_every_flag_of_the_contract(capsys):
     text = capsys.readouterr().out
     flags = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
         eval-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial max-concurrent
-        address tracking-uri set dry-run smoke fresh text-column label-column"""
+        address tracking-uri set dry-run smoke fresh text-column label-column metric smallest-effect precision"""
     for flag in flags.split():
         assert f"--{flag}" in text

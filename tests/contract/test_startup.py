@@ -42,7 +42,6 @@ def start(first, argv):
     [
         (["--help"], 0, "--backbone"),
         (["--backbon", "minilm"], 2, "did you mean '--backbone'"),
-        (["--set", "alhpa=3"], 2, "'alpha'"),
         (["--trials", "-1"], 2, "--trials of at least 0"),
     ],
 )

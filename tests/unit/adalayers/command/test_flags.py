@@ -17,7 +17,7 @@ def never():
     raise AssertionError("the space was asked for while flags are parsed")
 
 
-STUDY = Study("made", "Why?", never, lambda setting: ([], []), 0.01)
+STUDY = Study("made", "Why?", never, lambda setting: ([], []))
 TOKENS = dataclasses.replace(STUDY, token_task=True)
 
 
@@ -38,6 +38,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
         seed=0,
         base=TrialConfig(),
         fixed={},
+        smallest_effect=None,
         limits=Limits(),
         features="auto",
         cache_dir=tmp_path / "cache",
@@ -124,13 +125,14 @@ def test_a_cluster_may_have_more_cpus_than_this_machine():
 
 def test_what_a_case_is_asked_for():
     flags = parse(STUDY, ["--trials", "4", "--seeds", "2", "--seed", "9", "--search", "grid", "--set", "k=8"])
-    assert flags.ask({"label": None}, "python it") == Ask(
+    assert flags.ask({"label": None}, 0.02, "python it") == Ask(
         search="grid",
         scheduler="asha",
         trials=4,
         seeds=2,
         seed=9,
         fixed={"k": 8},
+        smallest_effect=0.02,
         identity={"label": None},
         command="python it",
     )
@@ -141,3 +143,12 @@ def test_flags_do_not_change_and_know_paths_as_paths():
     assert isinstance(flags.cache_dir, Path)
     with pytest.raises(dataclasses.FrozenInstanceError):
         flags.trials = 1
+
+
+def test_the_metric_and_the_smallest_effect():
+    flags = parse(STUDY, ["--metric", "accuracy", "--smallest-effect", "0.005"])
+    assert [request.metric for request in flags.requests] == ["accuracy"]
+    assert flags.smallest_effect == 0.005
+    for value in ("0", "-0.01", "nan", "inf"):
+        with pytest.raises(BadInput, match="--smallest-effect above 0"):
+            parse(STUDY, ["--smallest-effect", value])

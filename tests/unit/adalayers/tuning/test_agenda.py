@@ -14,7 +14,6 @@ from tests.helpers.made_data import made_data
 SPACE = Space(
     {"alpha": tune.loguniform(1, 100), "entropy_weight": tune.choice([0.0, 0.01])},
     {"lr": tune.loguniform(1e-4, 1e-2)},
-    [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}],
     {"alpha": [1.0, 8.0], "entropy_weight": [0.0, 0.01], "lr": [1e-3, 1e-2]},
 )
 BASE = LayerMixConfig(k=8, heads=2, epochs=4)
@@ -31,13 +30,18 @@ def arms(setting):
     ], ["a note"]
 
 
-STUDY = Study("made", "Why?", lambda: SPACE, arms, 0.01)
+STUDY = Study(
+    "made", "Why?", lambda: SPACE, arms, lambda setting: [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}]
+)
 
 
 def made_plan(**fixed):
     from adalayers.config import with_overrides
 
-    return plan(STUDY, Setting("made", DATA.shape, fixed), with_overrides(BASE, fixed))
+    setting = Setting(
+        dataset="made", shape=DATA.shape, fixed=fixed, base=with_overrides(BASE, fixed), train_examples=96
+    )
+    return plan(STUDY, SPACE, setting)
 
 
 @pytest.fixture

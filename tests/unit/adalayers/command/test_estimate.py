@@ -1,0 +1,15 @@
+"""What the dry run says of the data."""
+
+from adalayers.command.estimate import cut, shared
+
+
+def test_what_the_maximum_length_cuts_is_said_by_split():
+    tokens = {"train": {"examples": 1200, "words": 34567}, "test": {"examples": 0, "words": 0}}
+    assert cut(tokens) == "train 1,200 (34,567 words), test 0"
+    assert cut({"train": {"examples": 7}, "validation": {"examples": 1}}) == "train 7, validation 1"
+
+
+def test_examples_that_also_stand_in_train_are_said_where_there_are_any():
+    assert shared({"validation": 0, "test": 0}) == ""
+    assert shared({"validation": 3, "test": 0}) == "3 of validation also stand in train"
+    assert shared({"validation": 3, "test": 1041}) == "3 of validation and 1,041 of test also stand in train"

@@ -1,0 +1,105 @@
+"""Which flags make a study this one, and what a results folder says of it."""
+
+import pytest
+
+from adalayers.command.flags import parse
+from adalayers.command.identity import default_effect, identity, opened, smallest_effect
+from adalayers.data.prepare import prepare
+from adalayers.errors import BadInput
+from adalayers.results.files import STUDY as FILE
+from adalayers.results.folder import Folder
+from adalayers.study import Study
+from tests.helpers.studying import world
+
+STUDY = Study("made", "Why?", lambda: pytest.fail("no space is needed"), lambda setting: ([], []))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return world(tmp_path_factory.mktemp("world"))
+
+
+def flags_of(made, *argv):
+    return parse(STUDY, ["--backbone", str(made["backbone"]), "--dataset", str(made["dataset"]), *argv])
+
+
+@pytest.fixture(scope="module")
+def of(made):
+    """Return what makes a study, for some flags."""
+    prepared = prepare(flags_of(made).requests[0])
+
+    def makes(*argv):
+        flags = flags_of(made, *argv)
+        (request,) = flags.requests
+        return identity(flags, type(prepared)(request, prepared.source, prepared.task, prepared.encoded))
+
+    return makes
+
+
+def folder_with(tmp_path, flags, **asked):
+    folder = Folder(tmp_path / "study")
+    folder.write_json(FILE, {"id": "it", "asked": {"flags": flags, **asked}})
+    return folder
+
+
+def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
+    first, second = (opened(Folder(tmp_path / name), of()) for name in "ab")
+    assert first.keys() == {"id"}
+    assert first["id"] != second["id"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["--metric", "accuracy"], "metric"),
+        (["--seed", "1"], "seed"),
+        (["--search", "grid"], "search"),
+        (["--scheduler", "fifo"], "scheduler"),
+        (["--epochs", "3"], "epochs"),
+        (["--max-length", "32"], "max_length"),
+        (["--precision", "float32"], "precision"),
+        (["--eval-examples", "9"], "eval_examples"),
+        (["--set", "k=8"], "set"),
+    ],
+)
+def test_another_value_is_another_study(tmp_path, of, argv, name):
+    folder = folder_with(tmp_path, of())
+    with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = ") as refused:
+        opened(folder, of(*argv))
+    assert "--label" in str(refused.value)
+    assert opened(folder_with(tmp_path, of(*argv)), of(*argv))["id"] == "it"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--trials", "3"],
+        ["--seeds", "9"],
+        ["--max-hours", "2"],
+        ["--features", "live"],
+        ["--max-concurrent", "1"],
+        ["--tracking-uri", "none"],
+        ["--cpus-per-trial", "0.5"],
+    ],
+)
+def test_what_changes_no_number_makes_no_other_study(of, argv):
+    assert of(*argv) == of()
+
+
+def test_a_flag_that_the_folder_does_not_know_yet_is_as_if_not_given(tmp_path, of):
+    without = {name: value for name, value in of().items() if name != "metric"}
+    folder = folder_with(tmp_path, without)
+    assert opened(folder, of())["id"] == "it"
+    with pytest.raises(BadInput, match="metric = accuracy"):
+        opened(folder, of("--metric", "accuracy"))
+
+
+def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
+    folder = Folder(tmp_path)
+    assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == default_effect("accuracy")
+    assert smallest_effect(folder, {"id": "new"}, 0.5, "accuracy") == 0.5
+    held = {"asked": {"smallest_effect": 0.25}}
+    assert smallest_effect(folder, held, None, "accuracy") == 0.25
+    assert smallest_effect(folder, held, 0.25, "accuracy") == 0.25
+    with pytest.raises(BadInput, match=r"smallest_effect = 0.5, .* smallest_effect = 0.25; keep both"):
+        smallest_effect(folder, held, 0.5, "accuracy")
