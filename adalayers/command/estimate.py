@@ -49,6 +49,8 @@ def describe(prepared: Prepared, plan: Plan, flags: argparse.Namespace) -> str:
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {flags.max_length} a text",
+        f"  truncated   {_truncated(prepared)}",
+        f"  shared      {', '.join(f'{n} of {name}' for name, n in prepared.task.shared.items())} also stand in train",
         f"  search      {flags.trials} trials by {flags.search}, {flags.scheduler}",
         f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
@@ -101,6 +103,13 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     finally:
         torch.set_num_threads(threads)
     return forward / int(offsets[-1]), (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)
+
+
+def _truncated(prepared: Prepared) -> str:
+    return "; ".join(
+        f"{name} {', '.join(f'{n} {what}' for what, n in counts.items())}"
+        for name, counts in prepared.truncated.items()
+    )
 
 
 def _epoch_seconds(prepared: Prepared, per_example: float) -> float:

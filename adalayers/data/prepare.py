@@ -40,6 +40,11 @@ class Prepared:
         return sum(len(encoded.input_ids) for encoded in self.encoded.values())
 
     @property
+    def truncated(self) -> dict[str, dict[str, int]]:
+        """By split, how many examples the maximum length cut, and how many words (of inputs that come as words)."""
+        return {name: encoded.truncated() for name, encoded in self.encoded.items()}
+
+    @property
     def store_bytes(self) -> int:
         """Size of the stored hidden states of all splits, in bytes."""
         return stored_bytes(self.source, self.n_tokens, self.request.precision)

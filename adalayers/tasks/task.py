@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,27 @@ class Task:
     splits: dict[str, Split]
     fingerprint: str
 
+    @cached_property
+    def shared(self) -> dict[str, int]:
+        """By split other than train, how many of its examples have inputs that also stand in train.
+
+        Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
+        character by character.
+        """
+        train = set(map(_key, self.splits["train"].inputs))
+        return {
+            role: sum(_key(value) in train for value in split.inputs)
+            for role, split in self.splits.items()
+            if role != "train"
+        }
+
     def baseline(self, split: str) -> float:
         """Return what the best constant answer scores on `split`, on the selection metric."""
         return self.kind.baseline(self.metric, self.splits[split].flat_labels, self.label_names)
+
+
+def _key(value: str | list[str]) -> str | tuple[str, ...]:
+    return value if isinstance(value, str) else tuple(value)
 
 
 def canonical(name: str) -> DatasetName:

@@ -67,6 +67,13 @@ def test_metric_and_labels(real, name, metric, label_names):
     assert (real[name].metric, real[name].label_names) == (metric, label_names)
 
 
+@pytest.mark.parametrize(
+    ("name", "validation", "test"), [("imdb", 24, 104), ("cola", 4, 16), ("conll2003", 193, 126)]
+)
+def test_examples_that_also_stand_in_train(real, name, validation, test):
+    assert real[name].shared == {"validation": validation, "test": test}
+
+
 def test_gold_entities_of_the_conll_test_split(real):
     task = real["conll2003"]
     sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]

@@ -608,6 +608,17 @@ def test_fingerprints_are_of_the_content(tmp_path):
     assert all(len(value) == 16 and int(value, 16) >= 0 for value in prints.values())
 
 
+def test_examples_that_also_stand_in_train_are_counted(tmp_path):
+    train = sentences(20)
+    test = datasets.concatenate_datasets(
+        [sentences(3, start=100), sentences(4, start=5), sentences(1, start=5)]
+    )
+    folder = save(tmp_path / "mine", train=train, validation=sentences(6, start=19), test=test)
+    assert load_task(folder).shared == {"validation": 1, "test": 5}
+    words = save(tmp_path / "words", train=tagged(20), validation=tagged(4, start=18))
+    assert load_task(words).shared == {"validation": 2}
+
+
 # The embedded ones, scores, baselines
 
 
