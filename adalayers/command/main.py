@@ -81,7 +81,11 @@ def _cases(study: Study, flags: argparse.Namespace, base: TrialConfig) -> list[_
     for name in flags.dataset:
         tasks.canonical(name)
     cases: list[_Case] = []
-    asked = {field.name: getattr(flags, field.name) for field in dataclasses.fields(DataRequest)}
+    asked = {
+        field.name: getattr(flags, field.name)
+        for field in dataclasses.fields(DataRequest)
+        if field.name in flags
+    }
     for backbone, dataset in itertools.product(flags.backbone, flags.dataset):
         prepared = prepare(DataRequest(**{**asked, "backbone": backbone, "dataset": dataset}))
         if study.task_kind not in (None, prepared.task.kind.name):
@@ -241,7 +245,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             **about["dataset"],
             "kind": task.kind.name,
             "labels": list(task.label_names),
-            "metric": task.metric,
+            "metric": task.default_metric,
             "examples": {name: len(split) for name, split in task.splits.items()},
             "tokens": {name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
             "truncated": prepared.truncated,

@@ -114,8 +114,12 @@ class Prepared:
         }
 
     def about(self) -> dict[str, Any]:
-        """Return what determines the data of a trial, for hashes and provenance."""
-        return {
+        """Return what determines the data of a trial, for hashes and provenance.
+
+        The selection metric is part of it where it is not the dataset's own: it decides when a trial ends.
+        """
+        metric = {} if self.task.metric == self.task.default_metric else {"metric": self.task.metric}
+        return metric | {
             "backbone": {
                 "id": self.source.id,
                 "revision": self.source.revision,
@@ -147,6 +151,7 @@ def prepare(request: DataRequest) -> Prepared:
         data_dir=request.data_dir,
         text_column=request.text_column,
         label_column=request.label_column,
+        metric=request.metric,
         train_examples=request.train_examples,
         eval_examples=request.eval_examples,
         seed=request.seed,

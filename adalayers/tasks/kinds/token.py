@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adalayers.tasks.kinds.classes import Classification
-from adalayers.tasks.metrics import OUTSIDE, token_scores
+from adalayers.tasks.metrics import OUTSIDE, entities, token_scores
 
 
 class TokenClassification(Classification):
@@ -25,6 +25,12 @@ class TokenClassification(Classification):
     def lost(self, label_names: tuple[str, ...]) -> int:
         """Return O where there is one, else the first tag."""
         return label_names.index(OUTSIDE) if OUTSIDE in label_names else 0
+
+    def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
+        types: dict[str, int] = {}
+        entities([list(label_names)], types)
+        return (*self.metrics, *(f"f1/{name}" for name in sorted(types)))
 
     def scores(
         self,
