@@ -161,6 +161,13 @@ def prepare(request: DataRequest) -> Prepared:
         name: tokens.encode(tokenizer, split.inputs, request.max_length)
         for name, split in task.splits.items()
     }
+    for name, held in encoded.items():
+        if held.word_starts is not None and not (held.word_starts >= 0).any():
+            raise BadInput(
+                f"wanted labelled words in {name} of {task.name}, got none in {len(task.splits[name])} sentences, "
+                f"{held.truncated()['words']} words of which --max-length {request.max_length} cut away; raise it, or "
+                "mend the data"
+            )
     return Prepared(request, source, task, encoded)
 
 

@@ -17,6 +17,8 @@ _SEQUENCE = ("accuracy", "f1_macro", "matthews")
 _TOKEN = ("precision", "recall", "f1")
 
 
+_USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
+
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
     """Return `accuracy`, `f1_macro` and `matthews` of integer labels [n] and predictions [n].
 
@@ -114,6 +116,17 @@ def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
 
 
 Entities = tuple[np.ndarray, np.ndarray, np.ndarray]
+def smallest_effect(metric: str) -> float:
+    """Return the smallest difference of `metric` that is worth acting on, where the user names none.
+
+    A hundredth for accuracy, macro F1 and the scores over all entities: a point, the last digit that papers
+    print. Two hundredths where a score counts fewer answers and so spreads wider from seed to seed: Matthews
+    correlation, which on two balanced classes is twice accuracy minus one, so that a point of accuracy is two of
+    it; and F1 of one type of entity, of which there are a few hundred where there are thousands in all.
+    """
+    return _WIDE_EFFECT if metric == "matthews" or metric.startswith("f1/") else _USUAL_EFFECT
+
+
 """Start, end and type of every entity, as `entities` gives them."""
 
 

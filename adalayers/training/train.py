@@ -204,7 +204,7 @@ def _train_epoch(
         if number % every == 0 and number < len(batches):
             epoch = state.epoch - 1 + number / len(batches)
             state.history.append(_point(model, optimiser, state.step, epoch))
-    return float(total) / len(split)
+    return float(total) / len(split.trainable)
 
 
 @torch.no_grad()

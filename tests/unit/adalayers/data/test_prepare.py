@@ -5,6 +5,7 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
 from tests.helpers.tiny import tiny_backbone
 
 TAGGED = Features({"words": List(Value("string")), "tags": List(ClassLabel(names=["O", "B-PER"]))})
@@ -34,6 +35,17 @@ def test_what_the_maximum_length_cuts_is_known_before_anything_runs(backbone, tm
         "validation": {"examples": 1, "words": 2},
         "test": {"examples": 0, "words": 0},
     }
+
+
+def test_data_without_any_labelled_word_are_refused_with_the_count(backbone, tmp_path):
+    sentences = [["Anna", "sleeps"]] * 3
+    blank = [["", "\u200b"], [""], ["", ""], []]
+    data = save(tmp_path / "blank", train=sentences, validation=blank)
+    with pytest.raises(
+        BadInput, match="labelled words in validation of blank, got none in 4 sentences, 0 words"
+    ):
+        prepare(DataRequest(backbone, data))
+    prepare(DataRequest(backbone, save(tmp_path / "some", train=sentences + blank, validation=sentences)))
 
 
 def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adalayers.tasks import metrics
-from adalayers.tasks.metrics import entity_counts, majority_score, sequence_scores, token_scores
+from adalayers.tasks.metrics import entity_counts, majority_score, sequence_scores, smallest_effect, token_scores
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -210,3 +210,19 @@ def test_importing_metrics_is_free():
     code = f"import sys, adalayers.tasks.metrics; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+def test_the_smallest_effect_of_matthews_is_that_of_accuracy_on_its_scale():
+    """On balanced classes, as many right of each: a point of accuracy moves Matthews correlation by two."""
+    labels = np.repeat([0, 1], 100)
+
+    def scored(wrong):
+        flipped = labels.copy()
+        flipped[np.r_[:wrong, 100 : 100 + wrong]] ^= 1
+        return sequence_scores(labels, flipped, 2)
+
+    one, other = scored(20), scored(21)
+    assert one["accuracy"] - other["accuracy"] == pytest.approx(smallest_effect("accuracy"))
+    assert one["matthews"] - other["matthews"] == pytest.approx(smallest_effect("matthews"))
+    assert [smallest_effect(metric) for metric in ("f1", "precision", "recall", "f1_macro")] == [0.01] * 4
+    assert smallest_effect("f1/PER") == 0.02
+
+
