@@ -156,7 +156,7 @@ def _finish(
     if test or late_cutoff:  # otherwise the scores of the best epoch already are the best model's
         splits = ("validation", "test") if test and "test" in data.splits else ("validation",)
         for name in splits:
-            scores, frame = evaluate(model, data, name, device)
+            scores, frame = evaluate(model, data, name, device, published=True)
             state.row |= scores
             frames.append(frame)
         state.row |= _mix_summary(model)
@@ -209,11 +209,12 @@ def _train_epoch(
 
 @torch.no_grad()
 def evaluate(
-    model: FusionModel, data: TrialData, name: str, device: torch.device
+    model: FusionModel, data: TrialData, name: str, device: torch.device, *, published: bool = False
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
+    published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
     """
     split = data.splits[name]
     model.eval()
@@ -230,7 +231,9 @@ def evaluate(
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()
     prefix = {"validation": "val", "test": "test"}[name]
-    scores = {f"{prefix}/{key}": value for key, value in data.scores(split, predicted).items()}
+    scores = {
+        f"{prefix}/{key}": value for key, value in data.scores(split, predicted, published=published).items()
+    }
     columns = data.kind.prediction_columns(
         split.labels, predicted, probability, data.label_names, split.word_offsets
     )

@@ -253,6 +253,21 @@ def test_a_sentence_without_labelled_words_is_scored():
     assert set(said) == {"O"}
 
 
+def test_the_quick_scores_pick_the_epoch_and_the_published_ones_are_of_the_best_model(monkeypatch):
+    data = made_data("token")
+    calls = []
+
+    def published(labels, *other):
+        calls.append(len(labels))
+        return {"f1": 0.125, "precision": 0.0, "recall": 0.0}
+
+    monkeypatch.setattr(type(data.kind), "published_scores", lambda kind, *given: published(*given))
+    outcome = train(config(), data, seed=0, test=True)
+    assert calls == [len(data.splits["validation"].labels), len(data.splits["test"].labels)]
+    assert outcome.row["val/f1"] == outcome.row["test/f1"] == 0.125
+    assert all(row.get("val/f1") != 0.125 for row in outcome.history)
+
+
 def test_history_has_mix_weights_between_evaluations():
     outcome = train(config(batch_size=4), made_data(), seed=0)
     between = [row for row in outcome.history if "val/accuracy" not in row]
