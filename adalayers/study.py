@@ -230,6 +230,7 @@ def trial_id(config: TrialConfig, shape: Shape, seed: int, about: dict[str, Any]
         "labels": about["labels"],
         "splits": about["splits"],
         "precision": about["precision"],
+        **{name: about[name] for name in ("metric",) if name in about},
     }
     text = json.dumps(plain(identity), sort_keys=True)
     return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -61,21 +61,31 @@ class Encoded:
     word_starts:  int64 [words], pre-split inputs only: the position of each word's first token in its
                   example, special tokens counted; -1 for words truncated away or without tokens
     word_offsets: int64 [n + 1] into word_starts
+    cut:          int64 [n], whether the maximum length cut an example (0 or 1); lost_words: int64 [n], how many
+                  of its words lost all their tokens by that, pre-split inputs only. None where nobody counted
     """
 
     input_ids: np.ndarray
     offsets: np.ndarray
     word_starts: np.ndarray | None = None
     word_offsets: np.ndarray | None = None
+    cut: np.ndarray | None = None
+    lost_words: np.ndarray | None = None
+
+    def truncated(self) -> dict[str, int]:
+        """Return how many examples the maximum length cut, and of pre-split inputs how many words it took."""
+        counts = {"examples": self.cut, "words": self.lost_words}
+        return {name: int(count.sum()) for name, count in counts.items() if count is not None}
 
     def take(self, examples: np.ndarray) -> Encoded:
         """Return the token ids of `examples` [m], in that order."""
         ids = self.input_ids[ragged_index(self.offsets, examples)]
         offsets = _ends(np.diff(self.offsets)[examples])
+        cut, lost = (None if held is None else held[examples] for held in (self.cut, self.lost_words))
         if self.word_starts is None or self.word_offsets is None:
-            return Encoded(ids, offsets)
+            return Encoded(ids, offsets, cut=cut, lost_words=lost)
         words = self.word_starts[ragged_index(self.word_offsets, examples)]
-        return Encoded(ids, offsets, words, _ends(np.diff(self.word_offsets)[examples]))
+        return Encoded(ids, offsets, words, _ends(np.diff(self.word_offsets)[examples]), cut, lost)
 
 
 def encode(
@@ -90,6 +100,8 @@ def encode(
     presplit = bool(inputs) and not isinstance(inputs[0], str)
     ids: list[np.ndarray] = []
     starts: list[np.ndarray] = []
+    cut: list[bool] = []
+    lost: list[int] = []
     with _leading_space(tokenizer) if presplit else contextlib.nullcontext():
         for first in range(0, len(inputs), _ENCODE_CHUNK):
             chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
@@ -103,7 +115,9 @@ def encode(
                 return_token_type_ids=False,
             )
             ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
+            cut.extend(bool(encoding.overflowing) for encoding in batch.encodings)
             if presplit:
+                lost.extend(map(_lost_words, batch.encodings))
                 starts.extend(_first_tokens(batch.word_ids(i), len(words)) for i, words in enumerate(chunk))
     for i, row in enumerate(ids):
         if len(row) == 0:
@@ -115,6 +129,8 @@ def encode(
         offsets=_offsets(ids),
         word_starts=np.concatenate([np.zeros(0, dtype=np.int64), *starts]) if presplit else None,
         word_offsets=_offsets(starts) if presplit else None,
+        cut=np.array(cut, dtype=np.int64),
+        lost_words=np.array(lost, dtype=np.int64) if presplit else None,
     )
 
 
@@ -125,6 +141,12 @@ def _first_tokens(word_ids: list[int | None], n_words: int) -> np.ndarray:
         if (word := word_ids[position]) is not None:
             starts[word] = position
     return starts
+
+
+def _lost_words(encoding: Any) -> int:
+    """Return how many words have tokens in what was cut off, and none in what was kept."""
+    beyond = {word for part in encoding.overflowing for word in part.word_ids}
+    return len(beyond - set(encoding.word_ids) - {None})
 
 
 def _offsets(rows: list[np.ndarray]) -> np.ndarray:

@@ -12,6 +12,7 @@ from adalayers.errors import BadInput
 from adalayers.plain import plain
 from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
+from adalayers.tasks import metrics
 
 
 def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
@@ -65,15 +66,10 @@ def smallest_effect(folder: Folder, before: Mapping[str, Any], wanted: float | N
     """
     held = before.get("asked", {}).get("smallest_effect")
     if held is None:
-        return default_effect(metric) if wanted is None else wanted
+        return metrics.smallest_effect(metric) if wanted is None else wanted
     if wanted not in (None, held):
         raise _another(folder, "smallest_effect", wanted, held)
     return float(held)
-
-
-def default_effect(metric: str) -> float:
-    """Return the smallest difference of interest on a metric's scale, where the user names none."""
-    return 0.01
 
 
 def _another(folder: Folder, name: str, wanted: Any, held: Any) -> BadInput:

@@ -138,6 +138,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             **about["backbone"],
             "family": source.family,
             "layers": source.layers,
+            "streams": [dataclasses.asdict(stream) for stream in source.streams],
             "width": source.width,
             "parameters": prepared.backbone_parameters,
         },
@@ -149,6 +150,8 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             "metric": task.metric,
             "examples": {name: len(split) for name, split in task.splits.items()},
             "tokens": {name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
+            "truncated": prepared.truncated,
+            "shared": task.shared,
             "baseline": {
                 prefix: task.baseline(name)
                 for name, prefix in (("validation", "val"), ("test", "test"))

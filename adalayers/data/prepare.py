@@ -40,6 +40,11 @@ class Prepared:
         return sum(len(encoded.input_ids) for encoded in self.encoded.values())
 
     @property
+    def truncated(self) -> dict[str, dict[str, int]]:
+        """By split, how many examples the maximum length cut, and how many words (of inputs that come as words)."""
+        return {name: encoded.truncated() for name, encoded in self.encoded.items()}
+
+    @property
     def store_bytes(self) -> int:
         """Size of the stored hidden states of all splits, in bytes."""
         return stored_bytes(self.source, self.n_tokens, self.request.precision)
@@ -109,8 +114,12 @@ class Prepared:
         }
 
     def about(self) -> dict[str, Any]:
-        """Return what determines the data of a trial, for hashes and provenance."""
-        return {
+        """Return what determines the data of a trial, for hashes and provenance.
+
+        The selection metric is part of it where it is not the dataset's own: it decides when a trial ends.
+        """
+        metric = {} if self.task.metric == self.task.default_metric else {"metric": self.task.metric}
+        return metric | {
             "backbone": {
                 "id": self.source.id,
                 "revision": self.source.revision,
@@ -142,6 +151,7 @@ def prepare(request: DataRequest) -> Prepared:
         data_dir=request.data_dir,
         text_column=request.text_column,
         label_column=request.label_column,
+        metric=request.metric,
         train_examples=request.train_examples,
         eval_examples=request.eval_examples,
         seed=request.seed,
@@ -151,6 +161,13 @@ def prepare(request: DataRequest) -> Prepared:
         name: tokens.encode(tokenizer, split.inputs, request.max_length)
         for name, split in task.splits.items()
     }
+    for name, held in encoded.items():
+        if held.word_starts is not None and not (held.word_starts >= 0).any():
+            raise BadInput(
+                f"wanted labelled words in {name} of {task.name}, got none in {len(task.splits[name])} sentences, "
+                f"{held.truncated()['words']} words of which --max-length {request.max_length} cut away; raise it, or "
+                "mend the data"
+            )
     return Prepared(request, source, task, encoded)
 
 

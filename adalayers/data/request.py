@@ -20,9 +20,9 @@ class DataRequest:
     data_dir: str | None = None
     text_column: str | None = None
     label_column: str | None = None
+    metric: str | None = None
     train_examples: int | None = None
     eval_examples: int | None = None
     max_length: int = 256
     precision: Precision = "float16"
     seed: int = 0
-    metric: str | None = None

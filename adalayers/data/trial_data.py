@@ -102,10 +102,22 @@ class SplitData:
             tokens=self.tokens,
         )
 
+    @cached_property
+    def trainable(self) -> np.ndarray:
+        """The examples with a label to learn from, int64: not sentences without words, or with all words cut away."""
+        every = np.arange(len(self))
+        if self.word_offsets is None or self.word_starts is None:
+            return every
+        labelled = np.concatenate([[0], np.cumsum(self.word_starts >= 0)])
+        return every[np.diff(labelled[self.word_offsets]) > 0]
+
     def shuffled(self, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
-        """Return an epoch's batches: shuffled, sorted by length within buckets, in shuffled order."""
+        """Return an epoch's batches: shuffled, sorted by length within buckets, in shuffled order.
+
+        Examples without any label to learn from are left out: the loss of a batch of them is a mean of nothing.
+        """
         rng = np.random.default_rng([seed, epoch])
-        order = rng.permutation(len(self))
+        order = self.trainable[rng.permutation(len(self.trainable))]
         batches = []
         for start in range(0, len(order), batch_size * BUCKET_BATCHES):
             bucket = order[start : start + batch_size * BUCKET_BATCHES]
@@ -148,7 +160,7 @@ class TrialData:
         The draw follows from `draw` alone, and with one draw a smaller number is part of a larger one. None, or as
         many as there are: all of train. Hidden states are read where they are, nothing is copied.
 
-        Raises `BadInput` for fewer than one example, or a `draw` below 0.
+        Raises `BadInput` for fewer than one example, a `draw` below 0, or examples without a label to learn from.
         """
         train = self.splits["train"]
         if train_examples is not None and train_examples < 1:
@@ -162,8 +174,16 @@ class TrialData:
         rng = np.random.default_rng([draw, _DRAWS])
         examples = np.sort(rng.permutation(len(train))[:train_examples])
         drawn = train.subset(examples, Subset(train.features, examples))
+        if not len(drawn.trainable):
+            raise BadInput(
+                f"wanted labelled words in the {train_examples} examples of train that draw {draw} gives, got none; "
+                "raise train_examples"
+            )
         return dataclasses.replace(self, splits={**self.splits, "train": drawn})
 
-    def scores(self, split: SplitData, predictions: np.ndarray) -> dict[str, float]:
-        """Return the named scores of flat predictions on a split."""
-        return self.kind.scores(split.labels, predictions, self.label_names, split.word_offsets)
+    def scores(
+        self, split: SplitData, predictions: np.ndarray, *, published: bool = False
+    ) -> dict[str, float]:
+        """Return the named scores of flat predictions on a split; as a study publishes them, or quickly."""
+        scores = self.kind.published_scores if published else self.kind.scores
+        return scores(split.labels, predictions, self.label_names, split.word_offsets)

@@ -93,6 +93,20 @@ class TaskKind(ABC):
     ) -> dict[str, float]:
         """Return all `metrics`, and what else there is to say, by name."""
 
+    def published_scores(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, float]:
+        """Return `scores` as a study publishes them of its best model, by the tool that the field uses for it."""
+        return self.scores(labels, predictions, label_names, offsets)
+
+    def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the scores that can select a model on a task with these labels."""
+        return self.metrics
+
     @abstractmethod
     def baseline(self, metric: str, labels: np.ndarray, label_names: tuple[str, ...]) -> float:
         """Return what the best constant answer scores on flat labels: the floor to stand above."""

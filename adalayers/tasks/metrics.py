@@ -1,7 +1,8 @@
 """Scores of predictions: accuracy, macro F1 and Matthews correlation for sequences, entity scores for tokens.
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
-and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs.
+and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs. The entity scores
+that a study publishes are seqeval's own (`published`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ OUTSIDE = "O"
 
 _SEQUENCE = ("accuracy", "f1_macro", "matthews")
 _TOKEN = ("precision", "recall", "f1")
+
+_USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
 
 
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
@@ -59,7 +62,7 @@ def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence
 
     Raises `ValueError` where the two differ in length, naming the sentence.
     """
-    _check_tags(labels, predictions)
+    check_tags(labels, predictions)
     types: dict[str, int] = {}
     gold, predicted = entities(labels, types), entities(predictions, types)
     mine = _agreeing(gold, predicted)
@@ -86,7 +89,7 @@ def entity_counts(
 
     Entities as in `token_scores`, whose overall scores follow from the sums. Raises `ValueError` likewise.
     """
-    _check_tags(labels, predictions)
+    check_tags(labels, predictions)
     types: dict[str, int] = {}
     gold, predicted = entities(labels, types), entities(predictions, types)
     # Sentences lie end to end, an O before the first and after each.
@@ -113,11 +116,23 @@ def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
     return sequence_scores(labels, np.full_like(labels, most_frequent), n_labels)[metric]
 
 
+def smallest_effect(metric: str) -> float:
+    """Return the smallest difference of `metric` that is worth acting on, where the user names none.
+
+    A hundredth for accuracy, macro F1 and the scores over all entities: a point, the last digit that papers
+    print. Two hundredths where a score counts fewer answers and so spreads wider from seed to seed: Matthews
+    correlation, which on two balanced classes is twice accuracy minus one, so that a point of accuracy is two of
+    it; and F1 of one type of entity, of which there are a few hundred where there are thousands in all.
+    """
+    return _WIDE_EFFECT if metric == "matthews" or metric.startswith("f1/") else _USUAL_EFFECT
+
+
 Entities = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Start, end and type of every entity, as `entities` gives them."""
 
 
-def _check_tags(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> None:
+def check_tags(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> None:
+    """Raise `ValueError` where labels and predictions differ in length, naming the sentence."""
     if len(labels) != len(predictions):
         raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
     for i, (gold, predicted) in enumerate(zip(labels, predictions, strict=True)):

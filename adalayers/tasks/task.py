@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,13 @@ class Split:
         return len(self.index)
 
     @property
+    def offsets(self) -> np.ndarray | None:
+        """Where the labels of each example begin and end among all: int64 [n + 1]; None with one label each."""
+        if isinstance(self.labels, np.ndarray):
+            return None
+        return np.cumsum([0, *(len(labels) for labels in self.labels)])
+
+    @property
     def flat_labels(self) -> np.ndarray:
         """The labels end to end: [n], or those of all words."""
         if isinstance(self.labels, np.ndarray):
@@ -110,7 +118,7 @@ class Task:
     name:        short, lower case, safe in paths
     source:      the canonical id; "embedded"; "local:<name>" for a folder
     revision:    the hub revision asked for
-    metric:      the selection metric, without prefix
+    metric:      the selection metric, without prefix; default_metric: what it is where nobody asks for another
     splits:      "train", "validation", and "test" where there is a labelled one
     fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the
                  same for the hub and for a local copy of it
@@ -122,12 +130,31 @@ class Task:
     kind: TaskKind
     label_names: tuple[str, ...]
     metric: str
+    default_metric: str
     splits: dict[str, Split]
     fingerprint: str
+
+    @cached_property
+    def shared(self) -> dict[str, int]:
+        """By split other than train, how many of its examples have inputs that also stand in train.
+
+        Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
+        character by character.
+        """
+        train = set(map(_key, self.splits["train"].inputs))
+        return {
+            role: sum(_key(value) in train for value in split.inputs)
+            for role, split in self.splits.items()
+            if role != "train"
+        }
 
     def baseline(self, split: str) -> float:
         """Return what the best constant answer scores on `split`, on the selection metric."""
         return self.kind.baseline(self.metric, self.splits[split].flat_labels, self.label_names)
+
+
+def _key(value: str | list[str]) -> str | tuple[str, ...]:
+    return value if isinstance(value, str) else tuple(value)
 
 
 def canonical(name: str) -> DatasetName:
@@ -171,6 +198,7 @@ def load_task(
     data_dir: str | Path | None = None,
     text_column: str | None = None,
     label_column: str | None = None,
+    metric: str | None = None,
     train_examples: int | None = None,
     eval_examples: int | None = None,
     seed: int = 0,
@@ -181,8 +209,10 @@ def load_task(
     `eval_examples` from validation and from test: uniformly, without replacement, by `seed`, in the order of
     the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
 
+    `metric` selects instead of the dataset's own.
+
     Raises `BadInput` for whatever of it cannot be had: the hub out of reach, no such dataset, columns missing
-    or ambiguous, labels missing, a split empty.
+    or ambiguous, labels missing, a split empty, no such metric.
     """
     for flag, wanted in (("--train-examples", train_examples), ("--eval-examples", eval_examples)):
         if wanted is not None and wanted < 1:
@@ -215,17 +245,38 @@ def load_task(
         splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"], kind)
     whole = {role: split for role, split in splits.items() if split is not None}
     caps = {"train": train_examples, "validation": eval_examples, "test": eval_examples}
-    return Task(
+    # Another label column is another task than the one the metric was chosen for.
+    default = known.metric if known and label_column in (None, known.label) else kind.default_metric
+    task = Task(
         name=resolved.name,
         source=resolved.source,
         revision=resolved.revision,
         kind=kind,
         label_names=label_names,
-        # Another label column is another task than the one the metric was chosen for.
-        metric=known.metric if known and label_column in (None, known.label) else kind.default_metric,
+        metric=default if metric is None else metric,
+        default_metric=default,
         splits={role: _draw(split, caps[role], seed) for role, split in whole.items()},
         fingerprint=_fingerprint(label_names, whole),
     )
+    if metric is not None:
+        _check_metric(task)
+    return task
+
+
+def _check_metric(task: Task) -> None:
+    """Raise `BadInput` for a metric that the task does not have, or that a split to be scored leaves undefined."""
+    choices = task.kind.metrics_of(task.label_names)
+    if task.metric not in choices:
+        raise unknown(f"metric of {task.name}", task.metric, choices)
+    for role, split in task.splits.items():
+        labels = split.flat_labels
+        if role != "train" and task.metric not in task.kind.scores(
+            labels, labels, task.label_names, split.offsets
+        ):
+            raise BadInput(
+                f"wanted something in {role} of {task.name} that {task.metric} is about, got none in "
+                f"{len(split)} examples; name another --metric, or raise --eval-examples"
+            )
 
 
 def _embedded(name: str) -> tuple[dict[str, Split], tuple[str, ...], TaskKind]:

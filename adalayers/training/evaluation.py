@@ -28,11 +28,12 @@ def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
 
 @torch.no_grad()
 def evaluate(
-    model: FusionModel, data: TrialData, name: str, device: torch.device
+    model: FusionModel, data: TrialData, name: str, device: torch.device, *, published: bool = False
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
+    published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
     """
     split = data.splits[name]
     model.eval()
@@ -45,9 +46,9 @@ def evaluate(
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()
     prefix = PREFIXES[name]
-    scores = {f"{prefix}/{key}": value for key, value in data.scores(split, predicted).items()}
+    scores = data.scores(split, predicted, published=published)
     columns = data.kind.prediction_columns(
         split.labels, predicted, probability, data.label_names, split.word_offsets
     )
     frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
-    return scores, frame
+    return {f"{prefix}/{key}": value for key, value in scores.items()}, frame

@@ -183,7 +183,7 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = evaluate(self.model, self.data, name, self.device)
+                scores, frame = evaluate(self.model, self.data, name, self.device, published=True)
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
@@ -228,7 +228,7 @@ class Trainer:
             total += self.step(split.batch(examples, self.model.fusion.live(), self.device)) * len(examples)
             if number % every == 0 and number < len(batches):
                 self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
-        return float(total) / len(split)
+        return float(total) / len(split.trainable)
 
     def _training_batches(self) -> Iterator[Batch]:
         split, size = self.data.splits["train"], self.config.batch_size

@@ -67,6 +67,13 @@ def test_metric_and_labels(real, name, metric, label_names):
     assert (real[name].metric, real[name].label_names) == (metric, label_names)
 
 
+@pytest.mark.parametrize(
+    ("name", "validation", "test"), [("imdb", 24, 104), ("cola", 4, 16), ("conll2003", 193, 126)]
+)
+def test_examples_that_also_stand_in_train(real, name, validation, test):
+    assert real[name].shared == {"validation": validation, "test": test}
+
+
 def test_gold_entities_of_the_conll_test_split(real):
     task = real["conll2003"]
     sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]
@@ -99,6 +106,10 @@ def test_conll_scores_are_those_of_seqeval(real, seed):
     )
     offsets = np.cumsum([0, *map(len, split.labels)])
     scores = task.kind.scores(split.flat_labels, np.concatenate(noisy), task.label_names, offsets)
+    published = task.kind.published_scores(
+        split.flat_labels, np.concatenate(noisy), task.label_names, offsets
+    )
+    assert published == pytest.approx(scores, abs=1e-12)
     for ours, theirs in (("precision", "precision"), ("recall", "recall"), ("f1", "f1-score")):
         assert scores[ours] == pytest.approx(report["micro avg"][theirs])
     for kind in GOLD_ENTITIES:

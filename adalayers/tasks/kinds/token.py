@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from adalayers.tasks.kinds.classes import Classification
-from adalayers.tasks.metrics import OUTSIDE, token_scores
+from adalayers.tasks.metrics import OUTSIDE, entities, token_scores
+from adalayers.tasks.published import published_token_scores
 
 
 class TokenClassification(Classification):
@@ -26,6 +27,12 @@ class TokenClassification(Classification):
         """Return O where there is one, else the first tag."""
         return label_names.index(OUTSIDE) if OUTSIDE in label_names else 0
 
+    def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
+        types: dict[str, int] = {}
+        entities([list(label_names)], types)
+        return (*self.metrics, *(f"f1/{name}" for name in sorted(types)))
+
     def scores(
         self,
         labels: np.ndarray,
@@ -35,6 +42,18 @@ class TokenClassification(Classification):
     ) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in `labels`."""
         return token_scores(
+            _sentences(labels, label_names, offsets), _sentences(predictions, label_names, offsets)
+        )
+
+    def published_scores(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, float]:
+        """Return the same scores by seqeval, which is slower."""
+        return published_token_scores(
             _sentences(labels, label_names, offsets), _sentences(predictions, label_names, offsets)
         )
 

@@ -498,6 +498,19 @@ def test_truncation_keeps_special_tokens_and_marks_lost_words(folders):
     assert encoded.word_starts.tolist() == [1, 4, 5, -1]
 
 
+def test_what_truncation_cuts_is_counted(folders):
+    """Words without any token are no loss of truncation; one cut within has kept its first token."""
+    words = [["zoo", "the", "zoo", "the", "", "cat"], ["the", "", "cat"], ["zoo", "the", "zoo"]]
+    _, encoded = tokens(folders["bert"], words, max_length=7)
+    assert encoded.truncated() == {"examples": 2, "words": 2}
+    assert (encoded.cut.tolist(), encoded.lost_words.tolist()) == ([1, 0, 1], [2, 0, 0])
+    assert encoded.take(np.array([2, 1])).truncated() == {"examples": 1, "words": 0}
+    _, encoded = tokens(folders["t5"], ["the cat the cat the cat", "the cat"], max_length=4)
+    assert encoded.truncated() == {"examples": 1}
+    _, encoded = tokens(folders["t5"], ["the cat the", "the cat"], max_length=4)
+    assert encoded.truncated() == {"examples": 0}
+
+
 def test_nothing_to_encode(folders):
     _, encoded = tokens(folders["bert"], [])
     assert (encoded.input_ids.tolist(), encoded.offsets.tolist(), encoded.word_starts) == ([], [0], None)

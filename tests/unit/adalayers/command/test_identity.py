@@ -3,12 +3,13 @@
 import pytest
 
 from adalayers.command.flags import parse
-from adalayers.command.identity import default_effect, identity, opened, smallest_effect
+from adalayers.command.identity import identity, opened, smallest_effect
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY as FILE
 from adalayers.results.folder import Folder
 from adalayers.study import Study
+from adalayers.tasks import metrics
 from tests.helpers.studying import world
 
 STUDY = Study("made", "Why?", lambda: pytest.fail("no space is needed"), lambda setting: ([], []))
@@ -96,7 +97,7 @@ def test_a_flag_that_the_folder_does_not_know_yet_is_as_if_not_given(tmp_path, o
 
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
     folder = Folder(tmp_path)
-    assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == default_effect("accuracy")
+    assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == metrics.smallest_effect("accuracy")
     assert smallest_effect(folder, {"id": "new"}, 0.5, "accuracy") == 0.5
     held = {"asked": {"smallest_effect": 0.25}}
     assert smallest_effect(folder, held, None, "accuracy") == 0.25

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from adalayers.backbones.tokens import Encoded
+from adalayers.data.trial_data import _DRAWS
 from adalayers.errors import BadInput
 from tests.helpers.made_data import made_data
 
@@ -101,6 +102,18 @@ def test_batches_carry_token_ids_for_those_who_ask(kind):
     if kind == "token":
         np.testing.assert_array_equal(part.tokens.word_starts, part.word_starts)
         np.testing.assert_array_equal(part.tokens.word_offsets, part.word_offsets)
+
+
+def test_a_draw_without_any_label_is_refused():
+    data = made_data("token", sizes=(20, 4, 4))
+    split = data.splits["train"]
+    split.word_starts[split.word_offsets[1] :] = -1  # but for the first sentence
+    draws = [draw for draw in range(10) if 0 not in np.random.default_rng([draw, _DRAWS]).permutation(20)[:2]]
+    with pytest.raises(
+        BadInput, match=r"labelled words in the 2 examples of train that draw \d+ gives, got none"
+    ):
+        data.view(2, draws[0])
+    assert data.view(20, 0).splits["train"].trainable.tolist() == [0]
 
 
 def test_a_split_without_token_ids_says_so():

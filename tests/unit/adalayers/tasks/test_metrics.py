@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 from adalayers.tasks import metrics
-from adalayers.tasks.metrics import entity_counts, majority_score, sequence_scores, token_scores
+from adalayers.tasks.metrics import (
+    entity_counts,
+    majority_score,
+    sequence_scores,
+    smallest_effect,
+    token_scores,
+)
+from adalayers.tasks.published import published_token_scores
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -143,6 +150,40 @@ def test_token_scores_are_those_of_seqeval(tags):
         assert token_scores(labels, predictions) == pytest.approx(expected)
 
 
+ODD = ("O", "B-PER", "I-PER", "E-PER", "S-LOC", "I-LOC", "B-A-B", "SCONJ", "OTHER", ".", "B", "-X", "X-Y")
+
+
+@pytest.mark.parametrize("tags", [TAGS, ODD], ids=["iob2", "odd"])
+def test_published_scores_are_the_quick_ones(tags):
+    for seed in range(20):
+        labels = [*random_sentences(tags, 30, seed), []]
+        rng = random.Random(seed)
+        predictions = [[tag if rng.random() < 0.7 else rng.choice(tags) for tag in row] for row in labels]
+        quick = token_scores(labels, predictions)
+        published = published_token_scores(labels, predictions)
+        assert published == pytest.approx(quick, abs=1e-12)
+        assert list(published) == list(quick)
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions"),
+    [
+        ([["O"], []], [["O"], []]),
+        ([], []),
+        ([["B-PER"]], [["O"]]),
+        ([["O"]], [["B-PER"]]),
+        ([["B-PER"]], [["B-LOC"]]),
+    ],
+)
+def test_published_scores_of_next_to_nothing(labels, predictions):
+    assert published_token_scores(labels, predictions) == token_scores(labels, predictions)
+
+
+def test_published_scores_name_the_sentence_that_does_not_fit():
+    with pytest.raises(ValueError, match="sentence 1: wanted 2 predictions"):
+        published_token_scores([["O"], ["O", "O"]], [["O"], ["O"]])
+
+
 def test_every_pair_of_short_tag_sequences_agrees_with_seqeval():
     from seqeval.metrics.sequence_labeling import get_entities
 
@@ -196,6 +237,22 @@ def test_majority_score():
         assert majority_score(metric, labels, 2) == 0.0
     with pytest.raises(ValueError, match="unknown metric 'rouge'"):
         majority_score("rouge", labels, 2)
+
+
+def test_the_smallest_effect_of_matthews_is_that_of_accuracy_on_its_scale():
+    """On balanced classes, as many right of each: a point of accuracy moves Matthews correlation by two."""
+    labels = np.repeat([0, 1], 100)
+
+    def scored(wrong):
+        flipped = labels.copy()
+        flipped[np.r_[:wrong, 100 : 100 + wrong]] ^= 1
+        return sequence_scores(labels, flipped, 2)
+
+    one, other = scored(20), scored(21)
+    assert one["accuracy"] - other["accuracy"] == pytest.approx(smallest_effect("accuracy"))
+    assert one["matthews"] - other["matthews"] == pytest.approx(smallest_effect("matthews"))
+    assert [smallest_effect(metric) for metric in ("f1", "precision", "recall", "f1_macro")] == [0.01] * 4
+    assert smallest_effect("f1/PER") == 0.02
 
 
 def test_a_corpus_is_scored_well_under_a_second():

@@ -541,6 +541,31 @@ def test_another_label_column_is_another_metric(tmp_path):
     assert load_task("cola", data_dir=tmp_path, label_column="label").metric == "matthews"
 
 
+def test_another_metric_can_select(tmp_path):
+    folder = save(tmp_path / "mine", train=sentences(20), validation=sentences(6, start=20))
+    assert load_task(folder).metric == load_task(folder, metric="f1_macro").metric == "f1_macro"
+    task = load_task(folder, metric="accuracy")
+    assert (task.metric, task.default_metric) == ("accuracy", "f1_macro")
+    words = save(tmp_path / "words", train=tagged(20), validation=tagged(6))
+    assert load_task(words, metric="f1/PER").metric == "f1/PER"
+
+
+def test_a_metric_that_the_task_does_not_have(tmp_path):
+    folder = save(tmp_path / "mine", train=sentences(20), validation=sentences(6, start=20))
+    with pytest.raises(BadInput, match="unknown metric of mine 'acuracy'; did you mean 'accuracy'"):
+        load_task(folder, metric="acuracy")
+    words = save(tmp_path / "words", train=tagged(20), validation=tagged(6))
+    with pytest.raises(BadInput, match="unknown metric of words 'f1/ORG'; did you mean 'f1/PER'"):
+        load_task(words, metric="f1/ORG")
+
+
+def test_a_metric_that_a_split_leaves_undefined(tmp_path):
+    none = Dataset.from_dict({"words": [["saw", "it"]] * 3, "tags": [[0, 0]] * 3}, TAGGED)
+    folder = save(tmp_path / "words", train=tagged(20), validation=none)
+    with pytest.raises(BadInput, match="in validation of words that f1/PER is about, got none in 3 examples"):
+        load_task(folder, metric="f1/PER")
+
+
 def test_train_examples_come_after_validation(tmp_path):
     folder = save(tmp_path / "mine", train=sentences(200), test=sentences(50, start=200))
     whole = load_task(folder)
@@ -606,6 +631,17 @@ def test_fingerprints_are_of_the_content(tmp_path):
     assert prints["plain"] == prints["renamed"]
     assert len(set(prints.values())) == 4
     assert all(len(value) == 16 and int(value, 16) >= 0 for value in prints.values())
+
+
+def test_examples_that_also_stand_in_train_are_counted(tmp_path):
+    train = sentences(20)
+    test = datasets.concatenate_datasets(
+        [sentences(3, start=100), sentences(4, start=5), sentences(1, start=5)]
+    )
+    folder = save(tmp_path / "mine", train=train, validation=sentences(6, start=19), test=test)
+    assert load_task(folder).shared == {"validation": 1, "test": 5}
+    words = save(tmp_path / "words", train=tagged(20), validation=tagged(4, start=18))
+    assert load_task(words).shared == {"validation": 2}
 
 
 # The embedded ones, scores, baselines

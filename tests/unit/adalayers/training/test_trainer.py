@@ -10,6 +10,7 @@ import pytest
 import torch
 from ray import tune
 
+from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
@@ -307,6 +308,43 @@ def test_words_lost_to_truncation_count_as_o():
     words = " ".join(outcome.predictions.query("split == 'val'")["prediction"]).split()
     assert len(words) == len(split.labels)
     assert set(words[::2]) == {"O"}
+
+
+def test_sentences_without_labelled_words_do_not_take_part_in_training():
+    """Eight of ten are empty, so that batches of them alone would be met; without them it is the same training."""
+    data = made_data("token")
+    split = data.splits["train"]
+    empty = np.arange(len(split)) % 10 < 8
+    split.word_starts[np.repeat(empty, np.diff(split.word_offsets))] = -1
+    outcome = train(config(batch_size=4), data, seed=0, test=True)
+    assert all(math.isfinite(row["train/loss"]) for row in outcome.history if "train/loss" in row)
+    assert split.trainable.tolist() == np.flatnonzero(~empty).tolist()
+    kept = split.subset(split.trainable, Subset(split.features, split.trainable))
+    without = dataclasses.replace(data, splits={**data.splits, "train": kept})
+    same(outcome, train(config(batch_size=4), without, seed=0, test=True))
+
+
+def test_a_sentence_without_labelled_words_is_scored():
+    data = made_data("token", sizes=(96, 3, 3))
+    data.splits["validation"].word_starts[:] = -1
+    outcome = train(config(epochs=1), data, seed=0, test=True)
+    said = " ".join(outcome.predictions.query("split == 'val'")["prediction"]).split()
+    assert set(said) == {"O"}
+
+
+def test_the_quick_scores_pick_the_epoch_and_the_published_ones_are_of_the_best_model(monkeypatch):
+    data = made_data("token")
+    calls = []
+
+    def published(labels, *other):
+        calls.append(len(labels))
+        return {"f1": 0.125, "precision": 0.0, "recall": 0.0}
+
+    monkeypatch.setattr(type(data.kind), "published_scores", lambda kind, *given: published(*given))
+    outcome = train(config(), data, seed=0, test=True)
+    assert calls == [len(data.splits["validation"].labels), len(data.splits["test"].labels)]
+    assert outcome.row["val/f1"] == outcome.row["test/f1"] == 0.125
+    assert all(row.get("val/f1") != 0.125 for row in outcome.history)
 
 
 def test_history_has_mix_weights_between_evaluations():

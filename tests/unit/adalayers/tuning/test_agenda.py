@@ -244,8 +244,9 @@ def test_trial_ids_follow_what_determines_a_trial():
         trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
         trial_id(BASE, DATA.shape, 1, {**about, "splits": {**about["splits"], "train": "other"}}),
         trial_id(BASE, DATA.shape, 1, {**about, "precision": "float16"}),
+        trial_id(BASE, DATA.shape, 1, {**about, "metric": "f1_macro"}),
     }
-    assert len(others | {one}) == 6
+    assert len(others | {one}) == 7
     uniform = {"mix": "uniform", "k": 8, "heads": 2}
     assert trial_id(LayerMixConfig(**uniform), DATA.shape, 1, about) == trial_id(
         LayerMixConfig(**uniform, alpha=9.0), DATA.shape, 1, about

@@ -25,8 +25,9 @@ def test_a_kind_is_complete(name):
     assert task.kind is kind
     split = task.splits["validation"]
     labels = split.flat_labels
-    offsets = np.cumsum([0, *map(len, split.labels)]) if kind.per_word else None
+    offsets = split.offsets
     scores = kind.scores(labels, labels, task.label_names, offsets)
+    assert set(kind.metrics_of(task.label_names)) == set(scores)
     assert {metric: scores[metric] for metric in kind.metrics} == dict.fromkeys(kind.metrics, 1.0)
     for metric in kind.metrics:
         assert 0 <= kind.baseline(metric, labels, task.label_names) < 1

@@ -1,0 +1,55 @@
+"""The task kind of CONTRIBUTING.md is defined as it stands there, and then loads, trains and is scored."""
+
+import re
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from adalayers.config import TrialConfig
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.tasks.kinds import KINDS
+from adalayers.training.train import train
+from tests.helpers.studying import ROOT
+from tests.helpers.tiny import tiny_backbone
+
+
+@pytest.fixture
+def rating(monkeypatch):
+    """Run the snippet; the registry is as before afterwards."""
+    before = dict(KINDS)
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    snippet = re.search(r"```python task-kind\n(.*?)```", text, re.DOTALL)
+    assert snippet, "CONTRIBUTING.md has no task kind"
+    exec(compile(snippet[1], "CONTRIBUTING.md", "exec"), {"__name__": "snippet"})
+    yield KINDS["rating"]
+    KINDS.clear()
+    KINDS.update(before)
+
+
+def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(rating, tmp_path):
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "stars"
+    folder.mkdir()
+    for split, n in (("train", 80), ("test", 30)):
+        good = rng.random(n) < 0.5
+        rows = {
+            "text": ["the film is good" if yes else "the river was bad" for yes in good],
+            "stars": np.where(good, 4.5, 1.5),
+        }
+        Dataset.from_dict(rows).to_parquet(str(folder / f"{split}-00000-of-00001.parquet"))
+    backbone = tiny_backbone(tmp_path / "tiny", layers=2, width=16, heads=2)
+    prepared = prepare(DataRequest(str(backbone), str(folder)))
+    task = prepared.task
+    assert (task.kind, task.metric, task.label_names) == (rating, "closeness", ())
+    assert {name: len(split) for name, split in task.splits.items()} == {
+        "train": 72,
+        "validation": 8,
+        "test": 30,
+    }
+    settings = TrialConfig(k=8, heads=2, epochs=30, patience=30, lr=2e-2, dropout=0.0)
+    outcome = train(settings, prepared.data("live"), seed=0, test=True)
+    assert outcome.row["test/closeness"] > 0.7 > task.baseline("test")
+    assert set(outcome.predictions["label"]) == {"4.5", "1.5"}
+    assert prepared.about()["splits"]["train"] != prepared.about()["splits"]["test"]

@@ -1,0 +1,59 @@
+"""From names to data: what a request adds up to, over a tiny backbone and datasets on disk."""
+
+import pytest
+from datasets import ClassLabel, Dataset, Features, List, Value
+
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from tests.helpers.tiny import tiny_backbone
+
+TAGGED = Features({"words": List(Value("string")), "tags": List(ClassLabel(names=["O", "B-PER"]))})
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return str(tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny", layers=1, width=8, heads=2))
+
+
+def save(folder, **splits):
+    folder.mkdir()
+    for split, sentences in splits.items():
+        rows = {
+            "words": sentences,
+            "tags": [[int(word == "Anna") for word in words] for words in sentences],
+        }
+        Dataset.from_dict(rows, TAGGED).to_parquet(str(folder / f"{split}-00000-of-00001.parquet"))
+    return str(folder)
+
+
+def test_what_the_maximum_length_cuts_is_known_before_anything_runs(backbone, tmp_path):
+    long, short = ["the", "cat", "and", "the", "dog"], ["Anna", "sleeps"]
+    data = save(tmp_path / "words", train=[short, long, short], validation=[long], test=[short])
+    assert prepare(DataRequest(backbone, data, max_length=5)).truncated == {
+        "train": {"examples": 1, "words": 2},
+        "validation": {"examples": 1, "words": 2},
+        "test": {"examples": 0, "words": 0},
+    }
+
+
+def test_data_without_any_labelled_word_are_refused_with_the_count(backbone, tmp_path):
+    sentences = [["Anna", "sleeps"]] * 3
+    blank = [["", "\u200b"], [""], ["", ""], []]
+    data = save(tmp_path / "blank", train=sentences, validation=blank)
+    with pytest.raises(
+        BadInput, match="labelled words in validation of blank, got none in 4 sentences, 0 words"
+    ):
+        prepare(DataRequest(backbone, data))
+    prepare(DataRequest(backbone, save(tmp_path / "some", train=sentences + blank, validation=sentences)))
+
+
+def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_path):
+    sentences = [["Anna", "sleeps"], ["Anna", "eats"]]
+    data = save(tmp_path / "words", train=sentences, validation=sentences)
+    default, same, other = (
+        prepare(DataRequest(backbone, data, metric=metric)) for metric in (None, "f1", "recall")
+    )
+    assert default.about() == same.about()
+    assert other.about() == {**default.about(), "metric": "recall"}
+    assert other.data("live").metric == "recall"
