@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 from reports.evidence import curves, data_size, layers
-from reports.evidence.evidence import gather
+from reports.evidence.evidence import Evidence
+from reports.parts import single_layers
 from reports.reading.load import load
 from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
@@ -69,9 +70,9 @@ def test_single_layers_and_the_learned_arm(tmp_path):
     assert table.loc[2, "mean"] == pytest.approx(0.2)
     assert table["n"].tolist() == [3, 3, 3, 2]
     assert "last" not in set(table["arm"])  # the last layer has an arm of its own
-    findings = gather(loaded).findings
-    assert findings.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
-    assert not findings.single.empty
+    evidence = Evidence(loaded)
+    assert evidence.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
+    assert not single_layers.info(evidence).single.empty
 
 
 def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
@@ -102,18 +103,14 @@ def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
                 "mix/weight_04": 0,
             }
     loaded = load(made.write(tmp_path))
-    table = layers.profile(
-        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, CONTROL
-    )
+    table = layers.profile(loaded.results.trials, loaded.results.history, loaded.plan, 4, CONTROL)
     assert table["depth"].tolist() == [0, 0.25, 0.5, 0.75]
     assert table["layer"].tolist() == ["embeddings", "layer 1", "layer 2", "layer 3"]
     assert table["relative"].tolist() == pytest.approx([4 * 0.3, 4 * 0.7, 0, 0])
     assert set(table["n"]) == {2}
     empty = loaded.results.history.iloc[:0]
-    assert layers.profile(loaded.results.trials, empty, loaded.plan, loaded.results.study, CONTROL).empty
-    assert layers.profile(
-        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, None
-    ).empty
+    assert layers.profile(loaded.results.trials, empty, loaded.plan, 4, CONTROL).empty
+    assert layers.profile(loaded.results.trials, loaded.results.history, loaded.plan, 4, None).empty
 
 
 def test_scores_by_data_size(tmp_path):

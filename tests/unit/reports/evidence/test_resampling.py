@@ -11,7 +11,7 @@ from sklearn import metrics as sklearn_metrics
 
 from adalayers.tasks.metrics import token_scores
 from reports.evidence import claims as claiming
-from reports.evidence.evidence import gather
+from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -93,12 +93,12 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
 @pytest.mark.parametrize("tokens", [False, True])
 def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     loaded = load(made(tokens=tokens).write(tmp_path))
-    found = gather(loaded).claims
+    found = Evidence(loaded).claims
     for claim in found:
         assert claim.examples_low < claim.low < claim.high < claim.examples_high
         middle = (claim.examples_low + claim.examples_high) / 2
         assert middle == pytest.approx(claim.difference)
-    assert gather(loaded).claims == found
+    assert Evidence(loaded).claims == found
 
 
 def test_the_wider_interval_adds_the_variances(tmp_path):
@@ -115,7 +115,7 @@ def test_the_wider_interval_adds_the_variances(tmp_path):
 def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
     study = made()
     study.of(OTHER)[0]["test/accuracy"] += 0.1
-    evidence = gather(load(study.write(tmp_path)))
+    evidence = Evidence(load(study.write(tmp_path)))
     widened = {claim.arm: claim.examples_low for claim in evidence.claims}
     assert widened[OTHER] is None
     assert None not in [low for arm, low in widened.items() if arm != OTHER]
@@ -126,9 +126,9 @@ def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
 
 def test_missing_predictions_lose_this_interval_alone(tmp_path):
     place = made().write(tmp_path)
-    before = gather(load(place))
+    before = Evidence(load(place))
     (tmp_path / "predictions.parquet").unlink()
-    after = gather(load(place))
+    after = Evidence(load(place))
     assert [(c.low, c.high, c.verdict) for c in after.claims] == [
         (c.low, c.high, c.verdict) for c in before.claims
     ]
@@ -139,4 +139,4 @@ def test_missing_predictions_lose_this_interval_alone(tmp_path):
 def test_tags_that_do_not_fit_their_words_are_named(tmp_path):
     study = made(tokens=True)
     study.predictions[0]["prediction"] = "O"
-    assert "sentence" in gather(load(study.write(tmp_path))).without_examples[0]
+    assert "sentence" in Evidence(load(study.write(tmp_path))).without_examples[0]

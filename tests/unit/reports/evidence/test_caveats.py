@@ -10,10 +10,12 @@ import pytest
 from scipy import stats
 
 from reports.evidence import rungs, tables
-from reports.evidence.evidence import gather
+from reports.evidence.caveats import CAUTION, NOTE, SERIOUS, caveats
+from reports.evidence.evidence import Evidence
 from reports.evidence.ranges import edges
-from reports.parts.checks import CAUTION, NOTE, SERIOUS, doubts, headline, section
+from reports.parts.caveats import Info, headline, section
 from reports.reading.load import load
+from reports.reading.space import Domain
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 
@@ -32,7 +34,7 @@ def sound(**how) -> MadeUp:
 
 def found(made: MadeUp, tmp_path) -> list:
     loaded = load(made.write(tmp_path))
-    return doubts(loaded, gather(loaded))
+    return caveats(Evidence(loaded))
 
 
 def said(made: MadeUp, tmp_path, severity: str = "") -> str:
@@ -44,7 +46,7 @@ def test_a_sound_study_raises_nothing_but_the_missing_interval(tmp_path):
     assert [f.severity for f in all_found] == [NOTE]
     assert "do not cover the choice of test examples" in all_found[0].found
     assert headline(all_found) == ""
-    assert section([]) == ["None of the checks found anything."]
+    assert section(Info(())) == ["None of the checks found anything."]
 
 
 def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
@@ -173,26 +175,28 @@ def search(values: list[float], scores: list[float], name: str = "lr") -> pd.Dat
     return pd.DataFrame(rows)
 
 
+RANGE, LINEAR = Domain("lr", "", 0.0001, 0.01, log=True), Domain("lr", "", 0.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("domain", "best", "end"),
     [
-        ("loguniform(0.0001, 0.01)", 0.00012, "low"),  # 100^0.05 is 1.26: the outer twentieth ends at 1.26e-4
-        ("loguniform(0.0001, 0.01)", 0.00013, ""),
-        ("loguniform(0.0001, 0.01)", 0.008, "high"),
-        ("uniform(0, 1)", 0.96, "high"),
-        ("uniform(0, 1)", 0.5, ""),
-        ("choice(0.0, 0.001, 0.01)", 0.01, "high"),
-        ("choice(0.0, 0.001, 0.01)", 0.0, ""),  # nothing lies below 0
-        ("choice(0.1, 0.2, 0.4)", 0.1, "low"),
-        ("choice(0.1, 0.4)", 0.1, ""),  # of two values either is an end
-        ("choice(yes, no)", 0.1, ""),
-        ("choice(0, loguniform(1e-4, 1e-1))", 0.1, ""),
+        (RANGE, 0.00012, "low"),  # 100^0.05 is 1.26: the outer twentieth ends at 1.26e-4
+        (RANGE, 0.00013, ""),
+        (RANGE, 0.008, "high"),
+        (LINEAR, 0.96, "high"),
+        (LINEAR, 0.5, ""),
+        (Domain("lr", "", choices=("0.0", "0.001", "0.01")), 0.01, "high"),
+        (Domain("lr", "", choices=("0.0", "0.001", "0.01")), 0.0, ""),  # nothing lies below 0
+        (Domain("lr", "", choices=("0.1", "0.2", "0.4")), 0.1, "low"),
+        (Domain("lr", "", choices=("0.1", "0.4")), 0.1, ""),  # of two values either is an end
+        (Domain("lr", "", choices=("yes", "no", "?")), 0.1, ""),
     ],
 )
 def test_the_best_at_the_edge_of_its_range(tmp_path, domain, best, end):
     plan = load(MadeUp(seeds=1).write(tmp_path)).plan
     trials = search([0.3, best, best, 0.2], [0.1, 0.9, 0.8, 0.2])
-    ends = edges(trials, plan, {"lr": domain, "alpha": "loguniform(1, 2)"}, grid=False)
+    ends = edges(trials, plan, [domain, Domain("alpha", "", 1, 2, log=True)], grid=False)
     assert [edge.end for edge in ends] == ([end] if end else [])
     assert all((edge.name, edge.value) == ("lr", best) for edge in ends)
 
@@ -200,8 +204,8 @@ def test_the_best_at_the_edge_of_its_range(tmp_path, domain, best, end):
 def test_a_grid_has_the_ends_of_what_was_tried(tmp_path):
     plan = load(MadeUp(seeds=1).write(tmp_path)).plan
     trials = search([1.0, 8.0, 64.0], [0.1, 0.2, 0.9])
-    assert edges(trials, plan, {"lr": "loguniform(0.5, 1024)"}, grid=False) == []
-    (edge,) = edges(trials, plan, {"lr": "loguniform(0.5, 1024)"}, grid=True)
+    assert edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=False) == []
+    (edge,) = edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=True)
     assert (edge.value, edge.end, edge.there, edge.of) == (64.0, "high", 1, 3)
 
 

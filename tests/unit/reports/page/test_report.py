@@ -15,11 +15,12 @@ import pytest
 
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
+from adalayers.results.study_file import parse
 from reports import write_cover, write_report
 from reports.__main__ import main
-from reports.evidence.evidence import gather
-from reports.page.report import report
-from reports.reading.load import Loaded, load, make_plan
+from reports.evidence.evidence import Evidence
+from reports.page.report import Page
+from reports.reading.load import Loaded, lacking, load, make_plan
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -39,12 +40,12 @@ def page(made: MadeUp, folder: Path, **how: bool) -> str:
 
 def read(place: Folder) -> str:
     loaded = load(place)
-    return report(loaded, gather(loaded))
+    return Page(Evidence(loaded)).text()
 
 
 def claims(folder: Path) -> dict[str, dict]:
     """Return the claims of a results folder by arm, as they are written."""
-    return {claim.arm: claim.as_json() for claim in gather(load(folder)).claims}
+    return {claim.arm: claim.as_json() for claim in Evidence(load(folder)).claims}
 
 
 def part(text: str, title: str) -> str:
@@ -220,9 +221,11 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name):
     cases = [{**whole, key: odd[place % 5]} for place, key in enumerate(whole)]
     for part_ in [*cases, *(dict.fromkeys(whole, value) for value in odd), {}]:
         study = {**made.study, name: part_}
-        plan, problems = make_plan(study, loaded.results.trials)
-        changed = Loaded(replace(loaded.results, study=study), plan, tuple(problems))
-        assert report(changed, gather(changed)).startswith("# ")
+        read_, missing = parse(study)
+        plan = make_plan(read_, loaded.results.trials)
+        problems = tuple(lacking(read_, missing, plan))
+        changed = Loaded(replace(loaded.results, study=study), read_, plan, problems)
+        assert Page(Evidence(changed)).text().startswith("# ")
 
 
 def test_rebuilding_gives_the_same_bytes(tmp_path):
