@@ -166,8 +166,9 @@ class Evidence:
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        depth = self.loaded.study.on.backbone.layers
-        return layers.profile(self.trials, self.history, self.plan, depth, self.learned_arm)
+        backbone = self.loaded.study.on.backbone
+        depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
+        return layers.profile(self.trials, self.history, depth, self.learned_arm)
 
     # Predictions
 

@@ -121,7 +121,7 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
 
 def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
-    made.study["on"]["hidden_states"] = ["0", "1", "2", "3", "4", "5"]
+    made.study["on"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
     loaded = read(made, tmp_path)
     shown = best_mix.info(Evidence(loaded))
     best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
@@ -131,7 +131,7 @@ def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
         for row in made.history
         if row["trial_id"] == best["trial_id"] and row["epoch"] == best["best_epoch"]
     )
-    assert list(shown.weights["layer"]) == ["embeddings", *(f"layer {n}" for n in range(1, 6))]
+    assert list(shown.weights["layer"]) == [f"layer {n}" for n in range(1, 7)]
     assert list(shown.weights["weight"]) == [point[f"mix/weight_{n:02d}"] for n in range(1, 7)]
     assert shown.history["step"].nunique() == 10  # mix weights between evaluations too
     assert shown.milestones.shape == (6, 6)
