@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--fanova",
         action="store_true",
-        help="importances by fANOVA too, beside PED-ANOVA's: minutes for a large search, then kept in "
+        help="importances by fANOVA too, next to PED-ANOVA's: minutes for a large search, then kept in "
         "importances.json until its trials change",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The report judges itself: what in the files speaks against leaning on its numbers, and what to do about it."""
+"""The report judges itself: caveats that the files give reason for, and what to do about each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from reports.evidence import tables
 from reports.evidence.analyses import changed
-from reports.evidence.claims import BETTER, OPEN, WORSE, next_look
+from reports.evidence.claims import BETTER, OPEN, WORSE, next_analysis
 from reports.evidence.statistics import (
     CHANCE,
     comparison_alpha,
@@ -74,14 +74,14 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
         yield Caveat(
             SERIOUS,
             "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",
-            "Commit, and run the study anew with `--fresh`.",
+            "Commit, and run the study again with `--fresh`.",
         )
     if len(commits) > 1:
         named = several([code(commit[:10]) for commit in sorted(commits)])
         yield Caveat(
             CAUTION,
             f"Confirmed trials of {len(commits)} commits are mixed ({named}): a difference may be one of code.",
-            "See what changed between them, or run anew with `--fresh`.",
+            "See what changed between them, or run it again with `--fresh`.",
         )
 
 
@@ -92,12 +92,12 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     n, first = median_low(claim.n for claim in claims), claims[0]
     chance = power(1.0, n, comparison_alpha(first.looks, first.comparisons)) if n > 1 else 0.0
     if chance < POWER:
-        wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), first.comparisons))
+        wanted = seeds_needed(1.0, comparison_alpha(next_analysis(claims), first.comparisons))
         yield Caveat(
             SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at look {first.looks}, a "
-            f"true difference of one SD of the paired difference is found {chance:.0%} of the time.",
-            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next look."
+            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at interim analysis {first.looks}, "
+            f"a true difference of one SD of the paired difference is found {chance:.0%} of the time.",
+            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next analysis."
             if wanted
             else "Fewer arms.",
         )
@@ -156,18 +156,18 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _past(evidence: Evidence) -> Iterable[Caveat]:
-    gone = sorted({arm for look in evidence.looks for arm in changed(look, evidence.claims)})
+    gone = sorted({arm for one in evidence.analyses for arm in changed(one, evidence.claims)})
     if gone:
         yield Caveat(
             SERIOUS,
-            f"A claim of an earlier look no longer holds: {several(map(code, gone))}.",
+            f"A claim of an earlier interim analysis no longer holds: {several(map(code, gone))}.",
             "Take the present verdict, and say that there was another.",
         )
     if evidence.plan.looks > 1:
         yield Caveat(
             NOTE,
-            f"This is look {evidence.plan.looks}; intervals are wider than a first look's.",
-            "Decide on the number of seeds before the first look.",
+            f"This is interim analysis {evidence.plan.looks}; intervals are wider than those of a first one.",
+            "Decide on the number of seeds before the first analysis.",
         )
 
 
@@ -241,7 +241,7 @@ def _core(evidence: Evidence) -> Iterable[Caveat]:
                 CAUTION,
                 f"The arm that is best on validation lies at the edge of the {code(factor.name)} tried, "
                 f"{best.iloc[0]:g}: better ones may lie beyond.",
-                f"Add arms beyond it, or fix `--set {factor.name}=...` in a study beside this one.",
+                f"Add arms beyond it, or fix `--set {factor.name}=...` in a study of its own.",
             )
 
 

@@ -1,4 +1,4 @@
-"""What several parts of a page rest on, each worked out once per report, when it is first asked for."""
+"""What several parts of a page rest on, each worked out once per report, when it is first needed."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ class Evidence:
         return claiming.contrasts(self.trials, self.convergence, self.plan)
 
     @cached_property
-    def looks(self) -> list[analyses.Look]:
-        """All looks at the confirmed trials, this one last."""
-        return analyses.looks(self.loaded.study.happened.runs, self.trials, self.plan)
+    def analyses(self) -> list[analyses.Analysis]:
+        """All interim analyses of the confirmed trials, this one last."""
+        return analyses.analyses(self.loaded.study.happened.runs, self.trials, self.plan)
 
     @cached_property
     def caveats(self) -> list[caveats.Caveat]:

@@ -7,7 +7,6 @@ import pandas as pd
 from reports.reading.frames import numbers, texts
 from reports.words.labels import layer_name
 
-
 WEIGHT = "mix/weight_"
 ENCODER = "encoder"
 """The stream of columns that name none."""
@@ -49,7 +48,7 @@ def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
 
 
 def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
-    """The table beside the history of p~: a row per layer, a column for the first, middle and last steps."""
+    """The table of the history of p~: a row per layer, a column for the first, middle and last steps."""
     steps = sorted(mix["step"].unique())
     if not steps:
         return pd.DataFrame({"layer": pd.Series(dtype=str)})

@@ -38,9 +38,9 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         last = last.iloc[:0]
     table = []
     used = pd.concat([single, last]).astype({"state": int})
-    for (state, arm), of in used.groupby(["state", "arm"], sort=True):
+    for (number, arm), of in used.groupby(["state", "arm"], sort=True):
         summary = mean_interval(of["score"])
-        row = {"state": state, "layer": layer_name(str(state)), "arm": arm}
+        row = {"state": number, "layer": layer_name(str(number)), "arm": arm}
         table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
     found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
     return found.astype({"mean": float, "low": float, "high": float})

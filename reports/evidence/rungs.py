@@ -1,6 +1,6 @@
 """Trials of the search compared where all of them still ran: a stopped trial is censored, not finished.
 
-What a stopped trial would have reached is not known, so its last score is never held against that of a trial
+What a stopped trial would have reached is not known, so its last score is never compared with that of a trial
 that went on. At the last epoch that all of them evaluated, every one has a score of equal training.
 """
 

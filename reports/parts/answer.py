@@ -73,7 +73,7 @@ def _headline(claims: Sequence[Claim]) -> str:
         f"{start} On {SPLITS.get(first.split, first.split)} {short(first.metric)}, of "
         f"{count(len(claims), 'arm')} compared with the control {code(first.control)}: {', '.join(parts)}. "
         f"Paired t intervals over {_span(claims)} shared seeds, corrected (Bonferroni) for "
-        f"{count(first.comparisons, 'comparison')} at look {first.looks}."
+        f"{count(first.comparisons, 'comparison')} at interim analysis {first.looks}."
     )
 
 

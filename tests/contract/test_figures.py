@@ -219,7 +219,7 @@ def no_factors(made: MadeUp) -> None:
 
 
 def toy_fusion(made: MadeUp) -> None:
-    """A fusion that reports have never heard of, with diagnostics of its own, beside the layer mix."""
+    """A fusion that reports have never heard of, with diagnostics of its own, next to the layer mix."""
     for arm in made.arms:
         arm["fusion"] = "toy" if arm["arm"] == "uniform" else "layer-mix"
     toys = {row["trial_id"] for row in made.of("uniform")}

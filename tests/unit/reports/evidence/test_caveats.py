@@ -20,7 +20,7 @@ from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 
 def sound(**how) -> MadeUp:
-    """A study that no check speaks against: many seeds, arms told apart, nothing at an edge."""
+    """A study without caveats: many seeds, arms told apart, nothing at an edge."""
     levels = np.linspace(0, 2, 15)
     effects = dict(
         zip([arm for arm in (*CORE, "uniform", "last", "best") if arm != CORE[4]], levels, strict=False)
@@ -134,7 +134,7 @@ def test_each_fault_is_found(tmp_path, name):
 def test_few_seeds_are_counted_by_power(tmp_path):
     text = said(sound(seeds=3), tmp_path, SERIOUS)
     # alpha 0.025 / 14 over 3 seeds finds 1 SD about once in 100 times.
-    assert "with n = 3 and 14 comparisons at look 1" in text
+    assert "with n = 3 and 14 comparisons at interim analysis 1" in text
     assert "is found 1% of the time" in text
     finding = next(f for f in found(sound(seeds=3), tmp_path) if f.severity == SERIOUS)
     assert finding.advice.startswith("`--seeds 27` finds it 90%")

@@ -33,7 +33,7 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
     drawn = rng.integers(40, size=(5, 40))
     weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
     names = np.array(list("abcd"))
-    held = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
+    counted = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
     theirs = {
         "accuracy": sklearn_metrics.accuracy_score,
         "matthews": sklearn_metrics.matthews_corrcoef,
@@ -42,7 +42,7 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
         ),
     }[metric]
     expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
-    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
@@ -53,16 +53,16 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
     drawn = rng.integers(30, size=(5, 30))
     weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
-    held = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
+    counted = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
     expected = [
         token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
     ]
-    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():
-    held = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
-    assert resampled(held, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
+    counted = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
+    assert resampled(counted, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
 
 
 def made(**how) -> MadeUp:

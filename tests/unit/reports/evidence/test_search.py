@@ -169,7 +169,7 @@ def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
     assert table["importance"].sum() == pytest.approx(1)
 
     def never(*_):
-        raise AssertionError("worked out anew")
+        raise AssertionError("worked out again")
 
     monkeypatch.setattr(kept, "importances", never)
     for wanted in (True, False):

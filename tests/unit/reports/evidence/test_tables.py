@@ -76,7 +76,7 @@ def test_claim_by_hand(tmp_path):
     assert (claim.control, claim.metric, claim.split, claim.n) == (CONTROL, "matthews", "test", 3)
     assert (claim.level, claim.comparisons, claim.looks) == (0.95, 14, 1)
     assert claim.difference == pytest.approx(0.2)
-    # Differences 0.1, 0.2, 0.3 have SD 0.1; look 1 has 2.5%, shared by 14 comparisons.
+    # Differences 0.1, 0.2, 0.3 have SD 0.1; analysis 1 has 2.5%, shared by 14 comparisons.
     half = stats.t.ppf(1 - 0.025 / 14 / 2, 2) * 0.1 / math.sqrt(3)
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
     assert claim.p_value == pytest.approx(stats.ttest_rel([0.4, 0.6, 0.8], [0.3, 0.4, 0.5]).pvalue)
@@ -132,11 +132,11 @@ def test_mode_min_turns_better_into_worse(tmp_path):
 
 
 def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
-    """From the upper limit of the SD seen and the next look's part of 5%; the difference seen plays no part."""
+    """From the upper limit of the SD seen and the next analysis's part of 5%; the difference seen plays no part."""
     wobble = 0.01 * np.array([1.0, -1.0, 1.0, -1.0, 0.0])  # SD 0.01
     level = np.full(5, 0.4)
 
-    def asked(difference: float) -> str:
+    def words(difference: float) -> str:
         scores = {arm: list(level) for arm in (*CORE, "uniform", "last", "best")}
         loaded = read(scored(MadeUp(seeds=5), scores | {OTHER: list(level + wobble + difference)}), tmp_path)
         return seeds_for_smallest_effect(claims.claims(loaded.results.trials, loaded.plan), loaded.plan)
@@ -149,8 +149,8 @@ def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
         return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
 
     wanted = next(n for n in range(10, 1000) if power(n) >= 0.9)
-    assert f"would take about {wanted} seeds per arm, counted at look 2" in asked(0.0)
-    assert asked(0.0) == asked(0.3)
+    assert f"would take about {wanted} seeds per arm, counted at interim analysis 2" in words(0.0)
+    assert words(0.0) == words(0.3)
 
 
 def test_pairs_are_by_seed_not_by_place(tmp_path):

@@ -70,11 +70,11 @@ def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
         "The search, apart",
         "What the search's scores hang on",
         "Where the search went",
-        "Looks",
+        "Interim analyses",
         "Use of the test split",
         "Failures",
         "Problems in the files",
-        "What speaks against it",
+        "Caveats",
         "Limits",
         "Set-up",
         "Provenance",
@@ -120,7 +120,7 @@ def test_nothing_found_is_not_no_effect(tmp_path):
 def test_one_seed_has_no_interval_and_is_marked(tmp_path):
     text = page(MadeUp(seeds=1), tmp_path)
     assert "**There is not enough evidence to answer.**" in text
-    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next look
+    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next analysis
     arms = part(text, "Arms")
     assert arms.count("(n = 1, no interval)") == 15 + 15 + 14
     assert not re.search(r"\d \[", arms)
@@ -140,12 +140,12 @@ def test_banner(tmp_path):
         assert words in top
 
 
-def test_looks_and_openings_are_said(tmp_path):
+def test_analyses_and_openings_are_said(tmp_path):
     made = MadeUp()
     made.study["happened"] |= {"looks": 3, "test_opened": 2}
     text = page(made, tmp_path)
-    assert "This is look 3" in part(text, "Looks")
-    assert "cannot be worked out again" in part(text, "Looks")  # made-up runs say nothing of seeds
+    assert "This is interim analysis 3" in part(text, "Interim analyses")
+    assert "cannot be worked out again" in part(text, "Interim analyses")  # made-up runs say nothing of seeds
     assert "opened in 2 runs" in part(text, "Use of the test split")
     assert claims(tmp_path)[OTHER]["looks"] == 3
 
@@ -309,7 +309,7 @@ def test_cover_over_several_folders(tmp_path, capsys):
 def test_long_tables_are_folded_and_short_ones_are_not(tmp_path):
     text = page(MadeUp(), tmp_path)
     assert text.count("<details>") == text.count("</details>") > 4
-    for title in ("Arms", "The factorial core", "What speaks against it"):
+    for title in ("Arms", "The factorial core", "Caveats"):
         assert "<details>" not in part(text, title)
 
 
