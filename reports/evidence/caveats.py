@@ -95,8 +95,8 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
         wanted = seeds_needed(1.0, comparison_alpha(next_analysis(claims), first.comparisons))
         yield Caveat(
             SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at interim analysis {first.looks}, "
-            f"a true difference of one SD of the paired difference is found {chance:.0%} of the time.",
+            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at interim analysis "
+            f"{first.looks}, a true difference of one SD of the paired difference is found {chance:.0%} of the time.",
             f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next analysis."
             if wanted
             else "Fewer arms.",

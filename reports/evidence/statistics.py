@@ -140,9 +140,9 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     A tie is evidence for neither side: it counts against at the low end and for at the high end.
     """
     most = hits + ties
-    low = float(stats.beta.ppf(alpha / 2, hits, n - hits + 1)) if hits else 0.0
-    high = float(stats.beta.isf(alpha / 2, most + 1, n - most)) if most < n else 1.0
-    return low, high
+    low = stats.binomtest(hits, n).proportion_ci(1 - alpha, method="exact").low
+    high = stats.binomtest(most, n).proportion_ci(1 - alpha, method="exact").high
+    return float(low), float(high)
 
 
 def sd_upper_limit(sd: float, n: int, confidence: float = LEVEL) -> float:
