@@ -20,6 +20,7 @@ from reports.evidence.statistics import (
     power,
     seeds_needed,
 )
+from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers
 from reports.words.labels import SPLITS
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 SERIOUS, CAUTION, NOTE = "serious", "caution", "note"
 POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
+CUT = 0.05
+"""Share of a split's examples cut to the maximum length above which it is said."""
 UNEQUAL = 1.5
 """How many times another's budget an arm may have before it is said."""
 
@@ -47,7 +50,21 @@ class Caveat:
 def caveats(evidence: Evidence) -> list[Caveat]:
     """Return all that the checks find, the most serious first."""
     checks: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
-        *(_state, _code, _seeds, _pairs, _test, _past, _examples, _best, _range, _core, _budget, _files),
+        *(
+            _state,
+            _code,
+            _seeds,
+            _pairs,
+            _test,
+            _data,
+            _past,
+            _examples,
+            _best,
+            _range,
+            _core,
+            _budget,
+            _files,
+        ),
     )
     found = [caveat for check in checks for caveat in check(evidence)]
     order = (SERIOUS, CAUTION, NOTE)
@@ -152,6 +169,24 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
             NOTE,
             f"The test split was opened in {opened} runs.",
             "Nothing, if seeds were added without regard to test scores; arms chosen by them need new data.",
+        )
+
+
+def _data(evidence: Evidence) -> Iterable[Caveat]:
+    dataset = evidence.loaded.study.on.dataset
+    much = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
+    if much:
+        yield Caveat(
+            CAUTION,
+            f"Many examples were cut to the maximum length: {several(much)}.",
+            "Raise `--max-length`, or say that scores are of the start of texts.",
+        )
+    known = shared(dataset)
+    if known:
+        yield Caveat(
+            CAUTION,
+            f"Examples also stand in train: {several(known)}.",
+            "Take them out of the data; a difference may lie in what models know by heart.",
         )
 
 

@@ -43,8 +43,8 @@ def section(info: Info) -> list[str]:
         "confirmed trials could be read; rebuilding this page from the same files shows nothing new and is "
         f"none. Every further analysis gives chance another try, so analysis j spends only 5% / 2^j of alpha: "
         f"this one {analysis_alpha(info.number):.3%}, shared by {count(m, 'comparison')}, so each interval of a "
-        f"difference is one of {1 - comparison_alpha(info.number, m):.4%}. All analyses together, however many follow, then hold with "
-        f"{LEVEL:.0%}. The price is width{cost}; the seeds needed, under Limits, count it in.",
+        f"difference is one of {1 - comparison_alpha(info.number, m):.4%}. All analyses together, however many "
+        f"follow, then hold with {LEVEL:.0%}. The price is width{cost}; the seeds needed, under Limits, count it in.",
     ]
     if info.number > 1 and not info.analyses:
         paragraphs.append(

@@ -73,8 +73,8 @@ def section(info: Info) -> list[str]:
     return [
         f"n counts completed seeds; intervals of means are t intervals over seeds.{lower}{best}",
         "Differences are paired by seed; their intervals and verdicts are corrected (Bonferroni) for all "
-        f"{count(len(compared), 'comparison')} and for interim analyses. *No difference seen*: the corrected interval lies within "
-        f"{small}. *Not enough evidence*: anything else that is neither better nor worse.",
+        f"{count(len(compared), 'comparison')} and for interim analyses. *No difference seen*: the corrected interval "
+        f"lies within {small}. *Not enough evidence*: anything else that is neither better nor worse.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
         "Hollow points have no interval: one seed, or the same score on all.",

@@ -94,6 +94,12 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         for row in made.of(CORE[11]):
             row["val/matthews"] = 9.0
 
+    def cut(made: MadeUp) -> None:
+        made.study["on"]["dataset"]["truncated"] = {"train": {"examples": 385}, "test": {"examples": 10}}
+
+    def shared(made: MadeUp) -> None:
+        made.study["on"]["dataset"]["shared"] = {"validation": 0, "test": 16}
+
     def missing(made: MadeUp) -> None:
         del made.study["asked"]["smallest_effect"]
 
@@ -111,6 +117,8 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         "tuned": (tuned, NOTE, "chosen among 1 trial"),
         "alike": (alike, CAUTION, f"no interval: `{CORE[3]}`"),
         "edge": (edge, CAUTION, "edge of the `alpha` tried, 512"),
+        "cut": (cut, CAUTION, "maximum length: training 5.0% (385 of 7,695 examples)."),
+        "shared": (shared, CAUTION, "also stand in train: test 16 of 1,043 examples."),
         "missing": (missing, CAUTION, "1 thing missing"),
     }[name]
 
@@ -119,7 +127,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
     "name",
     [
         *("smoke", "unfinished", "dirty", "dirty_run", "commits", "same_seed", "diverged"),
-        *("opened", "longer", "larger", "tuned", "alike", "edge", "missing"),
+        *("opened", "longer", "larger", "tuned", "alike", "edge", "missing", "cut", "shared"),
     ],
 )
 def test_each_fault_is_found(tmp_path, name):

@@ -86,12 +86,13 @@ def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
 
 
 def test_the_page_says_what_the_search_cannot(tmp_path):
-    text = part(page(MadeUp(), tmp_path), "How it was done")
+    whole = page(MadeUp(), tmp_path)
+    text = part(whole, "How it was done")
     assert "the search alone cannot judge α" in text
     assert "without pruning" in text
     assert "α and `mix_lr` are one axis" in text
     assert "its cutoff 0.2 is not below 1/6" in text
-    assert "The published pair is that of CoLA" in text
+    assert "- The published pair is that of CoLA" in part(whole, "Answer")
 
 
 def test_claims_file(tmp_path):

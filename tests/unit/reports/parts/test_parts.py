@@ -106,6 +106,24 @@ def test_facts(tmp_path):
     assert limits.info(evidence).claims == tuple(evidence.claims)
 
 
+def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
+    assert "cut to the maximum length" not in Page(Evidence(read(made, tmp_path))).text()
+    made.study["on"]["dataset"] |= {
+        "truncated": {"train": {"examples": 300, "words": 4000}, "test": {"examples": 0, "words": 0}},
+        "shared": {"test": 126},
+    }
+    evidence = Evidence(read(made, tmp_path))
+    rows = setup.section(setup.info(evidence))[0]
+    said = "training 3.9% (300 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
+    assert f"| cut to the maximum length | {said} |" in rows
+    assert "| also in train | test 126 of 1,043 examples |" in rows
+    found = limits.info(evidence)
+    assert found.cut == ("training 3.9% (300 of 7,695 examples, 4,000 words lost)",)
+    assert found.shared == ("test 126 of 1,043 examples",)
+    assert "Examples that also stand in train: test 126" in limits.section(found)[0]
+
+
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
     made = [
         Part("A", lambda evidence: 1, lambda info: ["one"]),
