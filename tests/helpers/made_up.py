@@ -99,6 +99,7 @@ class MadeUp:
         place.write_json(results.STUDY, study)
         weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
+        columns = list(dict.fromkeys([*columns, *(key for row in self.history for key in row)]))
         place.write_parquet(results.HISTORY, pd.DataFrame(self.history, columns=columns))
         names = ["trial_id", "split", "index", "label", "prediction", "score"]
         place.write_parquet(results.PREDICTIONS, pd.DataFrame(self.predictions, columns=names))

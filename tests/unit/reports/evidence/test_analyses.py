@@ -1,4 +1,4 @@
-"""What the report says of interim analyses and of openings of the test split: recomputed from the files, or said not to be."""
+"""Interim analyses and openings of the test split: worked out again from the files, or said not to be."""
 
 from __future__ import annotations
 
