@@ -37,8 +37,8 @@ def section(info: Info) -> list[str]:
         "training examples, which all trials share.",
         "Arms were compared with the control, not with each other.",
         "Verdicts are corrected together, over arms and interim analyses: without any real difference, at most 5% of "
-        "studies ever claim one, as long as paired differences are roughly normal. Scores, entropy of the mix and speed "
-        "are corrected each by itself.",
+        "studies ever claim one, as long as paired differences are roughly normal. Scores, entropy of the mix and "
+        "speed are corrected each by itself.",
     ]
     if info.cut:
         found.append(
