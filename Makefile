@@ -21,7 +21,7 @@ demo: setup
 	  --trials 6 --seeds 3 --epochs 5 --train-examples 800 --eval-examples 300
 
 figure: demo  # the README's figure
-	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/score_by_alpha.png docs/figures/
+	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/score_by_factor.png docs/figures/score_by_alpha.png
 
 check: setup
 	$(BIN)/ruff format --check .

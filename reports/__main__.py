@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from adalayers.errors import BadInput
-from adalayers.results.folder import Folder
-from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
+
+if TYPE_CHECKING:
+    from adalayers.results.folder import Folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--fanova",
         action="store_true",
-        help="importances by fANOVA too, beside PED-ANOVA's: minutes for a large search, then kept in "
+        help="importances by fANOVA too, next to PED-ANOVA's: minutes for a large search, then kept in "
         "importances.json until its trials change",
     )
     parser.add_argument(
@@ -59,6 +61,10 @@ def rebuild(
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
+    # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
+    from adalayers.results.folder import Folder
+    from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
+
     root = _local(folder)
     studies = find_studies(root)
     if not studies:
@@ -88,6 +94,8 @@ def rebuild(
 
 
 def _local(folder: str) -> Folder:
+    from adalayers.results.folder import Folder
+
     try:
         return Folder(folder)
     except (ValueError, OSError) as error:  # a URI that nothing here can open

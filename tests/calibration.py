@@ -5,9 +5,9 @@
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains: the truth is known.
 
-Identical arms   no arm differs; the study is looked at with 3, 5 and 10 seeds. A *false claim* is a verdict
-                 `better` or `worse` in claims.json, of any arm, at any look: at most 5% of studies may hold one.
-Planted effect   one arm is better by one SD of the paired difference. The study is looked at with 3 seeds, its page
+Identical arms   no arm differs; the study is analysed at 3, 5 and 10 seeds. A *false claim* is a verdict
+                 `better` or `worse` in claims.json, of any arm, at any analysis: at most 5% of studies may hold one.
+Planted effect   one arm is better by one SD of the paired difference. The study is analysed at 3 seeds, its page
                  asks for more, and is given as many: at least 90% must then find that arm `better`.
 Coverage         how often the interval of a difference misses the truth where paired differences are not normal.
 """
@@ -37,8 +37,8 @@ from reports.evidence.statistics import comparison_alpha
 from reports.words.text import table
 from tests.helpers.made_up import MadeUp
 
-LOOKS = (3, 5, 10)
-FIRST_LOOK = 3
+ANALYSES = (3, 5, 10)
+FIRST = 3
 PART = 50
 """Studies that one process simulates at a time."""
 
@@ -92,7 +92,7 @@ def together(shares: Iterable[Share]) -> Share:
 
 
 class Simulated:
-    """A study of `comparisons` arms beside the control, rewritten with other scores before each look."""
+    """A study of `comparisons` arms and the control, rewritten with other scores before each analysis."""
 
     def __init__(self, folder: Path, comparisons: int, seeds: int):
         made = MadeUp(seeds=seeds, search=0, evaluations=1, between=0)
@@ -104,8 +104,8 @@ class Simulated:
         self._study["asked"]["arms"] = made.arms[: comparisons + 1]
         self._rows = [made.of(arm) for arm in self.arms]
 
-    def look(self, number: int, scores: np.ndarray, seeds: int) -> dict[str, str]:
-        """Write the first `seeds` columns of `scores` [arms, seeds] as look `number`; return arm -> verdict."""
+    def analyse(self, number: int, scores: np.ndarray, seeds: int) -> dict[str, str]:
+        """Write the first `seeds` columns of `scores` [arms, seeds] as analysis `number`; return arm -> verdict."""
         self.write(number, scores, seeds)
         with contextlib.redirect_stdout(io.StringIO()):
             assert reports(["--claims-only", self.place.uri]) == 0
@@ -128,17 +128,17 @@ class Simulated:
 
 
 def false_claims(
-    studies: int, comparisons: int, draw: Draw = normal, looks: Sequence[int] = LOOKS, seed: int = 0
+    studies: int, comparisons: int, draw: Draw = normal, analyses: Sequence[int] = ANALYSES, seed: int = 0
 ) -> Share:
-    """Return the share of studies of identical arms that claim a difference at any look."""
+    """Return the share of studies of identical arms that claim a difference at any analysis."""
     rng = np.random.default_rng([seed, 1])
     hits = 0
-    for study in _studies(studies, comparisons, max(looks)):
-        scores = draw(rng, (comparisons + 1, max(looks)))
+    for study in _studies(studies, comparisons, max(analyses)):
+        scores = draw(rng, (comparisons + 1, max(analyses)))
         verdicts = {
             verdict
-            for number, seeds in enumerate(looks, start=1)
-            for verdict in study.look(number, scores, seeds).values()
+            for number, seeds in enumerate(analyses, start=1)
+            for verdict in study.analyse(number, scores, seeds).values()
         }
         hits += bool(verdicts & {"better", "worse"})
     return Share(hits, studies)
@@ -147,21 +147,21 @@ def false_claims(
 def effects_found(studies: int, comparisons: int, seed: int = 0) -> tuple[Share, int]:
     """Return the share of studies that find a planted effect of one SD at the seeds their page asks for, and those."""
     rng = np.random.default_rng([seed, 2])
-    asked = seeds_asked(comparisons)
+    wanted = seeds_wanted(comparisons)
     sd = 0.01 * np.sqrt(2)  # of the difference of two scores of `normal`
     hits = 0
-    for study in _studies(studies, comparisons, asked):
-        scores = normal(rng, (comparisons + 1, asked))
+    for study in _studies(studies, comparisons, wanted):
+        scores = normal(rng, (comparisons + 1, wanted))
         scores[1] += sd
-        study.look(1, scores, FIRST_LOOK)
-        hits += study.look(2, scores, asked)[study.arms[1]] == "better"
-    return Share(hits, studies), asked
+        study.analyse(1, scores, FIRST)
+        hits += study.analyse(2, scores, wanted)[study.arms[1]] == "better"
+    return Share(hits, studies), wanted
 
 
-def seeds_asked(comparisons: int) -> int:
-    """Return the seeds that the page of a first look asks for, to find one SD."""
-    (study,) = _studies(1, comparisons, FIRST_LOOK)
-    study.write(1, normal(np.random.default_rng(0), (comparisons + 1, FIRST_LOOK)), FIRST_LOOK)
+def seeds_wanted(comparisons: int) -> int:
+    """Return the seeds that the page of a first analysis names, to find one SD."""
+    (study,) = _studies(1, comparisons, FIRST)
+    study.write(1, normal(np.random.default_rng(0), (comparisons + 1, FIRST)), FIRST)
     found = re.search(r"one standard deviation.*? takes (\d+) seeds per arm", study.page())
     assert found
     return int(found[1])
@@ -215,7 +215,7 @@ def misses(differences: np.ndarray, truth: float, alpha: float) -> tuple[Share, 
 
 
 def coverage(simulations: int, comparisons: int, seeds: Sequence[int] = (3, 5, 13)) -> list[list[str]]:
-    """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of look 1."""
+    """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of analysis 1."""
     rng = np.random.default_rng(3)
     rows = []
     for name, (draw, truth) in DIFFERENCES.items():
@@ -236,23 +236,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--studies", type=int, default=4000, help="of each kind (default 4000)")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--comparisons", type=int, default=14, help="arms beside the control (default 14)")
+    parser.add_argument("--comparisons", type=int, default=14, help="arms next to the control (default 14)")
     parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
     flags = parser.parse_args(arguments)
-    looks, m = ", ".join(map(str, LOOKS)), flags.comparisons
+    analyses, m = ", ".join(map(str, ANALYSES)), flags.comparisons
     with ProcessPoolExecutor(flags.processes) as pool:
         # Parts of a fixed size and a seed each: the figures do not depend on the number of processes.
         sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
         seeds = range(len(sizes))
-        print(f"Identical arms, {m} comparisons, looks at {looks} seeds:\n")
+        print(f"Identical arms, {m} comparisons, analyses at {analyses} seeds:\n")
         _row("scores", "studies with a false claim [95% interval]", head=True)
         for name, draw in KINDS.items():
-            shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(LOOKS), seeds)
+            shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(ANALYSES), seeds)
             _row(name, str(together(shares)))
         print(
-            "\nOne arm better by one SD of the paired difference, at the seeds that look 1's page asks for:\n"
+            "\nOne arm better by one SD of the paired difference, at the seeds that analysis 1's page names:\n"
         )
-        _row("comparisons", "seeds asked for", "studies that find it [95% interval]", head=True)
+        _row("comparisons", "seeds named", "studies that find it [95% interval]", head=True)
         for comparisons in (1, m):
             found = list(pool.map(effects_found, sizes, repeat(comparisons), seeds))
             _row(str(comparisons), str(found[0][1]), str(together(share for share, _ in found)))
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "paired differences",
         "n",
         "at 5%",
-        f"at {part:.3%} (look 1, {flags.comparisons} comparisons)",
+        f"at {part:.3%} (analysis 1, {flags.comparisons} comparisons)",
         "none",
     ]
     print(table(heads, coverage(flags.simulations, flags.comparisons)))

@@ -1,4 +1,4 @@
-"""How figures look: one colour per arm, and a marker, line or hatch beside every colour.
+"""How figures look: one colour per arm, and a marker, line or hatch next to every colour.
 
 The colours are Okabe and Ito's, told apart by most eyes; in black and white the marker, the line style
 or the hatch tells what the colour does. A core arm has the colour of its line (its levels of all factors but the

@@ -1,7 +1,7 @@
-"""Looks at the confirmed trials: what each covered, and what it decided, worked out again from the files.
+"""Interim analyses of the confirmed trials: what each covered and decided, worked out again from the files.
 
-A look is a run of the study after which new confirmed trials could be read. Rebuilding a report from
-unchanged files shows nothing new: that is no look.
+An interim analysis is a run of the study after which new confirmed trials could be read. Rebuilding a report from
+unchanged files shows nothing new: that is none.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from reports.reading.load import Plan
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look.
+class Analysis:
+    """One interim analysis.
 
     ended: when its run ended, as `study.json` says; "" where it does not
     seeds: arm -> the seeds it had by then; None where `study.json` does not say
@@ -31,20 +31,20 @@ class Look:
     claims: tuple[Claim, ...] | None = None
 
 
-def looks(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Look]:
-    """Return the looks that `study.json` records, each with its claims at its own part of the 5%.
+def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Analysis]:
+    """Return the analyses that `study.json` records, each with its claims at its own part of the 5%.
 
-    Empty where the record disagrees with the number of looks: then nothing is known of any single one.
+    Empty where the record disagrees with the number of analyses: then nothing is known of any single one.
     """
     found = recorded(runs)
     if len(found) != plan.looks:
         return []
-    return [look if look.seeds is None else _decided(look, look.seeds, trials, plan) for look in found]
+    return [one if one.seeds is None else _decided(one, one.seeds, trials, plan) for one in found]
 
 
-def recorded(runs: Sequence[Run]) -> list[Look]:
+def recorded(runs: Sequence[Run]) -> list[Analysis]:
     """Return the runs that added confirmed trials, without their claims."""
-    found: list[Look] = []
+    found: list[Analysis] = []
     seeds: dict[str, frozenset[int]] | None = {}
     for run in runs:
         if not run.confirmed:
@@ -56,25 +56,27 @@ def recorded(runs: Sequence[Run]) -> list[Look]:
             }
         if not added:  # written before seeds were noted: from here on it is not known who had which
             seeds = None
-        found.append(Look(len(found) + 1, run.ended, seeds))
+        found.append(Analysis(len(found) + 1, run.ended, seeds))
     return found
 
 
-def changed(look: Look, now: Sequence[Claim]) -> list[str]:
-    """Return the arms that `look` called better or worse and that `now` does not call so."""
+def changed(analysis: Analysis, now: Sequence[Claim]) -> list[str]:
+    """Return the arms that `analysis` called better or worse and that `now` does not call so."""
     verdicts = {claim.arm: claim.verdict for claim in now}
     return [
         claim.arm
-        for claim in look.claims or ()
+        for claim in analysis.claims or ()
         if claim.verdict in (BETTER, WORSE) and verdicts.get(claim.arm) != claim.verdict
     ]
 
 
-def _decided(look: Look, seeds: Mapping[str, frozenset[int]], trials: pd.DataFrame, plan: Plan) -> Look:
+def _decided(
+    analysis: Analysis, seeds: Mapping[str, frozenset[int]], trials: pd.DataFrame, plan: Plan
+) -> Analysis:
     keys = zip(trials["stage"], trials["arm"], trials["seed"], strict=True)
     seen = [
         stage == "confirm" and not pd.isna(seed) and int(seed) in seeds.get(arm, ())
         for stage, arm, seed in keys
     ]
-    then = replace(plan, looks=look.number, arms=tuple(arm for arm in plan.arms if arm.name in seeds))
-    return replace(look, claims=tuple(claims(trials[seen], then)))
+    then = replace(plan, looks=analysis.number, arms=tuple(arm for arm in plan.arms if arm.name in seeds))
+    return replace(analysis, claims=tuple(claims(trials[seen], then)))

@@ -1,4 +1,4 @@
-"""The report judges itself: what in the files speaks against leaning on its numbers, and what to do about it."""
+"""The report judges itself: caveats that the files give reason for, and what to do about each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from reports.evidence import tables
 from reports.evidence.analyses import changed
-from reports.evidence.claims import BETTER, OPEN, WORSE, next_look
+from reports.evidence.claims import BETTER, OPEN, WORSE, next_analysis
 from reports.evidence.statistics import (
     CHANCE,
     comparison_alpha,
@@ -20,6 +20,7 @@ from reports.evidence.statistics import (
     power,
     seeds_needed,
 )
+from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers
 from reports.words.labels import SPLITS
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 SERIOUS, CAUTION, NOTE = "serious", "caution", "note"
 POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
+CUT = 0.05
+"""Share of a split's examples cut to the maximum length above which it is said."""
 UNEQUAL = 1.5
 """How many times another's budget an arm may have before it is said."""
 
@@ -47,7 +50,21 @@ class Caveat:
 def caveats(evidence: Evidence) -> list[Caveat]:
     """Return all that the checks find, the most serious first."""
     checks: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
-        *(_state, _code, _seeds, _pairs, _test, _past, _examples, _best, _range, _core, _budget, _files),
+        *(
+            _state,
+            _code,
+            _seeds,
+            _pairs,
+            _test,
+            _data,
+            _past,
+            _examples,
+            _best,
+            _range,
+            _core,
+            _budget,
+            _files,
+        ),
     )
     found = [caveat for check in checks for caveat in check(evidence)]
     order = (SERIOUS, CAUTION, NOTE)
@@ -74,14 +91,14 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
         yield Caveat(
             SERIOUS,
             "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",
-            "Commit, and run the study anew with `--fresh`.",
+            "Commit, and run the study again with `--fresh`.",
         )
     if len(commits) > 1:
         named = several([code(commit[:10]) for commit in sorted(commits)])
         yield Caveat(
             CAUTION,
             f"Confirmed trials of {len(commits)} commits are mixed ({named}): a difference may be one of code.",
-            "See what changed between them, or run anew with `--fresh`.",
+            "See what changed between them, or run it again with `--fresh`.",
         )
 
 
@@ -92,12 +109,12 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     n, first = median_low(claim.n for claim in claims), claims[0]
     chance = power(1.0, n, comparison_alpha(first.looks, first.comparisons)) if n > 1 else 0.0
     if chance < POWER:
-        wanted = seeds_needed(1.0, comparison_alpha(next_look(claims), first.comparisons))
+        wanted = seeds_needed(1.0, comparison_alpha(next_analysis(claims), first.comparisons))
         yield Caveat(
             SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at look {first.looks}, a "
-            f"true difference of one SD of the paired difference is found {chance:.0%} of the time.",
-            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next look."
+            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at interim analysis "
+            f"{first.looks}, a true difference of one SD of the paired difference is found {chance:.0%} of the time.",
+            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next analysis."
             if wanted
             else "Fewer arms.",
         )
@@ -155,19 +172,37 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _data(evidence: Evidence) -> Iterable[Caveat]:
+    dataset = evidence.loaded.study.on.dataset
+    much = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
+    if much:
+        yield Caveat(
+            CAUTION,
+            f"Many examples were cut to the maximum length: {several(much)}.",
+            "Raise `--max-length`, or say that scores are of the start of texts.",
+        )
+    known = shared(dataset)
+    if known:
+        yield Caveat(
+            CAUTION,
+            f"Examples also stand in train: {several(known)}.",
+            "Take them out of the data; a difference may lie in what models know by heart.",
+        )
+
+
 def _past(evidence: Evidence) -> Iterable[Caveat]:
-    gone = sorted({arm for look in evidence.looks for arm in changed(look, evidence.claims)})
+    gone = sorted({arm for one in evidence.analyses for arm in changed(one, evidence.claims)})
     if gone:
         yield Caveat(
             SERIOUS,
-            f"A claim of an earlier look no longer holds: {several(map(code, gone))}.",
+            f"A claim of an earlier interim analysis no longer holds: {several(map(code, gone))}.",
             "Take the present verdict, and say that there was another.",
         )
     if evidence.plan.looks > 1:
         yield Caveat(
             NOTE,
-            f"This is look {evidence.plan.looks}; intervals are wider than a first look's.",
-            "Decide on the number of seeds before the first look.",
+            f"This is interim analysis {evidence.plan.looks}; intervals are wider than those of a first one.",
+            "Decide on the number of seeds before the first analysis.",
         )
 
 
@@ -241,7 +276,7 @@ def _core(evidence: Evidence) -> Iterable[Caveat]:
                 CAUTION,
                 f"The arm that is best on validation lies at the edge of the {code(factor.name)} tried, "
                 f"{best.iloc[0]:g}: better ones may lie beyond.",
-                f"Add arms beyond it, or fix `--set {factor.name}=...` in a study beside this one.",
+                f"Add arms beyond it, or fix `--set {factor.name}=...` in a study of its own.",
             )
 
 

@@ -1,9 +1,9 @@
 """Every arm against the control: what the study's seeds allow one to claim, and no more.
 
-A claim is about the score, a contrast about anything else. Each measure is one family of comparisons: a look
-spends its part of 5% (`statistics.look_alpha`), and every comparison an equal share of that part (Bonferroni),
+A claim is about the score, a contrast about anything else. Each measure is one family of comparisons: an
+analysis spends its part of 5% (`statistics.analysis_alpha`), every comparison an equal share of that (Bonferroni),
 whether or not an arm has results: their number was fixed before the scores were seen. So all intervals of a
-family, of this look and of all others, hold together with at least 95%, and a verdict never contradicts its
+family, of this analysis and of all others, hold together with at least 95%, and a verdict never contradicts its
 interval.
 """
 
@@ -45,7 +45,7 @@ class Claim:
     """One comparison; `difference` is arm - control over the `n` seeds both have, `sd` that of its pairs.
 
     low, high:      None where there is no interval: fewer than two seeds, or the same difference on all
-    level:          of the whole family over all looks; interval_level: of this one interval, by itself
+    level:          of the whole family over all analyses; interval_level: of this one interval, by itself
     p_adjusted:     at most 0.05 exactly where the interval leaves out 0
     improvement:    share of seeds on which the arm beats the control, a tie counting half, with its exact
                     interval at `interval_level`: an estimate of how often it would on a fresh seed
@@ -148,8 +148,8 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Cla
     return [*entropy, *speed]
 
 
-def next_look(claims: Sequence[Claim]) -> int:
-    """Return the number of the look that more seeds would be: the first where there are no pairs yet."""
+def next_analysis(claims: Sequence[Claim]) -> int:
+    """Return the number of the interim analysis that more seeds would be: the first where there are no pairs yet."""
     return claims[0].looks + (1 if any(claim.n for claim in claims) else 0)
 
 

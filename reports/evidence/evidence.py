@@ -1,4 +1,4 @@
-"""What several parts of a page rest on, each worked out once per report, when it is first asked for."""
+"""What several parts of a page rest on, each worked out once per report, when it is first needed."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ class Evidence:
         return claiming.contrasts(self.trials, self.convergence, self.plan)
 
     @cached_property
-    def looks(self) -> list[analyses.Look]:
-        """All looks at the confirmed trials, this one last."""
-        return analyses.looks(self.loaded.study.happened.runs, self.trials, self.plan)
+    def analyses(self) -> list[analyses.Analysis]:
+        """All interim analyses of the confirmed trials, this one last."""
+        return analyses.analyses(self.loaded.study.happened.runs, self.trials, self.plan)
 
     @cached_property
     def caveats(self) -> list[caveats.Caveat]:
@@ -166,8 +166,9 @@ class Evidence:
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        depth = self.loaded.study.on.backbone.layers
-        return layers.profile(self.trials, self.history, self.plan, depth, self.learned_arm)
+        backbone = self.loaded.study.on.backbone
+        depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
+        return layers.profile(self.trials, self.history, depth, self.learned_arm)
 
     # Predictions
 

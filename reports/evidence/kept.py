@@ -33,7 +33,7 @@ def fanova(place: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | Non
 
 
 def _read(place: Folder) -> dict:
-    """Return what is kept; nothing where the file is broken: it is worked out anew, never an error."""
+    """Return what is kept; nothing where the file is broken: it is worked out again, never an error."""
     try:
         kept = place.read_json(IMPORTANCES)
         pd.DataFrame(kept["rows"], columns=COLUMNS)

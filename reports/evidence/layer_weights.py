@@ -7,18 +7,20 @@ import pandas as pd
 from reports.reading.frames import numbers, texts
 from reports.words.labels import layer_name
 
+WEIGHT = "mix/weight_"
+ENCODER = "encoder"
+"""The stream of columns that name none."""
 
-def mix_history(history: pd.DataFrame, trial_id: str | None, names: tuple[str, ...]) -> pd.DataFrame:
+
+def mix_history(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
     """The mix weights of one trial over its steps: step, layer, weight; layers in the mix's order."""
     weights = _weights(history, trial_id)
-    layers = _layers(list(weights.columns.drop("step")), names)
+    layers = {column: state_name(column) for column in weights.columns.drop("step")}
     table = weights.rename(columns=layers).melt(id_vars="step", var_name="layer", value_name="weight")
     return table.dropna(subset=["weight"]).reset_index(drop=True)
 
 
-def mix_weights(
-    trials: pd.DataFrame, history: pd.DataFrame, trial_id: str | None, names: tuple[str, ...]
-) -> pd.DataFrame:
+def mix_weights(trials: pd.DataFrame, history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
     """The mix weights of one trial at its best epoch, the one whose checkpoint is kept: layer, weight."""
     weights = _weights(history, trial_id)
     best = numbers(trials[trials["trial_id"] == trial_id], "best_epoch").dropna()
@@ -26,7 +28,7 @@ def mix_weights(
     at_best = at_best[numbers(at_best, "epoch") == best.iloc[0]] if len(best) else at_best.tail(1)
     if at_best.empty:  # the history was thinned or edited: the last weights known are the nearest thing
         at_best = history.loc[weights.index].tail(1)
-    layers = _layers(list(weights.columns.drop("step")), names)
+    layers = {column: state_name(column) for column in weights.columns.drop("step")}
     row = weights.loc[at_best.index[-1:], list(layers)].rename(columns=layers)
     row = row.melt(var_name="layer", value_name="weight")
     return row.dropna(subset=["weight"]).reset_index(drop=True)
@@ -34,18 +36,19 @@ def mix_weights(
 
 def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
     """The mix weights of several trials, a row each, at its best epoch: trial_id, then the weight columns."""
-    columns = [column for column in weight_columns(history) if numbers(history, column).notna().any()]
+    rows = history[history["trial_id"].isin(trials["trial_id"])]
+    columns = [column for column in weight_columns(rows) if numbers(rows, column).notna().any()]
     best = numbers(trials.set_index("trial_id"), "best_epoch").dropna()
     if not columns or "epoch" not in history.columns or best.empty:
         return pd.DataFrame(columns=["trial_id"])
-    rows = history[history["trial_id"].isin(best.index)]
+    rows = rows[rows["trial_id"].isin(best.index)]
     rows = rows[numbers(rows, "epoch") == rows["trial_id"].map(best)]
     weights = pd.DataFrame({"trial_id": rows["trial_id"], **{name: numbers(rows, name) for name in columns}})
     return weights.dropna(subset=columns, how="all").drop_duplicates("trial_id", keep="last")
 
 
 def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
-    """The table beside the history of p~: a row per layer, a column for the first, middle and last steps."""
+    """The table of the history of p~: a row per layer, a column for the first, middle and last steps."""
     steps = sorted(mix["step"].unique())
     if not steps:
         return pd.DataFrame({"layer": pd.Series(dtype=str)})
@@ -63,8 +66,9 @@ def mix_kind(trials: pd.DataFrame, trial_id: str | None) -> str:
 
 
 def weight_columns(history: pd.DataFrame) -> list[str]:
-    """Return the columns of mix weights, in the order of the layers."""
-    return sorted(column for column in history.columns if column.startswith("mix/weight_"))
+    """Return the columns of mix weights, in the order of the layers, the encoder's first."""
+    columns = [column for column in history.columns if column.startswith(WEIGHT)]
+    return sorted(columns, key=_place)
 
 
 def _weights(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
@@ -79,14 +83,28 @@ def _weights(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
     return table[["step", *used]].dropna(subset=used, how="all").sort_values("step", kind="stable")
 
 
-def _layers(columns: list[str], names: tuple[str, ...]) -> dict[str, str]:
-    """Return column -> name of its layer: the hidden state of that position, else the number itself."""
-    positions = {
-        column: int(column.rsplit("_", 1)[-1]) for column in columns if column.rsplit("_", 1)[-1].isdigit()
-    }
-    return {
-        column: layer_name(
-            names[at - 1] if (at := positions.get(column, 0)) and at <= len(names) else str(at or column)
-        )
-        for column in columns
-    }
+def _place(column: str) -> tuple[bool, str, int]:
+    """Return what columns are sorted by: the encoder's by number, then other streams', then what names no state."""
+    known = state(column)
+    if known is None:
+        return True, column, 0
+    stream, number = known
+    return False, "" if stream == ENCODER else stream, number
+
+
+def state(column: str) -> tuple[str, int] | None:
+    """Return stream and number of the hidden state that a column of mix weights is of; None where its name says none.
+
+    `mix/weight_03` is layer 3 of the encoder, `mix/weight_decoder_03` of the decoder; number 0 is the embeddings.
+    """
+    stream, _, number = column.removeprefix(WEIGHT).rpartition("_")
+    return (stream or ENCODER, int(number)) if number.isdigit() else None
+
+
+def state_name(column: str) -> str:
+    """Return what the hidden state of a column of mix weights is called: "embeddings", "layer 3", "decoder layer 3"."""
+    known = state(column)
+    if known is None:
+        return column.removeprefix(WEIGHT)
+    stream, number = known
+    return layer_name(str(number)) if stream == ENCODER else f"{stream} {layer_name(str(number))}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 
-from reports.evidence.layer_weights import at_best, weight_columns
+from reports.evidence.layer_weights import at_best, state, state_name, weight_columns
 from reports.evidence.statistics import mean_interval
 from reports.evidence.tables import confirmed, is_learned
 from reports.reading.frames import numbers, texts
@@ -36,9 +38,9 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         last = last.iloc[:0]
     table = []
     used = pd.concat([single, last]).astype({"state": int})
-    for (state, arm), of in used.groupby(["state", "arm"], sort=True):
+    for (number, arm), of in used.groupby(["state", "arm"], sort=True):
         summary = mean_interval(of["score"])
-        row = {"state": state, "layer": layer_name(str(state)), "arm": arm}
+        row = {"state": number, "layer": layer_name(str(number)), "arm": arm}
         table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
     found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
     return found.astype({"mean": float, "low": float, "high": float})
@@ -53,27 +55,27 @@ def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
 
 
 def profile(
-    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, layers: int, arm: str | None
+    trials: pd.DataFrame, history: pd.DataFrame, layers: Mapping[str, int], arm: str | None
 ) -> pd.DataFrame:
     """The mix weights of one arm at each seed's best epoch, by depth, comparable between backbones.
 
-    layers:   how many the backbone has; 0 where nothing says
-    depth:    place of the hidden state among the backbone's layers, 0 = embeddings, 1 = the last layer
+    layers:   stream -> how many layers the backbone has in it; one that is not there has as many as were mixed
+    state:    the number of the hidden state in its stream; depth: its place among the stream's layers,
+              0 = embeddings, 1 = the last layer
     relative: mean over n seeds of the weight times the number of states mixed: 1 is the uniform mix
     low, high: its t interval. Empty where the depth of a hidden state cannot be told.
     """
     rows = confirmed(trials)
-    rows = rows[rows["arm"] == arm]
-    weights = at_best(rows, history)
+    weights = at_best(rows[rows["arm"] == arm], history)
     columns = weight_columns(weights)
-    states = list(plan.hidden_states)
-    if weights.empty or len(states) != len(columns) or not all(state.isdigit() for state in states):
+    states = [known for column in columns if (known := state(column)) is not None]
+    if weights.empty or len(states) != len(columns):
         return pd.DataFrame(columns=PROFILE_COLUMNS)
-    total = layers if layers > 0 else max(int(state) for state in states) or 1
     table = []
-    for column, state in zip(columns, states, strict=True):
+    for column, (stream, number) in zip(columns, states, strict=True):
+        total = layers.get(stream) or max(other for name, other in states if name == stream) or 1
         summary = mean_interval(weights[column] * len(columns))
-        row = {"state": int(state), "layer": layer_name(state), "depth": int(state) / total}
+        row = {"state": number, "layer": state_name(column), "depth": number / total}
         table.append(
             row | {"relative": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n}
         )

@@ -16,7 +16,7 @@ OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
 
 BEST = 5
-"""Trials beside which the best one is seen: one point lies in the edges of a range by chance in one of ten."""
+"""Trials among which the best one is seen: one point lies in the edges of a range by chance in one of ten."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What a difference owes to the choice of examples: a paired bootstrap over `predictions.parquet`.
 
-Examples are drawn anew, with replacement, the same ones for every arm and every seed. A trial's score is
+Examples are drawn with replacement, the same ones for every arm and every seed. A trial's score is
 reckoned from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
 arm's mean paired difference is added to the variance between seeds (`statistics.difference_interval`).
 Examples and seeds are crossed, so what both do together is in either part and counts twice: the interval errs
@@ -27,7 +27,7 @@ RESAMPLES = 1000
 SEQUENCE, TOKEN = ("accuracy", "f1_macro", "matthews"), ("precision", "recall", "f1")
 
 _WEIGHTS = 20_000_000
-"""Most weights, draws x examples, held at a time."""
+"""Most weights, draws x examples, in memory at a time."""
 
 _SAME = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was reckoned from."""
@@ -73,15 +73,17 @@ def example_variances(
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
     wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]
     try:
-        held = collect(wanted, plan.metric, n_labels)
+        counted = collect(wanted, plan.metric, n_labels)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    if held.trials:
-        whole = resampled(held, plan.metric, np.ones((1, held.gold.shape[1]), dtype=np.float32))[:, 0]
-        held = held.only(np.abs(whole - scores.reindex(list(held.trials)).to_numpy()) <= _SAME)
-    missing = len(scores) - len(held.trials)
+    if counted.trials:
+        whole = resampled(counted, plan.metric, np.ones((1, counted.gold.shape[1]), dtype=np.float32))[:, 0]
+        counted = counted.only(np.abs(whole - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME)
+    missing = len(scores) - len(counted.trials)
     notes = [f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"]
-    drawn = dict(zip(held.trials, _draws(held, plan.metric, seed), strict=True)) if held.trials else {}
+    drawn = (
+        dict(zip(counted.trials, _draws(counted, plan.metric, seed), strict=True)) if counted.trials else {}
+    )
     return _variances(drawn, rows[rows["trial_id"].isin(scores.index)], plan), notes if missing else []
 
 
@@ -126,7 +128,7 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
     )
 
 
-def resampled(held: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
+def resampled(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
     """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
 
     def summed(counts: np.ndarray) -> np.ndarray:
@@ -135,7 +137,9 @@ def resampled(held: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
         return flat.reshape(*counts.shape[:-1], len(weights))
 
     n = weights.sum(axis=1, dtype=float)
-    return _score(metric, summed(held.hits), summed(held.predicted), summed(held.gold), n, held.n_labels)
+    return _score(
+        metric, summed(counted.hits), summed(counted.predicted), summed(counted.gold), n, counted.n_labels
+    )
 
 
 def _score(
@@ -159,16 +163,16 @@ def _score(
     return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
 
 
-def _draws(held: Predicted, metric: str, seed: int) -> np.ndarray:
+def _draws(counted: Predicted, metric: str, seed: int) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
-    n = held.gold.shape[1]
+    n = counted.gold.shape[1]
     rng = np.random.default_rng(seed)
     most = max(1, _WEIGHTS // n)
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)
         weights = np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(draws)])
-        parts.append(resampled(held, metric, weights.astype(np.float32)))
+        parts.append(resampled(counted, metric, weights.astype(np.float32)))
     return np.concatenate(parts, axis=1)
 
 

@@ -1,6 +1,6 @@
 """Trials of the search compared where all of them still ran: a stopped trial is censored, not finished.
 
-What a stopped trial would have reached is not known, so its last score is never held against that of a trial
+What a stopped trial would have reached is not known, so its last score is never compared with that of a trial
 that went on. At the last epoch that all of them evaluated, every one has a score of equal training.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
+from scipy import stats
 
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
@@ -71,5 +71,4 @@ def agreement(search: pd.DataFrame, rung: Rung) -> tuple[float | None, int]:
     pairs = pd.DataFrame({"at": done["trial_id"].map(rung.scores), "end": done["score"]}).dropna()
     if len(pairs) < 3 or pairs.nunique().min() < 2:
         return None, len(pairs)
-    ranks = pairs.rank()
-    return float(np.corrcoef(ranks["at"], ranks["end"])[0, 1]), len(pairs)
+    return float(stats.spearmanr(pairs["at"], pairs["end"]).statistic), len(pairs)

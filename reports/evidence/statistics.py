@@ -1,4 +1,4 @@
-"""Statistics on a handful of seeds: t intervals, paired differences, what a look may spend, seeds needed.
+"""Statistics on a handful of seeds: t intervals, paired differences, alpha spent, seeds needed.
 
 Functions of plain numbers, small enough to check by hand. A number that cannot be had is None, never a
 guess: one seed has no interval, and scores that agree on every seed have no spread to reckon one from.
@@ -17,10 +17,10 @@ import pandas as pd
 from scipy import stats
 
 LEVEL = 0.95
-"""Confidence level of an interval that stands alone, and of one family of comparisons over all its looks."""
+"""Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
 
 CHANCE = 0.9
-"""How often a study of the size asked for would find the difference it is meant to find."""
+"""How often a study of the size named would find the difference it is meant to find."""
 
 _SAME = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
@@ -106,30 +106,32 @@ def difference_interval(paired: Paired, alpha: float, variance: float = 0.0) -> 
     return (paired.difference - half, paired.difference + half) if math.isfinite(half) else None
 
 
-def look_alpha(look: int, level: float = LEVEL) -> float:
-    """Return what look 1, 2, 3... may spend of 1 - `level`: half of what the looks before it left.
+def analysis_alpha(analysis: int, level: float = LEVEL) -> float:
+    """Return the alpha spent by analysis 1, 2, 3... of 1 - `level`: half of what those before it left.
 
-    The parts of all looks ever taken sum to less than 1 - level, so by the union bound all of them are right
-    together with at least `level`, whenever and for whatever reason looks are taken (alpha spending; Lan
-    and DeMets 1983, with a spending function that needs no planned number of looks).
+    The parts of all analyses ever made sum to less than 1 - level, so by the union bound all of them are right
+    together with at least `level`, whenever and for whatever reason analyses are made (alpha spending; Lan
+    and DeMets 1983, with a spending function that needs no planned number of analyses).
     """
-    return (1.0 - level) * 0.5 ** max(1, look)
+    return (1.0 - level) * 0.5 ** max(1, analysis)
 
 
-def comparison_alpha(look: int, comparisons: int, level: float = LEVEL) -> float:
-    """Return what one of `comparisons` may spend at a look: Bonferroni's equal share of the look's part."""
-    return look_alpha(look, level) / max(1, comparisons)
+def comparison_alpha(analysis: int, comparisons: int, level: float = LEVEL) -> float:
+    """Return the alpha spent by one of `comparisons` at an analysis: Bonferroni's equal share of its part."""
+    return analysis_alpha(analysis, level) / max(1, comparisons)
 
 
-def look_cost(look: int, comparisons: int, n: int) -> float:
-    """Return how many times as wide intervals over `n` >= 2 seeds are as if this were the only look ever."""
-    points = stats.t.isf([comparison_alpha(look, comparisons) / 2, (1.0 - LEVEL) / comparisons / 2], n - 1)
+def analysis_cost(analysis: int, comparisons: int, n: int) -> float:
+    """Return how many times as wide intervals over `n` >= 2 seeds are as if this were the only analysis ever."""
+    points = stats.t.isf(
+        [comparison_alpha(analysis, comparisons) / 2, (1.0 - LEVEL) / comparisons / 2], n - 1
+    )
     return float(points[0] / points[1])
 
 
-def adjusted_p(p_value: float, look: int, comparisons: int) -> float:
-    """Return the p value to be held against 0.05: at most that exactly where the interval leaves out 0."""
-    return min(1.0, p_value * (1.0 - LEVEL) / comparison_alpha(look, comparisons))
+def adjusted_p(p_value: float, analysis: int, comparisons: int) -> float:
+    """Return the p value to compare with 0.05: at most that exactly where the interval leaves out 0."""
+    return min(1.0, p_value * (1.0 - LEVEL) / comparison_alpha(analysis, comparisons))
 
 
 def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, float]:
@@ -138,9 +140,9 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     A tie is evidence for neither side: it counts against at the low end and for at the high end.
     """
     most = hits + ties
-    low = float(stats.beta.ppf(alpha / 2, hits, n - hits + 1)) if hits else 0.0
-    high = float(stats.beta.isf(alpha / 2, most + 1, n - most)) if most < n else 1.0
-    return low, high
+    low = stats.binomtest(hits, n).proportion_ci(1 - alpha, method="exact").low
+    high = stats.binomtest(most, n).proportion_ci(1 - alpha, method="exact").high
+    return float(low), float(high)
 
 
 def sd_upper_limit(sd: float, n: int, confidence: float = LEVEL) -> float:

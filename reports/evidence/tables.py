@@ -185,7 +185,7 @@ def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
 def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> str | None:
     """Return the completed trial of any stage with the best validation score; the smallest id of equals.
 
-    `learned` asks for the best among trials whose mix weights were trained.
+    `learned`: the best among trials whose mix weights were trained.
     """
     rows = trials[trials["status"] == "completed"]
     if learned:

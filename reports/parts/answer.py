@@ -13,7 +13,7 @@ from reports.parts.part import Part
 from reports.parts.seeds import seeds_for_one_sd, seeds_for_smallest_effect
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS, short
-from reports.words.text import code, count, estimate, several
+from reports.words.text import code, count, estimate, listed, prose, several
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,21 @@ class Info:
     contrasts: tuple[Claim, ...]
     plan: Plan
     caveats: tuple[Caveat, ...]
+    notes: tuple[str, ...]
 
 
 def info(evidence: Evidence) -> Info:
-    return Info(tuple(evidence.claims), tuple(evidence.contrasts), evidence.plan, tuple(evidence.caveats))
+    notes = evidence.loaded.study.asked.notes
+    return Info(
+        tuple(evidence.claims), tuple(evidence.contrasts), evidence.plan, tuple(evidence.caveats), notes
+    )
 
 
 def section(info: Info) -> list[str]:
-    return [*_answer(info.claims, info.contrasts, info.plan), headline(info.caveats)]
+    notes = (
+        ["**Notes** of the study:", listed(prose(note, 1000) for note in info.notes)] if info.notes else []
+    )
+    return [*_answer(info.claims, info.contrasts, info.plan), headline(info.caveats), *notes]
 
 
 def _answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> list[str]:
@@ -73,7 +80,7 @@ def _headline(claims: Sequence[Claim]) -> str:
         f"{start} On {SPLITS.get(first.split, first.split)} {short(first.metric)}, of "
         f"{count(len(claims), 'arm')} compared with the control {code(first.control)}: {', '.join(parts)}. "
         f"Paired t intervals over {_span(claims)} shared seeds, corrected (Bonferroni) for "
-        f"{count(first.comparisons, 'comparison')} at look {first.looks}."
+        f"{count(first.comparisons, 'comparison')} at interim analysis {first.looks}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Every arm: score, validation score beside a test score, difference to the control, verdict."""
+"""Every arm: score, validation score next to a test score, difference to the control, verdict."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def section(info: Info) -> list[str]:
     return [
         f"n counts completed seeds; intervals of means are t intervals over seeds.{lower}{best}",
         "Differences are paired by seed; their intervals and verdicts are corrected (Bonferroni) for all "
-        f"{count(len(compared), 'comparison')} and for looks. *No difference seen*: the corrected interval lies within "
-        f"{small}. *Not enough evidence*: anything else that is neither better nor worse.",
+        f"{count(len(compared), 'comparison')} and for interim analyses. *No difference seen*: the corrected interval "
+        f"lies within {small}. *Not enough evidence*: anything else that is neither better nor worse.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
         "Hollow points have no interval: one seed, or the same score on all.",
@@ -90,9 +90,9 @@ def draw(info: Info) -> Figure:
     if shown.empty:
         say_empty(axes, NO_CONFIRMED)
         return figure
-    looks = style.arm_styles(info.arms, info.lines)
+    styles = style.arm_styles(info.arms, info.lines)
     for place, row in enumerate(records(shown)):
-        colour, marker = looks[row["arm"]]
+        colour, marker = styles[row["arm"]]
         point(axes, row["mean"], place, row["low"], row["high"], colour, marker, along="x")
     for at in shown.loc[shown["arm"] == info.plan.control, "mean"]:
         axes.axvline(at, color="0.3", linestyle="--", linewidth=1, zorder=0)

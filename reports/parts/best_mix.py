@@ -47,15 +47,14 @@ def info(evidence: Evidence) -> Info | None:
         return None
     trials, plan = evidence.trials, evidence.plan
     best, shown = tables.best_trial(trials, plan), tables.best_trial(trials, plan, learned=True)
-    names = plan.hidden_states
-    history = layer_weights.mix_history(evidence.history, shown, names)
+    history = layer_weights.mix_history(evidence.history, shown)
     return Info(
         best_trial=best,
         shown_trial=shown,
         best=trial(trials, best, plan.metric) if best else "",
         shown=trial(trials, shown, plan.metric) if shown else "",
         kind=layer_weights.mix_kind(trials, best),
-        weights=layer_weights.mix_weights(trials, evidence.history, shown, names),
+        weights=layer_weights.mix_weights(trials, evidence.history, shown),
         history=history,
         milestones=layer_weights.mix_milestones(history),
     )

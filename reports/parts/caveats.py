@@ -26,21 +26,21 @@ def section(info: Info) -> list[str]:
     if not found:
         return ["None of the checks found anything."]
     return [
-        "What the report finds against itself, from the files alone. *Serious*: do not lean on the numbers before it "
+        "What the files give reason to doubt. *Serious*: do not lean on the numbers before it "
         "is mended; *caution*: it may change a verdict; *note*: good to know.",
         table(["weight", "what was found", "what to do"], [[f.severity, f.found, f.advice] for f in found]),
     ]
 
 
 def headline(found: Sequence[Caveat]) -> str:
-    """Return the sentence that the Answer ends on; nothing where there is no doubt above a note."""
+    """Return the sentence that the Answer ends on; nothing where there is no caveat above a note."""
     serious, caution = (sum(f.severity == severity for f in found) for severity in (SERIOUS, CAUTION))
     if not serious + caution:
         return ""
     return (
-        f"**Before leaning on this**: the report's own checks raise {count(serious, 'serious doubt')} and "
-        f"{count(caution, 'caution')}, listed with what to do under *What speaks against it*."
+        f"**Before leaning on this**: the report's own checks raise {count(serious, 'serious caveat')} and "
+        f"{count(caution, 'caution')}, listed with what to do under *Caveats*."
     )
 
 
-PART = Part("What speaks against it", info, section)
+PART = Part("Caveats", info, section)

@@ -41,8 +41,8 @@ def section(info: Info) -> list[str]:
     ]
     why = f" Left out where {several(info.without_examples)}." if info.without_examples else ""
     return [
-        f"Each is an interval of {first.interval_level:.3%}, so that those of one column hold together, at all looks, "
-        f"with {first.level:.0%}. *Over seeds*: what would change with other initialisations and orders, on "
+        f"Each is an interval of {first.interval_level:.3%}, so that those of one column hold together, at all "
+        f"analyses, with {first.level:.0%}. *Over seeds*: what would change with other initialisations and orders, on "
         f"these very {split} examples; verdicts rest on it. *Over seeds and {split} examples*: what would also change "
         f"with other examples of the same kind (paired bootstrap, {RESAMPLES:,} draws, the same for all arms); read "
         f"this one for a claim about new data.{why}",

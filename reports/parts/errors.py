@@ -102,7 +102,7 @@ def _wrong(info: Info, split: str) -> list[str]:
     return [
         f"{count(total, 'example')} misclassified on {split} by trial {code(info.trial)} (n = 1), the best "
         "confirmed one on validation, chosen before looking at its errors. `index` counts in the dataset's split; "
-        "texts are shown only where a study asks for them (`--show-text`, in `examples.md`).",
+        "texts are shown only where a study was run so (`--show-text`, in `examples.md`).",
         folded(f"The {len(rows)} surest of {total}", len(rows), table(heads, rows)),
     ]
 

@@ -91,12 +91,12 @@ def draw(info: Info) -> Figure:
     )
     figure = new_figure(1.0 + 2.2 * down + 0.2 * math.ceil(entries / columns))
     grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    looks = style.arm_styles(arms, lines)
+    styles = style.arm_styles(arms, lines)
     handles: dict[str, Line2D] = {}
     reference = curves[curves["arm"] == control]
     for axes, (title, of_panel) in zip(grid.flat, panels, strict=False):
         for place, arm in enumerate(records(of_panel)):
-            colour, marker = looks[arm["arm"]]
+            colour, marker = styles[arm["arm"]]
             core = arm["group"] == "core" and arm["line"] in lines
             line = pick(LINES, lines.index(arm["line"]) if core else place + 3 * bool(lines))
             name = plain_text(arm["line"] if core else arm["arm"])

@@ -26,7 +26,6 @@ class Info:
     split: str
     fixed: tuple[str, ...]
     dropped: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
 
 
 def info(evidence: Evidence) -> Info:
@@ -39,7 +38,6 @@ def info(evidence: Evidence) -> Info:
         split=evidence.split,
         fixed=tuple(f"{name}={as_text(asked.set[name])}" for name in asked.scientific if name in asked.set),
         dropped=tuple((arm.arm or "?", arm.reason or "no reason given") for arm in asked.dropped_arms),
-        notes=asked.notes,
     )
 
 
@@ -68,8 +66,6 @@ def section(info: Info) -> list[str]:
     if info.dropped:
         paragraphs.append("**Arms left out** before the start:")
         paragraphs.append(listed(f"{code(arm)}: {escape(reason)}" for arm, reason in info.dropped))
-    if info.notes:
-        paragraphs += ["**Notes** of the study:", listed(prose(note, 1000) for note in info.notes)]
     return paragraphs
 
 

@@ -95,7 +95,7 @@ def draw(info: Info) -> Figure | None:
     if core.empty:
         say_empty(figure.add_subplot(), NO_CORE)
         return figure
-    looks = style.arm_styles(info.mix, info.lines)
+    styles = style.arm_styles(info.mix, info.lines)
     along, names = levels(core[column(last.name)]), series(core, others)
     places = {value: place for place, value in enumerate(along)}
     core = core.assign(series=cell_names(core, others), place=core[column(last.name)].map(level).map(places))
@@ -108,7 +108,7 @@ def draw(info: Info) -> Figure | None:
             at = rows["place"].to_numpy(dtype=float) + 0.07 * (place - (len(names) - 1) / 2)
             axes.plot(at, rows[f"{prefix}mean"], color="0.35", linestyle=pick(LINES, place), linewidth=1.2)
             for x, row in zip(at, records(rows), strict=True):
-                colour, marker = looks[row["arm"]][0], pick(MARKERS, place)
+                colour, marker = styles[row["arm"]][0], pick(MARKERS, place)
                 point(
                     axes,
                     x,

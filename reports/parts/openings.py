@@ -56,7 +56,7 @@ def section(info: Info) -> list[str]:
         *paragraphs,
         "*Optimism* is the validation score minus the test score of the same trial. Stopping and the choice "
         "of the best epoch use validation, which flatters it; the two splits also differ in their examples, so a "
-        "difference that all arms share is no fault of any.",
+        "gap that all arms share says nothing about any of them.",
         folded(
             "The optimism of each arm",
             len(rows),

@@ -13,7 +13,7 @@ from reports.evidence.evidence import Evidence
 Info = TypeVar("Info")
 
 FIGURES = "figures"
-"""The folder of figures, beside the page."""
+"""The folder of figures, next to the page."""
 
 SHOWN = 20
 """Rows of a table of trials or examples on the page; all are in the files."""

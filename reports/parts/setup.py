@@ -10,6 +10,7 @@ from adalayers.results.study_file import BackboneRecord, DatasetRecord, StudyFil
 from reports.evidence.evidence import Evidence
 from reports.parts.facts import facts, joined
 from reports.parts.part import Part
+from reports.reading.data import cuts, shared
 from reports.reading.frames import numbers
 from reports.reading.load import Plan, as_text
 from reports.reading.space import Domain, describe
@@ -46,6 +47,12 @@ def section(info: Info) -> list[str]:
         "task": f"{dataset.kind} classification" if dataset.kind else "",
         "labels": ", ".join(dataset.labels),
         "examples": joined(dataset.examples),
+        **(
+            {"cut to the maximum length": "; ".join(cut.text() for cut in cuts(dataset))}
+            if dataset.truncated
+            else {}
+        ),
+        **({"also in train": "; ".join(shared(dataset)) or "none"} if dataset.shared else {}),
         "metric": f"{short(plan.metric)}, {direction} is better" if plan.metric else "",
         "smallest effect of interest": "" if plan.smallest_effect is None else f"{plan.smallest_effect:g}",
         "baseline (trivial model)": joined(

@@ -11,21 +11,21 @@ from tests.calibration import DIFFERENCES, coverage, effects_found, false_claims
 
 
 def test_identical_arms_are_seldom_called_different():
-    """Two comparisons, looks at 3, 5 and 10 seeds: the interval of the share of false claims reaches below 5%."""
+    """Two comparisons, analyses at 3, 5 and 10 seeds: the interval of the share of false claims reaches below 5%."""
     share = false_claims(studies=120, comparisons=2)
     assert share.interval[0] <= 0.05, share
 
 
-def test_uncorrected_looks_would_be_caught(monkeypatch):
-    """The same simulation with 5% for every comparison at every look: well over 5% of studies claim something."""
-    monkeypatch.setattr("reports.evidence.claims.comparison_alpha", lambda look, comparisons: 0.05)
+def test_uncorrected_analyses_would_be_caught(monkeypatch):
+    """The same simulation with 5% for every comparison at every analysis: well over 5% of studies claim something."""
+    monkeypatch.setattr("reports.evidence.claims.comparison_alpha", lambda analysis, comparisons: 0.05)
     share = false_claims(studies=60, comparisons=2)
     assert share.interval[0] > 0.05, share
 
 
-def test_a_planted_effect_is_found_at_the_seeds_asked_for():
-    share, asked = effects_found(studies=60, comparisons=2)
-    assert asked == 20  # 1 SD, 90%, at 0.0125 / 2: what look 2 may spend, for each of two
+def test_a_planted_effect_is_found_at_the_seeds_wanted():
+    share, wanted = effects_found(studies=60, comparisons=2)
+    assert wanted == 20  # 1 SD, 90%, at 0.0125 / 2: the alpha spent at analysis 2, for each of two
     assert share.interval[1] >= 0.9, share
 
 

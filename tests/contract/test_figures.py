@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from reports.evidence.evidence import draw, gather
-from reports.evidence.layers import SINGLE_COLUMNS
+from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, cover, draw_cover
-from reports.page.report import report
-from reports.parts import curve_figures, error_figures, layer_figures
+from reports.page.report import PARTS, Page, parts
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.made_layers import with_single_layers, with_sizes
-from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
 
-FIGURES = (
-    *("arms", "core_heatmap", "search_trials", "score_by_alpha"),
-    *("convergence", "mix_by_entropy_weight", "mix_weights", "mix_history"),
+FIGURES = {
+    *("arms", "core_heatmap", "search_trials", "score_by_factor"),
+    *("convergence", "mix_by_factor", "mix_weights", "mix_history"),
     *("learning_curves", "importances", "search_surface", "search_parallel", "confusion"),
-)
+}
 SEARCH = {"search_trials", "search_surface", "search_parallel"}
 
 
@@ -82,6 +80,7 @@ def odd_names(made: MadeUp) -> None:
     for row in made.predictions[::2]:
         row["label"] = "$l$ |{x}^"
     made.study["on"]["hidden_states"] = ["$0", "1$", "{", "}", "\\", "_"]
+    made.study["asked"]["factors"][0]["label"] = "$a_{b|"
 
 
 def no_groups(made: MadeUp) -> None:
@@ -93,7 +92,7 @@ def no_predictions(made: MadeUp) -> None:
 
 
 def no_space(made: MadeUp) -> None:
-    made.study["asked"]["space"] = {"alpha": "?", "lr": None}
+    made.study["asked"]["space"] = {"alpha": {"name": "?"}, "lr": {}}
 
 
 def odd_epochs(made: MadeUp) -> None:
@@ -103,7 +102,8 @@ def odd_epochs(made: MadeUp) -> None:
         row["epoch"] = np.nan
 
 
-ALL = set(FIGURES)
+ALL = FIGURES
+CORE_FIGURES = {"core_heatmap", "score_by_factor", "convergence", "mix_by_factor"}
 KINDS = {
     "no trials": (no_trials, ALL),
     "one trial": (one_trial, {*SEARCH, "importances"}),
@@ -119,7 +119,7 @@ KINDS = {
     "all censored": (all_censored, set()),
     "no learned mix": (no_learned_mix, ALL - {"arms", "learning_curves", "confusion"}),
     "odd names": (odd_names, set()),
-    "no groups": (no_groups, {"core_heatmap", "score_by_alpha", "convergence", "mix_by_entropy_weight"}),
+    "no groups": (no_groups, set()),
     "no predictions": (no_predictions, {"confusion"}),
     "no space": (no_space, {"importances", "search_surface", "search_parallel"}),
     "odd epochs": (odd_epochs, set()),
@@ -142,8 +142,8 @@ def test_every_figure_survives(tmp_path, kind):
     made = MadeUp(seeds=2, search=26, stopped=2, evaluations=3, examples=6)
     change(made)
     loaded = load(made.write(tmp_path))
-    figures = draw(loaded, gather(loaded))
-    assert tuple(figures) == FIGURES
+    figures = Page(Evidence(loaded)).figures()
+    assert set(figures) == (FIGURES - CORE_FIGURES if kind == "no groups" else FIGURES)
     said = set()
     for name, figure in figures.items():
         FigureCanvasAgg(figure).draw()
@@ -159,11 +159,11 @@ def test_figures_and_pages_that_only_some_studies_have_survive_too(tmp_path, kin
     KINDS[kind][0](made)
     place = made.write(tmp_path)
     loaded = load(place)
-    evidence = gather(loaded)
-    assert report(loaded, evidence).startswith("# ")
-    entry = Entry("here", loaded, evidence)
+    evidence = Evidence(loaded)
+    assert Page(evidence).text().startswith("# ")
+    entry = Entry("here", evidence)
     assert cover("x", [entry]).startswith("# ")
-    drawn = {**draw(loaded, evidence), **draw_cover([entry])}
+    drawn = {**Page(evidence).figures(), **draw_cover([entry])}
     assert "class_scores" in drawn
     if kind == "whole":
         assert {"single_layers", "layer_profiles"} <= set(drawn)
@@ -176,39 +176,149 @@ def test_a_study_of_data_size_survives_too(tmp_path, kind):
     made = with_sizes(MadeUp(seeds=2, search=0, evaluations=3))
     KINDS[kind][0](made)
     loaded = load(made.write(tmp_path))
-    evidence = gather(loaded)
-    drawn = draw(loaded, evidence)
+    evidence = Evidence(loaded)
+    drawn = Page(evidence).figures()
     if kind == "whole":
         assert "score_by_size" in drawn
-        assert "## Score against data size" in report(loaded, evidence)
+        assert "## Score against data size" in Page(evidence).text()
     for name in set(RARE) & set(drawn):
         FigureCanvasAgg(drawn[name]).draw()
 
 
-def test_figures_without_anything_say_so():
-    nothing = pd.DataFrame(columns=["line", "examples", "mean", "low", "high", "n"])
-    for figure in (
-        layer_figures.layer_profiles([]),
-        layer_figures.single_layers(pd.DataFrame(columns=SINGLE_COLUMNS), None, "score"),
-        curve_figures.score_by_size(nothing, "score"),
-        error_figures.class_scores(pd.DataFrame(columns=["arm"]), "arm"),
-    ):
-        images(figure)
-        assert any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts)
+def one_factor(made: MadeUp) -> None:
+    made.study["asked"]["factors"] = made.study["asked"]["factors"][:1]
+    for arm in made.arms:
+        arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
+
+
+def three_factors(made: MadeUp) -> None:
+    """The core at two more values of a third factor, of which one is not numeric."""
+    made.study["asked"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
+    for arm in made.arms:
+        arm["config"]["positions"] = arm["config"].get("alpha", 0) > 5
+    for row in made.trials:
+        row["config/positions"] = row.get("config/alpha", 0) > 5
+
+
+def named_levels(made: MadeUp) -> None:
+    """A factor whose levels are names, along the axis; the other linear."""
+    names = {1: "none", 8: "a few", 64: "many", 512: "all_$"}
+    for arm in made.arms:
+        if arm["group"] == "core":
+            arm["config"]["alpha"] = names[arm["config"]["alpha"]]
+    for row in made.trials:
+        row["config/alpha"] = names.get(row.get("config/alpha"), "many")
+    made.study["asked"]["factors"][0] |= {"name": "alpha", "label": "amount", "meaning": "", "scale": "log"}
+    made.study["asked"]["factors"][1] |= {"label": "w", "scale": "linear"}
+    made.study["asked"]["space"]["alpha"] = choice(*names.values())
+    made.study["asked"]["space"]["entropy_weight"] = ranged(0, 0.1)
+
+
+def no_factors(made: MadeUp) -> None:
+    made.study["asked"] |= {"factors": [], "scientific": [], "nuisance": []}
+
+
+def toy_fusion(made: MadeUp) -> None:
+    """A fusion that reports have never heard of, with diagnostics of its own, next to the layer mix."""
+    for arm in made.arms:
+        arm["fusion"] = "toy" if arm["arm"] == "uniform" else "layer-mix"
+    toys = {row["trial_id"] for row in made.of("uniform")}
+    for row in made.trials:
+        toy = row["trial_id"] in toys
+        row |= {"fusion": "toy" if toy else "layer-mix", "train_examples": 400, "draw": 0}
+        if toy:
+            row |= {"config/mix": None, "mix/entropy": np.nan, "mix/live_layers": np.nan, "config/depth": 3}
+    for row in made.history:
+        if row["trial_id"] in toys:
+            row |= {key: np.nan for key in row if key.startswith("mix/")} | {"toy/temperature": 1.5}
+
+
+def toys_alone(made: MadeUp) -> None:
+    toy_fusion(made)
+    for arm in made.arms:
+        arm["fusion"] = "toy"
+    for row in made.trials:
+        row |= {"fusion": "toy", "config/mix": None}
+
+
+SHAPES = {
+    **{kind: change for kind, (change, _) in KINDS.items()},
+    "one factor": one_factor,
+    "three factors": three_factors,
+    "named levels": named_levels,
+    "no factors": no_factors,
+    "toy fusion": toy_fusion,
+    "toys alone": toys_alone,
+    "single layers": with_single_layers,
+    "sizes": with_sizes,
+    "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
+    "no study": lambda made: made.study.clear(),
+}
+"""Every kind of study that a part must cope with."""
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_part_survives_every_study(tmp_path, shape, tokens):
+    made = MadeUp(seeds=2, search=8, stopped=2, evaluations=2, examples=4, tokens=tokens)
+    SHAPES[shape](made)
+    evidence = Evidence(load(made.write(tmp_path)))
+    for name, part in zip(PARTS, parts(), strict=True):
+        info = part.info(evidence)
+        if info is None:
+            continue
+        paragraphs = part.section(info)
+        assert all(isinstance(paragraph, str) for paragraph in paragraphs), name
+        text = "\n".join(paragraphs)
+        for figure_name, draw in part.draw.items():
+            figure = draw(info)
+            assert (figure is not None) == (f"figures/{figure_name}.svg" in text), name
+            if figure is not None:
+                FigureCanvasAgg(figure).draw()
+
+
+def test_a_fusion_unknown_to_reports_stands_in_the_table_of_arms(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    assert "| fusion |" not in Page(Evidence(load(made.write(tmp_path)))).text()
+    toy_fusion(made)
+    evidence = Evidence(load(made.write(tmp_path)))
+    text = Page(evidence).text()
+    assert "| arm | fusion |" in text
+    assert "| `uniform` | toy |" in text
+    assert "uniform" not in {claim.arm for claim in evidence.contrasts if claim.metric == "mix/entropy"}
+
+
+def test_the_page_of_other_factors_names_neither_alpha_nor_lambda(tmp_path):
+    made = MadeUp(seeds=2, search=14, evaluations=2)
+    study = json.dumps(made.study).replace("alpha", "speed").replace("entropy_weight", "depth")
+    made.study = json.loads(study.replace("\\u03b1", "s").replace("\\u03bb", "d"))
+    made.study["asked"]["method"] = {}
+    made.trials = json.loads(
+        json.dumps(made.trials).replace("alpha", "speed").replace("entropy_weight", "depth")
+    )
+    evidence = Evidence(load(made.write(tmp_path)))
+    page = Page(evidence)
+    text = page.text()
+    assert "What d does to the mix" in text
+    assert "s, scale of the mix logits" in text
+    others = text.replace("alpha spent", "").replace("5% / 2^j of alpha", "")  # that alpha is the statistician's
+    for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
+        assert word not in others, word
+    assert set(page.figures()) == FIGURES
 
 
 @pytest.mark.parametrize("layers", [1, 25, 49])
 def test_few_and_many_layers(tmp_path, layers):
     made = MadeUp(seeds=2, layers=layers, search=0, evaluations=3)
     loaded = load(made.write(tmp_path))
-    figures = draw(loaded, gather(loaded))
-    for name in ("mix_weights", "mix_history", "mix_by_entropy_weight"):
+    figures = Page(Evidence(loaded)).figures()
+    for name in ("mix_weights", "mix_history", "mix_by_factor"):
         FigureCanvasAgg(figures[name]).draw()
 
 
 def test_a_figure_is_a_png_and_an_svg(tmp_path):
     loaded = load(MadeUp(seeds=2, search=0, evaluations=3).write(tmp_path))
-    made = images(draw(loaded, gather(loaded))["arms"])
+    made = images(Page(Evidence(loaded)).figures()["arms"])
     assert made["png"].startswith(b"\x89PNG")
     assert b"<svg" in made["svg"]
     assert b"<dc:date>" not in made["svg"]
@@ -216,7 +326,7 @@ def test_a_figure_is_a_png_and_an_svg(tmp_path):
 
 def test_drawn_axes_are_labelled(tmp_path):
     loaded = load(MadeUp(seeds=2, evaluations=3, search=14, tokens=True, examples=6).write(tmp_path))
-    for name, figure in draw(loaded, gather(loaded)).items():
+    for name, figure in Page(Evidence(loaded)).figures().items():
         drawn = [axes for axes in figure.axes if axes.axison]
         assert all(axes.get_ylabel() for axes in drawn), name
         assert all(axes.get_xlabel() for axes in drawn if axes.get_label() != "<colorbar>"), name

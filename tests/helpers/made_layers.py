@@ -30,7 +30,7 @@ def with_sizes(made: MadeUp) -> MadeUp:
 
 
 def _add(made: MadeUp, name: str, config: Mapping[str, Any], level: float) -> None:
-    arm = {"arm": name, "group": "", "aliases": [], "config": dict(config)}
+    arm = {"arm": name, "group": "", "aliases": [], "fusion": "layer-mix", "config": dict(config)}
     made.arms.append(arm)
     made.study["asked"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):

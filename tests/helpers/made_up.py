@@ -10,6 +10,7 @@ here trains: a test knows every number it put in.
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,15 +19,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
+from adalayers.results.study_file import parse
 from adalayers.tasks.metrics import sequence_scores, token_scores
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
 CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha in ALPHAS for weight in WEIGHTS)
 TYPES = ("LOC", "MISC", "ORG", "PER")
+FACTORS = [
+    {"name": "alpha", "label": "α", "meaning": "scale of the mix logits", "unit": "", "scale": "log"}
+    | {"changes_speed": True},
+    {"name": "entropy_weight", "label": "λ", "meaning": "entropy weight", "unit": "", "scale": "choice"}
+    | {"changes_speed": False},
+]
+
+
+def ranged(low: float, high: float, *, log: bool = False) -> dict[str, Any]:
+    """Return a range as `study.json` describes it."""
+    return json.loads(distribution_to_json(FloatDistribution(low, high, log=log)))
+
+
+def choice(*values: Any) -> dict[str, Any]:
+    """Return a choice as `study.json` describes it."""
+    return json.loads(distribution_to_json(CategoricalDistribution(values)))
 
 
 @dataclass
@@ -80,6 +99,7 @@ class MadeUp:
         place.write_json(results.STUDY, study)
         weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
+        columns = list(dict.fromkeys([*columns, *(key for row in self.history for key in row)]))
         place.write_parquet(results.HISTORY, pd.DataFrame(self.history, columns=columns))
         names = ["trial_id", "split", "index", "label", "prediction", "score"]
         place.write_parquet(results.PREDICTIONS, pd.DataFrame(self.predictions, columns=names))
@@ -108,7 +128,7 @@ class MadeUp:
                 "config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"},
             },
         ]
-        return [{"aliases": [], **arm} for arm in arms]
+        return [{"aliases": [], "fusion": "layer-mix", **arm} for arm in arms]
 
     def _search_trial(self, number: int) -> None:
         stopped = number < self.stopped
@@ -214,8 +234,8 @@ class MadeUp:
 
     def _study(self) -> dict[str, Any]:
         name = "minilm-conll2003" if self.tokens else "minilm-cola"
-        return {
-            "format": 1,
+        document = {
+            "format": 2,
             "study": "alpha_lambda",
             "name": name,
             "asked": {
@@ -233,17 +253,21 @@ class MadeUp:
                 "smallest_effect": 0.01,
                 "scientific": ["alpha", "entropy_weight"],
                 "nuisance": ["lr", "mix_lr"],
+                "factors": FACTORS,
+                "method": {
+                    "The model": "The layer mix adds the states up with p̃ = softmax(α p).",
+                    "One axis": "Under Adam α and `mix_lr` are one axis.",
+                },
                 "space": {
-                    "alpha": "loguniform(0.5, 1024)",
-                    "entropy_weight": "choice(0.0, 0.0001, 0.001, 0.01, 0.1)",
-                    "lr": "loguniform(0.0001, 0.01)",
-                    "mix_lr": "loguniform(0.0001, 0.1)",
+                    "alpha": ranged(0.5, 1024, log=True),
+                    "entropy_weight": choice(0.0, 0.0001, 0.001, 0.01, 0.1),
+                    "lr": ranged(0.0001, 0.01, log=True),
+                    "mix_lr": ranged(0.0001, 0.1, log=True),
                 },
                 "fixed": {"k": 64, "dropout": 0.1, "cutoff": 0.0, "batch_size": 32},
                 "set": {},
                 "search": "optuna",
                 "scheduler": "asha",
-                "arms": self.arms,
                 "dropped_arms": [{"arm": "published", "reason": "its cutoff 0.2 is not below 1/6"}],
                 "notes": ["The published pair is that of CoLA with RoBERTa-large."],
             },
@@ -268,7 +292,7 @@ class MadeUp:
                     "examples": {"train": 7695, "validation": 856, "test": 1043},
                     "baseline": {"val": 0.0, "test": 0.0},
                 },
-                "hidden_states": [str(layer) for layer in range(1, self.layers + 1)],
+                "hidden_states": [f"{layer:02d}" for layer in range(1, self.layers + 1)],
                 "git": {"commit": "199eba5", "dirty": False},
                 "packages": {"torch": "2.13.0", "ray": "2.55.0"},
                 "python": "3.11.7",
@@ -288,3 +312,6 @@ class MadeUp:
                 "smoke": False,
             },
         }
+        study = parse(document)[0].as_json()
+        study["asked"]["arms"] = self.arms  # the same objects: a test changes either
+        return study

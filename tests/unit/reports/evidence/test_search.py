@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from optuna.distributions import IntDistribution, distribution_to_json
 from scipy import stats
 
 from adalayers.results import files as results
+from adalayers.results.study_file import Asked, Factor, StudyFile
 from reports import write
 from reports.evidence import kept
-from reports.evidence.decomposition import INTERACTION, decompose
+from reports.evidence.decomposition import decompose
 from reports.evidence.importances import (
     FANOVA,
     FEWEST,
@@ -25,14 +29,16 @@ from reports.evidence.importances import (
 )
 from reports.evidence.surfaces import bin_names, bin_places, surface, two_factors
 from reports.reading.load import load, make_plan
-from reports.reading.space import Domain, as_choice, domains, parse
-from tests.helpers.made_up import MadeUp
+from reports.reading.space import Domain, as_choice, describe, domains, read
+from tests.helpers.made_up import MadeUp, choice, ranged
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
-PLAN, _ = make_plan({"asked": {"metric": "f1"}}, pd.DataFrame({"stage": [], "arm": []}))
+PLAN = make_plan(StudyFile(asked=Asked(metric="f1")), pd.DataFrame({"stage": [], "arm": []}))
+FACTORS = (Factor("alpha", scale="log"), Factor("entropy_weight", scale="choice"))
+INTERACTION = "alpha x entropy_weight"
 
 
 def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
@@ -46,51 +52,41 @@ def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("written", "wanted", "words"),
     [
-        ("loguniform(0.5, 1024)", Domain("x", "searched", 0.5, 1024.0, log=True)),
-        ("uniform(0, 0.5)", Domain("x", "searched", 0.0, 0.5)),
-        ("choice(0.0, 0.0001, 0.1)", Domain("x", "searched", choices=("0.0", "0.0001", "0.1"))),
-        ("choice(learned, uniform)", Domain("x", "searched", choices=("learned", "uniform"))),
-        ("choice(8)", None),
-        ("choice([0, 1], [2])", None),
-        ("loguniform(0, 1)", None),
-        ("uniform(1, 1)", None),
-        ("uniform(a, b)", None),
-        ("sample_from(f)", None),
-        (None, None),
-        (7, None),
+        (
+            ranged(0.5, 1024, log=True),
+            Domain("x", "searched", 0.5, 1024.0, log=True),
+            "loguniform(0.5, 1024)",
+        ),
+        (ranged(0, 0.5), Domain("x", "searched", 0.0, 0.5), "uniform(0, 0.5)"),
+        (
+            choice(0.0, 1e-4, None),
+            Domain("x", "searched", choices=("0.0", "0.0001", "None")),
+            "choice(0.0, 0.0001, None)",
+        ),
+        (
+            json.loads(distribution_to_json(IntDistribution(1, 8))),
+            Domain("x", "searched", 1, 8),
+            "uniform(1, 8)",
+        ),
     ],
 )
-def test_a_domain_is_read_as_it_is_written(text, wanted):
-    assert parse("x", text) == wanted
+def test_a_domain_is_read_as_a_study_writes_it(written, wanted, words):
+    assert read("x", written) == wanted
+    assert describe(wanted) == words
+
+
+@pytest.mark.parametrize("odd", [choice(8), ranged(1, 1), {"name": "?"}, {}, {"name": "FloatDistribution"}])
+def test_what_is_no_searched_domain_is_none(odd):
+    assert read("x", odd) is None
 
 
 def test_the_space_of_a_study_scientific_first():
-    asked = {
-        "scientific": ["b"],
-        "nuisance": ["a"],
-        "space": {"a": "uniform(0, 1)", "b": "choice(1, 2)", "c": "?"},
-    }
-    found, unread = domains({"asked": asked})
+    space = {"a": ranged(0, 1), "b": choice(1, 2), "c": {"name": "?"}}
+    found, unread = domains(StudyFile(asked=Asked(scientific=("b",), nuisance=("a",), space=space)))
     assert [(domain.name, domain.role) for domain in found] == [("b", "scientific"), ("a", "nuisance")]
     assert unread == ["c"]
-
-
-def test_what_a_study_writes_is_read_back():
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    from adalayers.tuning.run import _described
-
-    for domain, wanted in (
-        (FloatDistribution(0.5, 1024, log=True), Domain("x", "searched", 0.5, 1024, log=True)),
-        (IntDistribution(1, 8), Domain("x", "searched", 1, 8)),
-        (
-            CategoricalDistribution([0.0, 1e-4, None]),
-            Domain("x", "searched", choices=("0.0", "0.0001", "None")),
-        ),
-    ):
-        assert parse("x", _described(domain)) == wanted
 
 
 def test_choices_are_compared_as_numbers():
@@ -108,7 +104,7 @@ def test_search_points_leave_out_what_is_not_whole(tmp_path):
     rows[3]["config/lr"] = None
     rows[4]["status"] = "failed"
     loaded = load(made.write(tmp_path))
-    space, _ = domains(loaded.results.study)
+    space, _ = domains(loaded.study)
     found = search_points(loaded.results.trials, loaded.plan, space)
     assert found["trial_id"].iloc[0] == "search005"
     assert sorted(found["trial_id"][1:]) == ["search000", "search001"]
@@ -146,7 +142,7 @@ def test_importances_ask_about_five_trials_at_least():
 
 
 def test_importances_in_min_mode_are_those_of_the_negated_score():
-    least, _ = make_plan({"asked": {"metric": "f1", "mode": "min"}}, pd.DataFrame({"stage": [], "arm": []}))
+    least = replace(PLAN, mode="min")
     negated = points().assign(score=lambda table: -table["score"])
     pd.testing.assert_frame_equal(importances(negated, SPACE, least), importances(points(), SPACE, PLAN))
 
@@ -173,7 +169,7 @@ def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
     assert table["importance"].sum() == pytest.approx(1)
 
     def never(*_):
-        raise AssertionError("worked out anew")
+        raise AssertionError("worked out again")
 
     monkeypatch.setattr(kept, "importances", never)
     for wanted in (True, False):
@@ -237,15 +233,21 @@ def test_a_range_goes_along_x():
 
 
 def grid(values: dict[tuple[float, float], list[float]]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
-    core = pd.DataFrame([{"arm": f"{a} {b}", "alpha": a, "entropy_weight": b} for a, b in values])
+    core = pd.DataFrame(
+        [{"arm": f"{a} {b}", "config/alpha": a, "config/entropy_weight": b} for a, b in values]
+    )
     return core, {f"{a} {b}": pd.Series(of, index=range(1, len(of) + 1)) for (a, b), of in values.items()}
+
+
+def by_part(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(part=table["part"].map(" x ".join)).set_index("part")
 
 
 TWO_BY_TWO = {(1, 0): [0.1, 0.3], (1, 1): [0.2, 0.2], (8, 0): [0.6, 0.6], (8, 1): [0.3, 0.5]}
 
 
 def test_decomposition_of_a_grid_by_hand():
-    table = decompose(*grid(TWO_BY_TWO)).set_index("part")
+    table = by_part(decompose(*grid(TWO_BY_TWO), FACTORS))
     # Cells: 0.2 0.2 / 0.6 0.4, mean 0.35. alpha: -+0.15; lambda: +-0.05; both: -+0.05 crossed.
     # Squares over 2 seeds: alpha 8 * 0.0225, lambda 8 * 0.0025, both 8 * 0.0025.
     # Seeds: means 0.3, 0.4, so -+0.05. What is left, seed 1: -.05 +.05 +.05 -.05, seed 2 its mirror:
@@ -264,17 +266,19 @@ def test_decomposition_of_a_grid_by_hand():
 
 def test_a_decomposition_takes_a_whole_grid_and_shared_seeds():
     core, scores = grid(TWO_BY_TWO)
-    assert decompose(core.iloc[:3], scores).empty
-    assert decompose(core, {name: of for name, of in scores.items() if name != "8 1"}).empty
-    assert decompose(core, scores | {"8 1": scores["8 1"].iloc[:1]}).empty
-    assert decompose(core.iloc[:0], scores).empty
+    assert decompose(core.iloc[:3], scores, FACTORS).empty
+    assert decompose(core, {name: of for name, of in scores.items() if name != "8 1"}, FACTORS).empty
+    assert decompose(core, scores | {"8 1": scores["8 1"].iloc[:1]}, FACTORS).empty
+    assert decompose(core.iloc[:0], scores, FACTORS).empty
     more = {name: pd.concat([of, pd.Series([9.0], index=[9])]) for name, of in scores.items()}
-    pd.testing.assert_frame_equal(decompose(core, more | {"8 1": scores["8 1"]}), decompose(core, scores))
+    pd.testing.assert_frame_equal(
+        decompose(core, more | {"8 1": scores["8 1"]}, FACTORS), decompose(core, scores, FACTORS)
+    )
 
 
 def test_seeds_that_agree_have_a_size_and_no_interval():
-    table = decompose(*grid({(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)})).set_index(
-        "part"
+    table = by_part(
+        decompose(*grid({(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)}), FACTORS)
     )
     assert table.loc["alpha", "size"] == pytest.approx(0.1)  # -0.1, 0, 0.1 over two degrees of freedom
     assert table.loc["entropy_weight", "size"] == pytest.approx(0, abs=1e-9)
@@ -284,7 +288,7 @@ def test_seeds_that_agree_have_a_size_and_no_interval():
 def test_a_part_smaller_than_noise_has_no_interval_rather_than_one_of_no_width():
     rng = np.random.default_rng(0)
     noise = {a: list(rng.normal(size=3)) for a in range(3)}
-    table = decompose(*grid({(a, b): noise[a] for a in range(3) for b in (0, 1)})).set_index("part")
+    table = by_part(decompose(*grid({(a, b): noise[a] for a in range(3) for b in (0, 1)}), FACTORS))
     assert table.loc["entropy_weight", "size"] == 0
     assert table.loc["entropy_weight", ["low", "high"]].isna().all()
 
@@ -295,7 +299,7 @@ def test_the_intervals_of_a_decomposition_cover():
     true = [math.sqrt((effect**2).sum() / 2), 0.0, 0.0]
     for _ in range(300):
         values = {(a, b): list(effect[a] + 0.01 * rng.normal(size=4)) for a in range(3) for b in range(2)}
-        table = decompose(*grid(values))
+        table = decompose(*grid(values), FACTORS)
         ends = zip(table["low"], table["high"], true, strict=True)
         hits += [low <= size <= high for low, high, size in ends]  # no interval is a miss
     assert (hits / 300 > 0.92).all()

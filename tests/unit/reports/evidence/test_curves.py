@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from reports.evidence import curves, data_size, layers
-from reports.evidence.evidence import gather
+from reports.evidence import curves, data_size, layer_weights, layers
+from reports.evidence.evidence import Evidence
+from reports.parts import single_layers
 from reports.reading.load import load
 from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
@@ -69,9 +71,9 @@ def test_single_layers_and_the_learned_arm(tmp_path):
     assert table.loc[2, "mean"] == pytest.approx(0.2)
     assert table["n"].tolist() == [3, 3, 3, 2]
     assert "last" not in set(table["arm"])  # the last layer has an arm of its own
-    findings = gather(loaded).findings
-    assert findings.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
-    assert not findings.single.empty
+    evidence = Evidence(loaded)
+    assert evidence.learned_arm in {arm.name for arm in loaded.plan.arms if arm.config["mix"] == "learned"}
+    assert not single_layers.info(evidence).single.empty
 
 
 def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
@@ -86,7 +88,6 @@ def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
 
 def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
     made = MadeUp(seeds=2, search=0, layers=4, evaluations=2, between=0)
-    made.study["on"] |= {"hidden_states": ["00", "01", "02", "03"]}
     made.study["on"]["backbone"]["layers"] = 4
     for row in made.of(CONTROL):
         row["best_epoch"] = 1
@@ -95,25 +96,23 @@ def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
             share = 0.4 if point["trial_id"] == "0001" else 0.2
             if point["epoch"] == 2:
                 share = 0.0
+            point["mix/weight_03"] = 0
             point |= {
-                "mix/weight_01": share,
+                "mix/weight_01": np.nan,
+                "mix/weight_04": np.nan,
+                "mix/weight_00": share,
                 "mix/weight_02": 1 - share,
-                "mix/weight_03": 0,
-                "mix/weight_04": 0,
             }
     loaded = load(made.write(tmp_path))
-    table = layers.profile(
-        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, CONTROL
-    )
-    assert table["depth"].tolist() == [0, 0.25, 0.5, 0.75]
-    assert table["layer"].tolist() == ["embeddings", "layer 1", "layer 2", "layer 3"]
-    assert table["relative"].tolist() == pytest.approx([4 * 0.3, 4 * 0.7, 0, 0])
+    table = layers.profile(loaded.results.trials, loaded.results.history, {"encoder": 4}, CONTROL)
+    # Three states of this arm: columns that only other arms have do not count.
+    assert table["depth"].tolist() == [0, 0.5, 0.75]
+    assert table["layer"].tolist() == ["embeddings", "layer 2", "layer 3"]
+    assert table["relative"].tolist() == pytest.approx([3 * 0.3, 3 * 0.7, 0])
     assert set(table["n"]) == {2}
     empty = loaded.results.history.iloc[:0]
-    assert layers.profile(loaded.results.trials, empty, loaded.plan, loaded.results.study, CONTROL).empty
-    assert layers.profile(
-        loaded.results.trials, loaded.results.history, loaded.plan, loaded.results.study, None
-    ).empty
+    assert layers.profile(loaded.results.trials, empty, {}, CONTROL).empty
+    assert layers.profile(loaded.results.trials, loaded.results.history, {}, None).empty
 
 
 def test_scores_by_data_size(tmp_path):
@@ -129,3 +128,34 @@ def test_scores_by_data_size(tmp_path):
     one = loaded.results.trials[loaded.results.trials["config/train_examples"] == 100]
     assert data_size.by_size(one, loaded.plan, "test").empty
     assert data_size.by_size(one.drop(columns="config/train_examples"), loaded.plan, "test").empty
+
+
+def test_states_are_named_by_their_columns():
+    history = pd.DataFrame(
+        {
+            "trial_id": "t",
+            "step": [1],
+            "mix/weight_decoder_00": [0.1],
+            "mix/weight_decoder_03": [0.2],
+            "mix/weight_00": [0.3],
+            "mix/weight_11": [0.4],
+            "mix/weight_02": [0.0],
+        }
+    )
+    table = layer_weights.mix_history(history, "t")
+    names = ["embeddings", "layer 2", "layer 11", "decoder embeddings", "decoder layer 3"]
+    assert table["layer"].tolist() == names
+    assert table["weight"].tolist() == [0.3, 0.0, 0.4, 0.1, 0.2]
+
+
+def test_depth_is_that_of_the_stream():
+    trials = pd.DataFrame(
+        {"trial_id": ["t"], "stage": "confirm", "status": "completed", "arm": "a", "seed": 1, "best_epoch": 1}
+    )
+    history = pd.DataFrame(
+        {"trial_id": ["t"], "epoch": 1, "mix/weight_03": 0.25, "mix/weight_decoder_03": 0.75}
+    )
+    table = layers.profile(trials, history, {"encoder": 12, "decoder": 6}, "a")
+    assert table["depth"].tolist() == [0.25, 0.5]
+    assert table["relative"].tolist() == [0.5, 1.5]
+    assert layers.profile(trials, history, {}, "a")["depth"].tolist() == [1, 1]  # as many as were mixed

@@ -15,11 +15,12 @@ import pytest
 
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
+from adalayers.results.study_file import parse
 from reports import write_cover, write_report
 from reports.__main__ import main
-from reports.evidence.evidence import gather
-from reports.page.report import report
-from reports.reading.load import Loaded, load, make_plan
+from reports.evidence.evidence import Evidence
+from reports.page.report import Page
+from reports.reading.load import Loaded, lacking, load, make_plan
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -39,12 +40,12 @@ def page(made: MadeUp, folder: Path, **how: bool) -> str:
 
 def read(place: Folder) -> str:
     loaded = load(place)
-    return report(loaded, gather(loaded))
+    return Page(Evidence(loaded)).text()
 
 
 def claims(folder: Path) -> dict[str, dict]:
     """Return the claims of a results folder by arm, as they are written."""
-    return {claim.arm: claim.as_json() for claim in gather(load(folder)).claims}
+    return {claim.arm: claim.as_json() for claim in Evidence(load(folder)).claims}
 
 
 def part(text: str, title: str) -> str:
@@ -69,11 +70,11 @@ def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
         "The search, apart",
         "What the search's scores hang on",
         "Where the search went",
-        "Looks",
+        "Interim analyses",
         "Use of the test split",
         "Failures",
         "Problems in the files",
-        "What speaks against it",
+        "Caveats",
         "Limits",
         "Set-up",
         "Provenance",
@@ -85,12 +86,13 @@ def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
 
 
 def test_the_page_says_what_the_search_cannot(tmp_path):
-    text = part(page(MadeUp(), tmp_path), "How it was done")
+    whole = page(MadeUp(), tmp_path)
+    text = part(whole, "How it was done")
     assert "the search alone cannot judge α" in text
     assert "without pruning" in text
     assert "α and `mix_lr` are one axis" in text
     assert "its cutoff 0.2 is not below 1/6" in text
-    assert "The published pair is that of CoLA" in text
+    assert "- The published pair is that of CoLA" in part(whole, "Answer")
 
 
 def test_claims_file(tmp_path):
@@ -119,7 +121,7 @@ def test_nothing_found_is_not_no_effect(tmp_path):
 def test_one_seed_has_no_interval_and_is_marked(tmp_path):
     text = page(MadeUp(seeds=1), tmp_path)
     assert "**There is not enough evidence to answer.**" in text
-    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next look
+    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next analysis
     arms = part(text, "Arms")
     assert arms.count("(n = 1, no interval)") == 15 + 15 + 14
     assert not re.search(r"\d \[", arms)
@@ -139,12 +141,12 @@ def test_banner(tmp_path):
         assert words in top
 
 
-def test_looks_and_openings_are_said(tmp_path):
+def test_analyses_and_openings_are_said(tmp_path):
     made = MadeUp()
     made.study["happened"] |= {"looks": 3, "test_opened": 2}
     text = page(made, tmp_path)
-    assert "This is look 3" in part(text, "Looks")
-    assert "cannot be worked out again" in part(text, "Looks")  # made-up runs say nothing of seeds
+    assert "This is interim analysis 3" in part(text, "Interim analyses")
+    assert "cannot be worked out again" in part(text, "Interim analyses")  # made-up runs say nothing of seeds
     assert "opened in 2 runs" in part(text, "Use of the test split")
     assert claims(tmp_path)[OTHER]["looks"] == 3
 
@@ -220,9 +222,11 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name):
     cases = [{**whole, key: odd[place % 5]} for place, key in enumerate(whole)]
     for part_ in [*cases, *(dict.fromkeys(whole, value) for value in odd), {}]:
         study = {**made.study, name: part_}
-        plan, problems = make_plan(study, loaded.results.trials)
-        changed = Loaded(replace(loaded.results, study=study), plan, tuple(problems))
-        assert report(changed, gather(changed)).startswith("# ")
+        read_, missing = parse(study)
+        plan = make_plan(read_, loaded.results.trials)
+        problems = tuple(lacking(read_, missing, plan))
+        changed = Loaded(replace(loaded.results, study=study), read_, plan, problems)
+        assert Page(Evidence(changed)).text().startswith("# ")
 
 
 def test_rebuilding_gives_the_same_bytes(tmp_path):
@@ -306,7 +310,7 @@ def test_cover_over_several_folders(tmp_path, capsys):
 def test_long_tables_are_folded_and_short_ones_are_not(tmp_path):
     text = page(MadeUp(), tmp_path)
     assert text.count("<details>") == text.count("</details>") > 4
-    for title in ("Arms", "The factorial core", "What speaks against it"):
+    for title in ("Arms", "The factorial core", "Caveats"):
         assert "<details>" not in part(text, title)
 
 

@@ -11,7 +11,7 @@ from sklearn import metrics as sklearn_metrics
 
 from adalayers.tasks.metrics import token_scores
 from reports.evidence import claims as claiming
-from reports.evidence.evidence import gather
+from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -33,7 +33,7 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
     drawn = rng.integers(40, size=(5, 40))
     weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
     names = np.array(list("abcd"))
-    held = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
+    counted = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
     theirs = {
         "accuracy": sklearn_metrics.accuracy_score,
         "matthews": sklearn_metrics.matthews_corrcoef,
@@ -42,7 +42,7 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
         ),
     }[metric]
     expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
-    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
@@ -53,16 +53,16 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
     drawn = rng.integers(30, size=(5, 30))
     weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
-    held = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
+    counted = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
     expected = [
         token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
     ]
-    assert resampled(held, metric, weights)[0] == pytest.approx(expected)
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():
-    held = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
-    assert resampled(held, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
+    counted = collect(frame(["a", "a"], ["a", "a"]), "f1_macro", 2)
+    assert resampled(counted, "f1_macro", np.ones((1, 2), np.float32)) == pytest.approx(0.5)
 
 
 def made(**how) -> MadeUp:
@@ -93,12 +93,12 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
 @pytest.mark.parametrize("tokens", [False, True])
 def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     loaded = load(made(tokens=tokens).write(tmp_path))
-    found = gather(loaded).claims
+    found = Evidence(loaded).claims
     for claim in found:
         assert claim.examples_low < claim.low < claim.high < claim.examples_high
         middle = (claim.examples_low + claim.examples_high) / 2
         assert middle == pytest.approx(claim.difference)
-    assert gather(loaded).claims == found
+    assert Evidence(loaded).claims == found
 
 
 def test_the_wider_interval_adds_the_variances(tmp_path):
@@ -115,7 +115,7 @@ def test_the_wider_interval_adds_the_variances(tmp_path):
 def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
     study = made()
     study.of(OTHER)[0]["test/accuracy"] += 0.1
-    evidence = gather(load(study.write(tmp_path)))
+    evidence = Evidence(load(study.write(tmp_path)))
     widened = {claim.arm: claim.examples_low for claim in evidence.claims}
     assert widened[OTHER] is None
     assert None not in [low for arm, low in widened.items() if arm != OTHER]
@@ -126,9 +126,9 @@ def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
 
 def test_missing_predictions_lose_this_interval_alone(tmp_path):
     place = made().write(tmp_path)
-    before = gather(load(place))
+    before = Evidence(load(place))
     (tmp_path / "predictions.parquet").unlink()
-    after = gather(load(place))
+    after = Evidence(load(place))
     assert [(c.low, c.high, c.verdict) for c in after.claims] == [
         (c.low, c.high, c.verdict) for c in before.claims
     ]
@@ -139,4 +139,4 @@ def test_missing_predictions_lose_this_interval_alone(tmp_path):
 def test_tags_that_do_not_fit_their_words_are_named(tmp_path):
     study = made(tokens=True)
     study.predictions[0]["prediction"] = "O"
-    assert "sentence" in gather(load(study.write(tmp_path))).without_examples[0]
+    assert "sentence" in Evidence(load(study.write(tmp_path))).without_examples[0]

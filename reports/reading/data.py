@@ -1,0 +1,50 @@
+"""What `study.json` says of the data beyond its size: what was cut, and what stands in train as well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adalayers.results.study_file import DatasetRecord
+from reports.words.labels import SPLITS
+from reports.words.text import count
+
+NAMES = {**SPLITS, "validation": "validation"}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Examples of a split that were cut to the maximum length; words: lost by that, None where it is not counted."""
+
+    split: str
+    examples: int
+    of: int | None
+    words: int | None
+
+    @property
+    def share(self) -> float:
+        return self.examples / self.of if self.of else float(bool(self.examples))
+
+    def text(self) -> str:
+        """Return "train 46.0% (184 of 400 examples, 1,203 words lost)"."""
+        size = f"{self.examples:,} of {self.of:,} examples" if self.of else count(self.examples, "example")
+        words = "" if self.words is None else f", {count(self.words, 'word')} lost"
+        share = f"{self.share:.1%} " if self.of else ""
+        return f"{NAMES.get(self.split, self.split)} {share}({size}{words})"
+
+
+def cuts(dataset: DatasetRecord) -> list[Cut]:
+    """Return what was cut, by split; empty where `study.json` does not say."""
+    return [
+        Cut(split, int(of.get("examples", 0)), dataset.examples.get(split), of.get("words"))
+        for split, of in dataset.truncated.items()
+    ]
+
+
+def shared(dataset: DatasetRecord) -> list[str]:
+    """Return "test 104 of 2,500 examples" for each split with examples that also stand in train."""
+    return [
+        f"{NAMES.get(split, split)} {n:,}"
+        + (f" of {of:,} examples" if (of := dataset.examples.get(split)) else "")
+        for split, n in dataset.shared.items()
+        if n
+    ]

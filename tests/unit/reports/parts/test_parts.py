@@ -1,0 +1,192 @@
+"""What parts of the page show, against the numbers that were put in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reports.evidence.evidence import Evidence
+from reports.page.report import Page
+from reports.parts import (
+    arms,
+    best_mix,
+    classes,
+    core,
+    core_lines,
+    interaction,
+    limits,
+    method,
+    provenance,
+    setup,
+)
+from reports.parts.part import Part
+from reports.reading.load import Loaded, load
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+OTHER = "alpha=8 entropy_weight=0"
+
+
+def read(made: MadeUp, tmp_path) -> Loaded:
+    return load(made.write(tmp_path / "study"))
+
+
+def small(tmp_path, **how) -> Evidence:
+    return Evidence(read(MadeUp(**{"seeds": 2, "search": 2, "evaluations": 2, **how}), tmp_path))
+
+
+def test_the_core_is_a_grid_of_its_arms(tmp_path):
+    evidence = small(tmp_path)
+    found = core.info(evidence)
+    assert found.columns == (1.0, 8.0, 64.0, 512.0)
+    assert found.rows == ("λ = 0", "λ = 0.001", "λ = 0.01")
+    assert {place: row["arm"] for place, row in found.cells.items()} == {
+        (f"λ = {weight:g}", float(alpha)): f"alpha={alpha} entropy_weight={weight:g}"
+        for alpha in (1, 8, 64, 512)
+        for weight in (0, 0.001, 0.01)
+    }
+    text = "\n".join(core.section(found))
+    assert "Mean test score over α and λ" in text
+    assert "| λ = 0.001 |" in text
+
+
+def test_three_factors_are_lines_of_two(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    made.study["asked"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
+    for arm in made.arms:
+        arm["config"]["positions"] = arm["arm"] in CORE[6:]
+    for row in made.trials:
+        row["config/positions"] = row["arm"] in CORE[6:]
+    evidence = Evidence(read(made, tmp_path))
+    assert core.info(evidence).rows[:2] == ("λ = 0, order = false", "λ = 0, order = true")
+    assert "a line per λ and order" in core_lines.section(core_lines.info(evidence))[0]
+    parts = interaction.info(evidence)
+    assert parts.parts.empty  # positions follow from alpha: no whole grid
+    assert "(α, λ, order, several together)" in interaction.section(parts)[0]
+
+
+def test_one_factor_has_no_interaction(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    made.study["asked"]["factors"] = made.study["asked"]["factors"][:1]
+    for arm in made.arms:
+        arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
+    found = interaction.info(Evidence(read(made, tmp_path)))
+    assert found.parts["part"].tolist() == [("alpha",)]
+    assert "one-way decomposition" in interaction.section(found)[0]
+
+
+def test_without_a_core_its_parts_are_left_out(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    for arm in made.arms:
+        arm["group"] = ""
+    evidence = Evidence(read(made, tmp_path))
+    assert core.info(evidence) is core_lines.info(evidence) is interaction.info(evidence) is None
+    assert "## The factorial core" not in Page(evidence).text()
+
+
+def test_how_it_was_done(tmp_path):
+    found = method.info(small(tmp_path))
+    assert (found.tools, found.fast, found.seeds, found.split) == (("optuna", "asha"), ("α",), 2, "test")
+    assert found.dropped == (("published", "its cutoff 0.2 is not below 1/6"),)
+    assert found.fixed == ()
+
+
+def test_arms_and_their_fusion(tmp_path):
+    found = arms.info(small(tmp_path))
+    assert found.arms["arm"].tolist() == [*CORE, "uniform", "last", "best"]
+    assert found.score == "test Matthews correlation (-1 to 1)"
+    assert found.lines == ("λ = 0", "λ = 0.001", "λ = 0.01")
+    assert "| fusion |" not in "\n".join(arms.section(found))
+
+
+def test_facts(tmp_path):
+    evidence = small(tmp_path)
+    assert setup.info(evidence).added == (165_512,)
+    assert provenance.info(evidence).seeds == {"confirm": (1, 2), "search": (0,)}
+    assert limits.info(evidence).claims == tuple(evidence.claims)
+
+
+def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
+    assert "cut to the maximum length" not in Page(Evidence(read(made, tmp_path))).text()
+    made.study["on"]["dataset"] |= {
+        "truncated": {"train": {"examples": 300, "words": 4000}, "test": {"examples": 0, "words": 0}},
+        "shared": {"test": 126},
+    }
+    evidence = Evidence(read(made, tmp_path))
+    rows = setup.section(setup.info(evidence))[0]
+    said = "training 3.9% (300 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
+    assert f"| cut to the maximum length | {said} |" in rows
+    assert "| also in train | test 126 of 1,043 examples |" in rows
+    found = limits.info(evidence)
+    assert found.cut == ("training 3.9% (300 of 7,695 examples, 4,000 words lost)",)
+    assert found.shared == ("test 126 of 1,043 examples",)
+    assert "Examples that also stand in train: test 126" in limits.section(found)[0]
+
+
+def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
+    made = [
+        Part("A", lambda evidence: 1, lambda info: ["one"]),
+        Part("A", lambda evidence: None, lambda info: ["never"]),
+        Part(lambda info: f"{'A' * info}", lambda evidence: 1, lambda info: ["two", ""]),
+        Part("B", lambda evidence: 1, lambda info: []),
+        Part("C", lambda evidence: 1, lambda info: ["three"]),
+    ]
+    monkeypatch.setattr("reports.page.report.parts", lambda names: made)
+    text = Page(small(tmp_path)).text()
+    assert text.endswith("\n\n## A\n\none\n\ntwo\n\n## C\n\nthree\n")
+
+
+def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
+    made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
+    made.study["on"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
+    loaded = read(made, tmp_path)
+    shown = best_mix.info(Evidence(loaded))
+    best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
+    assert shown.best_trial == shown.shown_trial == best["trial_id"]
+    point = next(
+        row
+        for row in made.history
+        if row["trial_id"] == best["trial_id"] and row["epoch"] == best["best_epoch"]
+    )
+    assert list(shown.weights["layer"]) == [f"layer {n}" for n in range(1, 7)]
+    assert list(shown.weights["weight"]) == [point[f"mix/weight_{n:02d}"] for n in range(1, 7)]
+    assert shown.history["step"].nunique() == 10  # mix weights between evaluations too
+    assert shown.milestones.shape == (6, 6)
+
+
+def test_a_best_model_without_learned_weights(tmp_path):
+    shown = best_mix.info(Evidence(read(MadeUp(effects={"uniform": 0.9}), tmp_path)))
+    assert shown.best_trial.startswith("12")
+    assert shown.shown_trial != shown.best_trial
+
+
+def test_per_class(tmp_path):
+    made = MadeUp(tokens=True, seeds=2, effects={CORE[6]: 0.3})
+    table = classes.info(Evidence(read(made, tmp_path))).per_class
+    assert list(dict.fromkeys(table["class"])) == ["LOC", "MISC", "ORG", "PER"]
+    assert set(table["arm"]) == {CONTROL, CORE[6]}
+    row = table.iloc[0]
+    expected = np.mean([trial["test/f1/LOC"] for trial in made.of(row["arm"])])
+    assert (row["mean"], row["n"]) == (pytest.approx(expected), 2)
+    assert classes.info(Evidence(read(MadeUp(), tmp_path / "sequences"))) is None
+
+
+def test_no_function_changes_what_it_is_given(tmp_path):
+    loaded = read(MadeUp(failed=((OTHER, 1),)), tmp_path)
+    before = [frame.copy(deep=True) for frame in (loaded.results.trials, loaded.results.history)]
+    evidence = Evidence(loaded)
+    page = Page(evidence)
+    assert page.shown  # works out every table
+    small = {
+        name: value.copy(deep=True)
+        for name, value in vars(evidence).items()
+        if isinstance(value, pd.DataFrame)
+    }
+    assert len(small) > 5
+    page.figures()
+    page.text()
+    for frame, copy in zip((loaded.results.trials, loaded.results.history), before, strict=True):
+        pd.testing.assert_frame_equal(frame, copy)
+    for name, copy in small.items():
+        pd.testing.assert_frame_equal(getattr(evidence, name), copy)
