@@ -24,6 +24,7 @@ from torch.nn import functional
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.model.model import FusionModel
+from adalayers.ragged import token_batches
 from adalayers.results.folder import Folder
 
 CHECKPOINT = "checkpoint.pt"
@@ -31,7 +32,8 @@ CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""
 WEIGHTS_PER_EPOCH = 10
 """Mix weights are noted about this often between two evaluations."""
-EVALUATION_BATCH = 128
+EVALUATION_TOKENS = 2048
+"""Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
 
 
 class Diverged(Exception):
@@ -223,9 +225,8 @@ def evaluate(
     model.eval()
     predicted = np.full(len(split.labels), data.outside if data.shape.kind == "token" else 0)
     probability = np.ones(len(split.labels))
-    order = np.argsort(split.features.lengths, kind="stable")
-    for start in range(0, len(order), EVALUATION_BATCH):
-        batch = split.batch(order[start : start + EVALUATION_BATCH], model.live_states(), device)
+    for examples in token_batches(split.features.lengths, EVALUATION_TOKENS):
+        batch = split.batch(examples, model.live_states(), device)
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
             logits = model(batch.states, batch.lengths)
             if batch.words is not None:

@@ -4,14 +4,17 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from ray import tune
 
 from adalayers.config import TrialConfig
+from adalayers.data.trial_data import SplitData
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
-from adalayers.training.train import CHECKPOINT, Diverged, train
+from adalayers.training import train as training
+from adalayers.training.train import CHECKPOINT, Diverged, evaluate, train
 from adalayers.tuning import trainable
 from tests.helpers.made_data import made_data
 
@@ -217,6 +220,25 @@ def test_predictions_name_labels_and_keep_the_source_index():
     val = frame[frame["split"] == "val"]
     assert (val["label"] == val["prediction"]).mean() == pytest.approx(outcome.row["val/accuracy"])
     assert frame["score"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction(kind, monkeypatch):
+    data, sizes, batch = made_data(kind), [], SplitData.batch
+    model = train(config(epochs=1), data, seed=0).model
+
+    def noted(self, examples, *others):
+        sizes.append(len(examples) * int(self.features.lengths[examples].max()))
+        return batch(self, examples, *others)
+
+    scores, predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    monkeypatch.setattr(SplitData, "batch", noted)
+    monkeypatch.setattr(training, "EVALUATION_TOKENS", 20)
+    bounded, same_predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    assert len(sizes) > 1
+    assert max(sizes) <= 20
+    assert bounded == scores
+    pd.testing.assert_frame_equal(same_predictions, predictions, rtol=1e-4)
 
 
 def test_words_lost_to_truncation_count_as_o():
