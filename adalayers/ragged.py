@@ -18,6 +18,23 @@ def ragged_index(offsets: np.ndarray, examples: np.ndarray) -> np.ndarray:
     return ragged_rows(offsets[examples], offsets[examples + 1] - offsets[examples])
 
 
+def token_batches(lengths: np.ndarray, most: int) -> list[np.ndarray]:
+    """Return batches of sequences of like length, each of at most `most` tokens with padding, longest first.
+
+    A sequence of more tokens than that is a batch of its own.
+    """
+    batches: list[np.ndarray] = []
+    batch: list[int] = []
+    for i in np.argsort(-lengths, kind="stable"):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > most:
+            batches.append(np.array(batch))
+            batch = []
+        batch.append(i)
+    if batch:
+        batches.append(np.array(batch))
+    return batches
+
+
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Return `tensor` on `device`; a copy to a GPU does not wait for what the GPU is doing."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import mmap
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
@@ -37,23 +35,13 @@ class Workspace(threading.local):
         size = math.prod(shape)
         if self._memory.dtype != dtype or self._memory.numel() < size:
             self._memory = torch.empty(0)  # given back before more is asked for
-            self._memory = _large_pages(size, dtype)
+            self._memory = torch.empty(size, dtype=dtype)
         taken = self._memory[:size].view(shape)
         self._out = weakref.ref(taken)
         return taken
 
 
 ACTIVATIONS = Workspace()
-
-
-def _large_pages(size: int, dtype: torch.dtype) -> Tensor:
-    """Return `size` numbers on large pages where the system has them: address translation is 3% of a step."""
-    if size == 0 or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return torch.empty(size, dtype=dtype)
-    pages = mmap.mmap(-1, size * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # a kernel without them
-        pages.madvise(mmap.MADV_HUGEPAGE)
-    return torch.frombuffer(pages, dtype=dtype)
 
 
 def _between(row_bytes: int) -> int:

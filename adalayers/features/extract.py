@@ -12,7 +12,7 @@ from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import State
 from adalayers.features.store import Writer
-from adalayers.ragged import ragged_index
+from adalayers.ragged import ragged_index, token_batches
 
 EXTRACT_TOKENS = 4096
 """Tokens, padding included, of one forward pass of the backbone."""
@@ -23,16 +23,7 @@ Progress = Callable[[int, int], None]
 
 def extraction_batches(lengths: np.ndarray) -> list[np.ndarray]:
     """Return batches of sequences of like length, each of at most `EXTRACT_TOKENS` with padding, longest first."""
-    batches: list[np.ndarray] = []
-    batch: list[int] = []
-    for i in np.argsort(-lengths, kind="stable"):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > EXTRACT_TOKENS:
-            batches.append(np.array(batch))
-            batch = []
-        batch.append(i)
-    if batch:
-        batches.append(np.array(batch))
-    return batches
+    return token_batches(lengths, EXTRACT_TOKENS)
 
 
 def extract(

@@ -10,8 +10,10 @@ from torch import Tensor
 
 from adalayers.data.trial_data import Batch, TrialData
 from adalayers.model.model import FusionModel
+from adalayers.ragged import token_batches
 
-EVALUATION_BATCH = 128
+EVALUATION_TOKENS = 2048
+"""Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
 PREFIXES = {"train": "train", "validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
 
@@ -39,9 +41,8 @@ def evaluate(
     model.eval()
     predicted = np.full(len(split.labels), data.kind.lost(data.label_names))
     probability = np.ones(len(split.labels))
-    order = np.argsort(split.features.lengths, kind="stable")
-    for start in range(0, len(order), EVALUATION_BATCH):
-        batch = split.batch(order[start : start + EVALUATION_BATCH], model.fusion.live(), device)
+    for examples in token_batches(split.features.lengths, EVALUATION_TOKENS):
+        batch = split.batch(examples, model.fusion.live(), device)
         decoded, sure = data.kind.decode(outputs(model, batch))
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()

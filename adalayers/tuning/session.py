@@ -29,6 +29,13 @@ QUIET = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 
+MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "1048576"}
+"""Environment of workers: glibc gives a trial's tensors back to the system as they are freed (mallopt(3)).
+
+By itself it keeps an arena for every thread, and Tune runs each trial of a worker in a new one; and it raises the
+size from which it gives memory back to that of the largest tensor, so that a reused worker grows. Another C library
+ignores these."""
+
 
 def check_address(address: str | None) -> None:
     """Raise `BadInput` where nothing answers at a cluster's address; Ray itself would try for minutes."""
@@ -67,6 +74,8 @@ def ray_session(address: str | None) -> Iterator[None]:
         include_dashboard=None if address else False,
         log_to_driver=False,
         logging_level=logging.ERROR,
+        # Read as a process starts, so a worker cannot set them; what the user's own environment says goes before.
+        runtime_env={"env_vars": {name: os.environ.get(name, value) for name, value in MALLOC.items()}},
     )
     try:
         yield

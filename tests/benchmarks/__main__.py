@@ -22,6 +22,7 @@ from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.precision import score_differences
 from tests.benchmarks.resident import MODES
+from tests.benchmarks.resident_tokens import GROWN_FROM, resident_tokens
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.study import study_over_training
 
@@ -78,6 +79,15 @@ class Bench:
         training.store(self.root, self.large, made.encoded(cola_lengths(SEQUENCES)))
         return {f"resident_mb_{mode}": self._resident(mode) for mode in MODES}
 
+    def resident_tokens(self) -> Measured:
+        most = resident_tokens(self.root)
+        grown = most[-1] - most[GROWN_FROM - 1]
+        say(
+            f"memory of {len(most)} token trials in one worker: {most[0]:.0f} MB in the first, {max(most):.0f} MB at "
+            f"most, {grown:+.0f} MB from the {GROWN_FROM}th to the last"
+        )
+        return {"resident_mb_tokens": max(most), "resident_mb_tokens_growth": grown}
+
     def _resident(self, mode: str) -> float:
         n = str(
             SEQUENCES if mode == "stored" else 2 * BATCH
@@ -103,7 +113,15 @@ def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
 
 
 def main() -> None:
-    benchmarks = ("epoch_minilm", "epoch_roberta_large", "extract", "step", "resident", "study")
+    benchmarks = (
+        "epoch_minilm",
+        "epoch_roberta_large",
+        "extract",
+        "step",
+        "resident",
+        "resident_tokens",
+        "study",
+    )
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
         "names", nargs="*", choices=[*benchmarks, []], metavar="NAME", help=", ".join(benchmarks)

@@ -7,8 +7,6 @@ shared and not counted. It imports what a study's worker does, Ray included.
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from pathlib import Path
 
 import torch
@@ -18,6 +16,7 @@ from adalayers.backbones import sources
 from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder
 from tests.benchmarks import made
 from tests.benchmarks.lengths import cola_lengths
+from tests.benchmarks.memory import most_anonymous_mb
 from tests.benchmarks.training import epoch_of
 
 MODES = ("stored", "live")
@@ -31,27 +30,10 @@ def main(mode: str, backbone: str, cache: str, n: str) -> None:
         if mode == "live"
         else StoredFeatures(store_folder(Path(cache), source, encoded))
     )
-    epoch, most, done = epoch_of(made.trial_data(source, features)), [0.0], threading.Event()
-
-    def watch() -> None:
-        while not done.is_set():
-            most[0] = max(most[0], anonymous_mb())
-            time.sleep(0.005)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    epoch()
-    done.set()
-    watcher.join()
+    epoch = epoch_of(made.trial_data(source, features))
+    with most_anonymous_mb() as most:
+        epoch()
     print(most[0])
-
-
-def anonymous_mb() -> float:
-    """Return this process's private anonymous memory in MB (10^6 bytes)."""
-    line = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")
-    )
-    return int(line.split()[1]) * 1024 / 1e6
 
 
 if __name__ == "__main__":

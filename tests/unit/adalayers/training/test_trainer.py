@@ -6,14 +6,18 @@ import math
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from ray import tune
 
+from adalayers.data.trial_data import SplitData
 from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
+from adalayers.training import evaluation
+from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.trainable import run_in_study
 from tests.helpers.made_data import made_data
@@ -298,6 +302,25 @@ def test_predictions_name_labels_and_keep_the_source_index():
     val = frame[frame["split"] == "val"]
     assert (val["label"] == val["prediction"]).mean() == pytest.approx(outcome.row["val/accuracy"])
     assert frame["score"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction(kind, monkeypatch):
+    data, sizes, batch = made_data(kind), [], SplitData.batch
+    model = train(config(epochs=1), data, seed=0).model
+
+    def noted(self, examples, *others):
+        sizes.append(len(examples) * int(self.features.lengths[examples].max()))
+        return batch(self, examples, *others)
+
+    scores, predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    monkeypatch.setattr(SplitData, "batch", noted)
+    monkeypatch.setattr(training, "EVALUATION_TOKENS", 20)
+    bounded, same_predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    assert len(sizes) > 1
+    assert max(sizes) <= 20
+    assert bounded == scores
+    pd.testing.assert_frame_equal(same_predictions, predictions, rtol=1e-4)
 
 
 def test_words_lost_to_truncation_count_as_o():

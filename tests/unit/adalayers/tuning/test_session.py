@@ -1,0 +1,67 @@
+"""The session: what workers are started with, and what that does to their memory."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import ray
+
+from adalayers.tuning.session import MALLOC, ray_session
+
+TRIALS = """
+import sys, threading
+import torch
+from adalayers.config import TrialConfig
+from adalayers.training.train import train
+from tests.benchmarks.memory import anonymous_mb
+from tests.helpers.made_data import made_data
+
+torch.set_num_threads(1)
+data = made_data("token", layers=2, width=32, sizes=(256, 512, 8))
+config = TrialConfig(epochs=1, k=16, heads=2, batch_size=256, feedforward=2048)
+train(config, data, seed=0)  # what the first trial loads stays
+before = anonymous_mb()
+for seed in range(int(sys.argv[1])):
+    trial = threading.Thread(target=train, args=(config, data), kwargs={"seed": seed})  # as Tune runs it
+    trial.start()
+    trial.join()
+    print(anonymous_mb() - before)
+"""
+LEFT, GROWTH = 20, 5
+"""MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
+
+
+def left_after_trials(trials, settings):
+    """Return the private memory (MB) that one process has more after each of its trials than before them."""
+    environment = {name: value for name, value in os.environ.items() if name not in MALLOC}
+    done = subprocess.run(
+        [sys.executable, "-c", TRIALS, str(trials)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[4],
+        env={**environment, **settings},
+    )
+    return [float(line) for line in done.stdout.split()]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; the settings are glibc's")
+def test_a_reused_worker_does_not_grow():
+    left = left_after_trials(6, MALLOC)
+    assert max(left) < LEFT
+    assert left[5] - left[2] < GROWTH
+
+
+def test_workers_start_with_the_settings_of_the_allocator(monkeypatch):
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "3")  # what the user's own environment says goes before
+    with (
+        mock.patch.object(ray, "init") as init,
+        mock.patch.object(ray, "is_initialized", return_value=False),
+        mock.patch.object(ray, "shutdown"),
+        ray_session("ray://somewhere:1"),
+    ):
+        pass
+    assert init.call_args.kwargs["runtime_env"]["env_vars"] == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
