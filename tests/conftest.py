@@ -1,9 +1,15 @@
 """Settings that all tests share."""
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 # Tiny tensors: more threads only wait for each other, and Ray's workers would fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -14,3 +20,35 @@ for name in ("MLFLOW_TRACKING_URI", "ADALAYERS_CACHE", "HF_ENDPOINT"):
 # Ray's workers inherit it too: no test writes to the user's cache.
 os.environ["ADALAYERS_CACHE"] = tempfile.mkdtemp(prefix="adalayers-tests-")
 atexit.register(shutil.rmtree, os.environ["ADALAYERS_CACHE"], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def ray_here() -> Iterator[None]:
+    """Ray, started once in this process for every test that runs a study in it: its start takes longer than they do."""
+    from adalayers.tuning.session import ray_session
+
+    with contextlib.ExitStack() as session:
+        with _quiet():
+            session.enter_context(ray_session(None))
+        yield
+        with _quiet():
+            session.close()
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow database with its tables and nothing else, to be copied: making the tables takes seconds."""
+    from mlflow import MlflowClient
+
+    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
+    with _quiet():
+        MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Let the warnings of others pass: neither Ray's nor MLflow's start is under test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -1,7 +1,6 @@
 """Flags that change how a study runs or what it leaves, in one process over one Ray session."""
 
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,24 +8,14 @@ import pytest
 from ray import tune
 
 from adalayers.backbones import backbone as backbones
-from adalayers.command.main import main
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.features.features import _LOADED
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
-from adalayers.tuning.session import ray_session
-from reports import write_cover, write_report
-from studies.alpha_lambda import STUDY
-from tests.helpers.studying import flags, world
+from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here, world
 
-# Ray's own: resources left open at shutdown, and deprecations it has not got round to.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:ray"),
-    pytest.mark.filterwarnings("ignore:.*:FutureWarning:ray"),
-]
+pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
 
 
 @pytest.fixture(scope="module")
@@ -34,28 +23,9 @@ def made(tmp_path_factory):
     return world(tmp_path_factory.mktemp("world"))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def session():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with ray_session(None):
-            yield
-
-
-def study(made, output, *more):
-    argv = [
-        *flags(made, output),
-        "--trials",
-        "2",
-        "--seeds",
-        "1",
-        "--epochs",
-        "2",
-        "--tracking-uri",
-        "none",
-        *more,
-    ]
-    return main(STUDY, write_report, write_cover, argv)
+def study(made, output, *more, report=False):
+    """Run a small study; return its exit code. Without `report` it draws no page."""
+    return run_here([*flags(made, output), *SMALL, *more], report=report).code
 
 
 def test_features_may_live_in_memory_on_disk_or_nowhere(made, tmp_path):
@@ -81,23 +51,23 @@ def test_fresh_sets_the_earlier_study_aside(made, tmp_path):
     assert set(pd.read_csv(folder / "tiny-echo/trials.csv")["seed"]) == {5, 6}
 
 
-def test_two_datasets_give_a_folder_each_and_a_cover(made, tmp_path, capsys):
+def test_two_datasets_give_a_folder_each_and_a_cover(made, tmp_path):
     other = world(tmp_path / "other")["dataset"].rename(tmp_path / "twin")
     argv = flags(made, tmp_path / "results")
     at = argv.index("--dataset") + 1
     argv[at : at + 1] = [str(made["dataset"]), str(other)]
-    argv += ["--trials", "0", "--seeds", "2", "--epochs", "1", "--tracking-uri", "none"]
-    assert main(STUDY, write_report, write_cover, argv) == 0
+    ran = run_here([*argv, *SMALL, "--trials", "0", "--seeds", "2", "--epochs", "1"])
+    assert ran.code == 0
     folder = tmp_path / "results/alpha_lambda"
     assert {path.name for path in folder.iterdir()} == {"tiny-echo", "tiny-twin", "report.md", "figures"}
-    assert capsys.readouterr().out.splitlines()[-1] == str(folder / "report.md")
+    assert ran.out.splitlines()[-1] == str(folder / "report.md")
     cover = (folder / "report.md").read_text()
     assert "tiny-echo" in cover
     assert "tiny-twin" in cover
 
 
 def test_texts_are_shown_only_when_asked_for(made, tmp_path):
-    assert study(made, tmp_path / "results", "--show-text") == 0
+    assert study(made, tmp_path / "results", "--show-text", report=True) == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
     texts = pd.read_parquet(made["dataset"] / "test-00000-of-00001.parquet")["text"]
     examples = (folder / "examples.md").read_text()
@@ -110,7 +80,7 @@ def test_texts_are_shown_only_when_asked_for(made, tmp_path):
 
 
 def test_time_is_up_ends_in_good_order_and_goes_on_later(made, tmp_path):
-    assert study(made, tmp_path / "results", "--max-hours", "0.0001") == 0
+    assert study(made, tmp_path / "results", "--max-hours", "0.0001", report=True) == 0
     document = json.loads((tmp_path / "results/alpha_lambda/tiny-echo/study.json").read_text())
     assert document["happened"]["state"] == "time is up"
     assert study(made, tmp_path / "results") == 0
@@ -120,7 +90,8 @@ def test_time_is_up_ends_in_good_order_and_goes_on_later(made, tmp_path):
 
 
 def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(made, tmp_path):
-    assert study(made, tmp_path / "results", "--set", "alpha=8") == 0
+    argv = [*flags(made, tmp_path / "results"), "--set", "alpha=8", "--trials", "2", "--seeds", "1"]
+    assert run_here([*argv, "--epochs", "2", "--tracking-uri", "none"]).code == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
     trials = pd.read_csv(folder / "trials.csv")
     assert set(trials["config/alpha"].dropna()) == {8.0}
@@ -134,7 +105,8 @@ def test_a_cutoff_beyond_the_layers_drops_the_published_arm_with_a_reason(made, 
     from adalayers import presets
 
     monkeypatch.setitem(presets.PUBLISHED_MIX, "cola", {"alpha": 64.0, "entropy_weight": 0.0, "cutoff": 0.3})
-    assert study(made, tmp_path / "results", "--trials", "0") == 0
+    argv = [*flags(made, tmp_path / "results"), "--set", "entropy_weight=0", "--trials", "0", "--seeds", "1"]
+    assert run_here([*argv, "--epochs", "2", "--tracking-uri", "none"], report=False).code == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
     assert "published" not in set(pd.read_csv(folder / "trials.csv")["arm"])
     (dropped,) = json.loads((folder / "study.json").read_text())["asked"]["dropped_arms"]

@@ -2,31 +2,34 @@
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
 
+from adalayers.__main__ import main as sync_command
+from adalayers.command import main as study_command
 from adalayers.model.model import load
 from adalayers.results import files as results
-from tests.helpers.studying import command, world
+from tests.helpers.studying import RAYS_OWN, SCRIPT, SMALL, command, flags, run_here, world
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
+pytestmark = [
+    *RAYS_OWN,
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated"),
+    pytest.mark.usefixtures("ray_here"),
+]
 
 TIMEOUT = 300
 VOLATILE = ["seconds"]
-
-
-def run(argv, **environment):
-    return subprocess.run(
-        argv, capture_output=True, text=True, timeout=TIMEOUT, env={**os.environ, **environment}, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +38,108 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def study(made, tmp_path_factory):
-    """A finished study: (results folder, output root, the finished process)."""
+def study(made, tmp_path_factory, empty_database, ray_here):
+    """A study that was left alone: (results folder, output root, how it ended)."""
     output = tmp_path_factory.mktemp("study") / "results"
-    done = run(command(made, output))
-    assert done.returncode == 0, done.stderr
-    return output / "alpha_lambda" / "tiny-echo", output, done
+    output.mkdir()
+    shutil.copy(empty_database, output / "mlflow.db")
+    ran = run_here(flags(made, output))
+    assert ran.code == 0, ran.err
+    return output / "alpha_lambda" / "tiny-echo", output, ran
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended, and the completed rows and `study.json` that it left."""
+
+    code: int
+    out: str
+    err: str
+    rows: dict[str, dict]
+    happened: dict
+    has_report: bool
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """One study over three processes of the user's own script, each with a Ray of its own."""
+
+    folder: Path
+    interrupted: Ended
+    killed: Ended
+    finished: Ended
+    workers_killed: list[int]
+
+
+@pytest.fixture(scope="module")
+def disturbed(made, tmp_path_factory, empty_database):
+    """The study of `study`: interrupted by SIGINT, run again and killed, then run on while a worker is killed."""
+    output = tmp_path_factory.mktemp("disturbed") / "results"
+    output.mkdir()
+    shutil.copy(empty_database, output / "mlflow.db")
+    folder = output / "alpha_lambda" / "tiny-echo"
+
+    def completed():
+        return (table(folder)["status"] == "completed").sum() if (folder / "trials.csv").exists() else 0
+
+    def start(name):
+        with (output / f"{name}.out").open("w") as out, (output / f"{name}.err").open("w") as err:
+            return subprocess.Popen(command(made, output), stdout=out, stderr=err)
+
+    def until(process, reached):
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline and process.poll() is None and not reached():
+            time.sleep(0.1)
+
+    def ended(process, name):
+        process.wait(TIMEOUT)
+        rows = {
+            row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
+        }
+        return Ended(
+            process.returncode,
+            (output / f"{name}.out").read_text(),
+            (output / f"{name}.err").read_text(),
+            rows,
+            json.loads((folder / "study.json").read_text())["happened"],
+            (folder / "report.md").exists(),
+        )
+
+    process = start("interrupted")
+    until(process, lambda: completed() >= 1)
+    process.send_signal(signal.SIGINT)
+    interrupted = ended(process, "interrupted")
+
+    process = start("killed")
+    until(process, lambda: completed() >= len(interrupted.rows) + 8)
+    process.send_signal(signal.SIGKILL)
+    killed = ended(process, "killed")
+
+    process = start("finished")
+    workers = []
+
+    def a_worker_is_killed():
+        for pid in workers_of(process)[:1]:
+            os.kill(pid, signal.SIGKILL)
+            workers.append(pid)
+        return workers
+
+    until(process, a_worker_is_killed)
+    return Disturbed(folder, interrupted, killed, ended(process, "finished"), workers)
+
+
+def workers_of(process):
+    """Return the ids of the Ray workers that run trials of a study."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
+    parents = {int(pid): int(parent) for pid, parent, _ in rows}
+
+    def below(pid):
+        while pid in parents and pid != process.pid:
+            pid = parents[pid]
+        return pid == process.pid
+
+    return [int(pid) for pid, _, args in rows if "ImplicitFunc.train" in args and below(int(pid))]
 
 
 def table(folder):
@@ -48,10 +147,20 @@ def table(folder):
 
 
 def test_the_last_line_of_stdout_is_the_report(study):
-    folder, _, done = study
-    assert done.stdout.strip().splitlines()[-1] == str(folder / "report.md")
-    assert "trials/min" in done.stderr
-    assert "left" in done.stderr
+    folder, _, ran = study
+    assert ran.out.strip().splitlines()[-1] == str(folder / "report.md")
+    assert "trials/min" in ran.err
+    assert "left" in ran.err
+
+
+def test_the_last_line_of_a_process_is_the_report_too(disturbed):
+    """Neither Ray nor MLflow adds a line when the process ends."""
+    done = disturbed.finished
+    assert done.code == 0, done.err
+    assert done.out.strip().splitlines()[-1] == str(disturbed.folder / "report.md")
+    assert "trials/min" in done.err
+    assert "left" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_every_file_of_the_contract_is_there(study):
@@ -178,40 +287,24 @@ def test_study_says_what_was_asked_on_what_and_what_happened(study):
 def test_running_again_runs_nothing_and_changes_no_row(study, made):
     folder, output, _ = study
     before = (folder / "trials.csv").read_bytes()
-    again = run(command(made, output))
-    assert again.returncode == 0, again.stderr
-    assert "nothing to run" in again.stderr
+    again = run_here(flags(made, output))
+    assert again.code == 0, again.err
+    assert "nothing to run" in again.err
     assert (folder / "trials.csv").read_bytes() == before
 
 
-def test_a_killed_study_goes_on_to_the_same_numbers(study, made, tmp_path):
-    """Killed twice, hard, and run on: the confirmed rows equal those of the study that was left alone."""
-    output = tmp_path / "results"
-    folder = output / "alpha_lambda" / "tiny-echo"
-    argv = command(made, output)
-    ended: dict[str, dict] = {}
-    for after in (4, 12):
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline and process.poll() is None:
-            if (folder / "trials.csv").exists() and (table(folder)["status"] == "completed").sum() >= after:
-                break
-            time.sleep(0.05)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        now = {
-            row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
-        }
-        for trial_id, row in ended.items():
-            assert now[trial_id] == row or all(pd.isna(v) or now[trial_id][k] == v for k, v in row.items())
-        ended = now
-    done = run(argv)
-    assert done.returncode == 0, done.stderr
-    whole = table(study[0]).query(
-        "stage == 'confirm' and not arm.str.startswith('search-best')", engine="python"
-    )
-    parts = table(folder).query(
-        "stage == 'confirm' and not arm.str.startswith('search-best')", engine="python"
+def test_a_disturbed_study_goes_on_to_the_same_numbers(study, disturbed):
+    """Interrupted, killed, and a worker killed: its confirmed rows equal those of the study that was left alone."""
+    before, after = disturbed.interrupted.rows, disturbed.killed.rows
+    assert disturbed.killed.code == -signal.SIGKILL
+    assert len(before) < len(after) < len(disturbed.finished.rows)
+    for earlier, later in ((before, after), (after, disturbed.finished.rows)):
+        for trial_id, row in earlier.items():
+            now = later[trial_id]
+            assert now == row or all(pd.isna(v) or now[k] == v for k, v in row.items())
+    whole, parts = (
+        table(folder).query("stage == 'confirm' and not arm.str.startswith('search-best')", engine="python")
+        for folder in (study[0], disturbed.folder)
     )
     left, right = (
         frame.drop(columns=VOLATILE).sort_values("trial_id").reset_index(drop=True)
@@ -220,87 +313,49 @@ def test_a_killed_study_goes_on_to_the_same_numbers(study, made, tmp_path):
     pd.testing.assert_frame_equal(left, right, check_exact=True)
 
 
-def workers_of(process):
-    """Return the ids of the Ray workers that run trials of a study."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    parents = {int(pid): int(parent) for pid, parent, _ in rows}
-
-    def below(pid):
-        while pid in parents and pid != process.pid:
-            pid = parents[pid]
-        return pid == process.pid
-
-    return [int(pid) for pid, _, args in rows if "ImplicitFunc.train" in args and below(int(pid))]
+def test_a_trial_whose_worker_is_killed_is_run_again(disturbed):
+    assert disturbed.workers_killed
+    assert disturbed.finished.code == 0, disturbed.finished.err
+    assert set(table(disturbed.folder)["status"]) <= {"completed", "stopped"}
 
 
-def test_a_trial_whose_worker_is_killed_is_run_again(made, tmp_path):
-    output = tmp_path / "results"
-    folder = output / "alpha_lambda" / "tiny-echo"
-    argv = command(
-        made, output, "--trials", "0", "--epochs", "15", "--set", "patience=15", "--tracking-uri", "none"
-    )
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    killed = []
-    while process.poll() is None and not killed:
-        if (folder / "work").exists():  # a trial is under way
-            for pid in workers_of(process)[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-        time.sleep(0.1)
-    _, err = process.communicate(timeout=TIMEOUT)
-    assert killed
-    assert process.returncode == 0, err
-    assert set(table(folder)["status"]) == {"completed"}
+def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
+    run = disturbed.interrupted
+    assert run.code == 130, run.err
+    assert "continue with: python studies/alpha_lambda.py" in run.err
+    assert "Traceback" not in run.err
+    assert run.happened["state"] == "interrupted"
+    assert run.has_report, run.out
 
 
-def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(made, tmp_path):
-    output = tmp_path / "results"
-    folder = output / "alpha_lambda" / "tiny-echo"
-    argv = command(made, output)
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not (
-        (folder / "trials.csv").exists() and (table(folder)["status"] == "completed").any()
-    ):
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=TIMEOUT)
-    assert process.returncode == 130, err
-    assert "continue with: python studies/alpha_lambda.py" in err
-    assert "Traceback" not in err
-    assert json.loads((folder / "study.json").read_text())["happened"]["state"] == "interrupted"
-    assert (folder / "report.md").exists(), out
+@pytest.mark.parametrize("code", [0, 1, 2, 130])
+def test_the_script_ends_with_the_code_of_its_study(code, monkeypatch):
+    monkeypatch.setattr(study_command, "main", lambda *_, **__: code)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SCRIPT), run_name="__main__")
+    assert ended.value.code == code
 
 
 def test_an_unreachable_mlflow_server_neither_stops_nor_slows(made, tmp_path):
-    argv = command(
-        made,
-        tmp_path / "results",
-        "--tracking-uri",
-        "http://user:hunter2@127.0.0.1:9",
-        "--trials",
-        "0",
-        "--seeds",
-        "1",
-    )
-    done = run(argv)
-    assert done.returncode == 0, done.stderr
-    assert "adalayers sync" in done.stderr
+    uri = "http://user:hunter2@127.0.0.1:9"
+    ran = run_here([*flags(made, tmp_path / "results"), *SMALL, "--tracking-uri", uri])
+    assert ran.code == 0, ran.err
+    assert "adalayers sync" in ran.err
     held = "".join(
         path.read_text(errors="replace")
         for path in (tmp_path / "results").rglob("*")
         if path.suffix in {".json", ".md", ".csv"}
     )
-    assert "hunter2" not in held + done.stderr + done.stdout
+    assert "hunter2" not in held + ran.err + ran.out
 
 
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):
     """A width that no memory holds fails every trial; the study still ends with a report."""
     output = tmp_path / "results"
-    asked = command(made, output, "--trials", "0", "--seeds", "1", "--tracking-uri", "none")
+    asked = [*flags(made, output), *SMALL, "--trials", "0"]
     asked[asked.index("k=8")] = f"k={10**12}"
-    done = run(asked)
-    assert done.returncode == 1, done.stderr
+    ran = run_here(asked)
+    assert ran.code == 1, ran.err
     trials = table(output / "alpha_lambda" / "tiny-echo")
     assert set(trials["status"]) == {"failed"}
     assert trials["error"].str.contains("Error").all()
@@ -314,20 +369,25 @@ def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
     for name in ("report.md", "claims.json"):
         (copy / name).unlink()
     shutil.rmtree(copy / "figures")
-    done = run([sys.executable, "-m", "reports", str(copy)])
+    done = run_module("reports", str(copy))
     assert done.returncode == 0, done.stderr
     for name in ("report.md", "claims.json"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes()
 
 
-def test_a_study_can_be_mirrored_later(study, tmp_path):
+def test_a_study_can_be_mirrored_later(study, tmp_path, empty_database, capsys):
     folder, _, _ = study
-    uri = f"sqlite:///{tmp_path / 'late.db'}"
-    first = run([sys.executable, "-m", "adalayers", "sync", str(folder), "--tracking-uri", uri])
-    assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith(f"{len(table(folder))} trials")
-    again = run([sys.executable, "-m", "adalayers", "sync", str(folder), "--tracking-uri", uri])
-    assert again.stdout.startswith("0 trials")
-    wrong = run([sys.executable, "-m", "adalayers", "sync", str(tmp_path)])
+    database = shutil.copy(empty_database, tmp_path / "late.db")
+    for written in (len(table(folder)), 0):
+        assert sync_command(["sync", str(folder), "--tracking-uri", f"sqlite:///{database}"]) == 0
+        assert capsys.readouterr().out.startswith(f"{written} trials")
+    wrong = run_module("adalayers", "sync", str(tmp_path))
     assert wrong.returncode == 2
     assert "study.json" in wrong.stderr.splitlines()[0]
+
+
+def run_module(module, *argv):
+    """Run `python -m <module>` as its user does."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *argv], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )

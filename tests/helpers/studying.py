@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
+from adalayers.command.main import main
+from reports import write_cover, write_report
+from studies.alpha_lambda import STUDY
 from tests.helpers.tiny import WORDS, tiny_backbone
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "studies" / "alpha_lambda.py"
 SIZES = {"train": 120, "validation": 60, "test": 60}
+SMALL = (
+    *("--set", "alpha=8", "entropy_weight=0", "--trials", "2", "--seeds", "1", "--epochs", "2"),
+    *("--max-concurrent", "1", "--tracking-uri", "none"),
+)
+"""Flags for tests that need no factorial: one learned mix, uniform, last and the search's best; six trials."""
+
+RAYS_OWN = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:.*:DeprecationWarning:ray"),
+    pytest.mark.filterwarnings("ignore:.*:FutureWarning:ray"),
+]
+"""Marks for tests with Ray in their own process: what it leaves open, and deprecations it has not got round to."""
 
 
 def world(folder: Path) -> dict[str, Path]:
@@ -48,3 +70,24 @@ def flags(made: dict[str, Path], output: Path, *more: str) -> list[str]:
 
 def command(made: dict[str, Path], output: Path, *more: str) -> list[str]:
     return [sys.executable, str(SCRIPT), *flags(made, output, *more)]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a study ended: its exit code, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_here(argv: list[str], *, report: bool = True) -> Ran:
+    """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
+
+    report: False leaves out the page, which takes longer to draw than a tiny study to run
+    """
+    out, err = io.StringIO(), io.StringIO()
+    environment = mock.patch.dict(os.environ)  # what the study sets there ends with it
+    with environment, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(STUDY, write_report if report else lambda folder: folder.uri, write_cover, argv)
+    return Ran(code, out.getvalue(), err.getvalue())

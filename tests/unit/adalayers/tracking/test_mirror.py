@@ -101,16 +101,6 @@ def fresh_uri(tmp_path: Path) -> str:
     return default_uri(Folder(tmp_path / "out put"))
 
 
-@pytest.fixture(scope="module")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An MLflow database without runs: making the tables takes over a second."""
-    from mlflow import MlflowClient
-
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
-    return path
-
-
 @pytest.fixture
 def uri(fresh_uri: str, tmp_path: Path, empty_database: Path) -> str:
     (tmp_path / "out put").mkdir()
