@@ -301,7 +301,9 @@ def test_the_page_of_other_factors_names_neither_alpha_nor_lambda(tmp_path):
     text = page.text()
     assert "What d does to the mix" in text
     assert "s, scale of the mix logits" in text
-    others = text.replace("alpha spent", "").replace("5% / 2^j of alpha", "")  # that alpha is the statistician's
+    others = text.replace("alpha spent", "").replace(
+        "5% / 2^j of alpha", ""
+    )  # that alpha is the statistician's
     for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
         assert word not in others, word
     assert set(page.figures()) == FIGURES

@@ -16,7 +16,6 @@ from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
-from adalayers.training import evaluation
 from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.trainable import run_in_study
