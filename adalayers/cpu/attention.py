@@ -25,13 +25,15 @@ class SelfAttention(nn.MultiheadAttention):
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__(width, heads, dropout=dropout, batch_first=True)
+        self.generator: torch.Generator | None = None
 
     def forward(self, x: Tensor, padding: Tensor | None = None) -> Tensor:  # type: ignore[override]
         """Return [batch, time, width] of `x`, the same; `padding` [batch, time] is True where nothing is.
 
         What is returned at padding means nothing. None: there is no padding.
         """
-        if x.device.type == "cpu" and (x.shape[1] <= SHORT or (self.training and self.dropout > 0)):
+        drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
+        if drops or (x.device.type == "cpu" and x.shape[1] <= SHORT):
             return self._written_out(x, padding)
         return super().forward(x, x, x, key_padding_mask=padding, need_weights=False)[0]
 
@@ -49,6 +51,6 @@ class SelfAttention(nn.MultiheadAttention):
             bias[:, 0, 0, :time].masked_fill_(padding, -math.inf)
         bias = bias.expand(batch, self.num_heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
         scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=1 / math.sqrt(each))
-        weights = dropout(scores.softmax(dim=-1), self.dropout, self.training)
+        weights = dropout(scores.softmax(dim=-1), self.dropout, self.training, self.generator)
         mixed = torch.bmm(weights, values).view(batch, self.num_heads, time, each)
         return self.out_proj(mixed.transpose(1, 2).reshape(batch, time, width))

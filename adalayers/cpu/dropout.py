@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
 
 
-def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
-    """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p."""
+def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generator | None = None) -> Tensor:
+    """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p.
+
+    generator: on the device of `x`; None: torch's global stream there
+    """
     dropped = round(p * LEVELS)
     if not training or dropped == 0:
         return x
     if x.device.type != "cpu" or dropped == LEVELS:
-        return functional.dropout(x, p)
-    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
+        kept = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
+        return x * kept.div_(1 - p) if p < 1 else torch.zeros_like(x)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None, generator=generator)
     drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
     mask = torch.empty(x.shape, dtype=x.dtype)
     torch.ge(drawn, dropped - LEVELS // 2, out=mask)  # 0 or 1, without a bool in between
@@ -25,14 +28,22 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """`dropout` as a module."""
+    """`dropout` as a module; `draw_from` gives it a stream of its own."""
 
     def __init__(self, p: float):
         super().__init__()
         self.p = p
+        self.generator: torch.Generator | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p, self.training)
+        return dropout(x, self.p, self.training, self.generator)
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}"
+
+
+def draw_from(model: nn.Module, generator: torch.Generator) -> None:
+    """Let all dropout in `model` draw from `generator`, on the model's device."""
+    for module in model.modules():
+        if hasattr(module, "generator"):
+            module.generator = generator

@@ -20,9 +20,6 @@ from adalayers.features.subset import Subset
 from adalayers.ragged import moved, ragged_index
 from adalayers.tasks.kind import TaskKind
 
-BUCKET_BATCHES = 50
-"""Batches whose sequences are sorted by length together: padding stays small, order stays near random."""
-
 _DRAWS = 0x0D2A
 """Sets the draws of train's examples apart from all else that is drawn by small seeds."""
 
@@ -35,7 +32,7 @@ class Batch:
              asked for
     lengths: int64 [batch], tokens of each sequence, on the CPU
     labels:  [batch], or [words] for tokens
-    words:   for tokens: int64 [words], places of the words' first sub-tokens in [batch * time], time the longest
+    words:   for tokens: int64 [words], places of the words' first sub-tokens in [tokens]
     rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
     examples: int64 [batch], which sequences of the split these are
     tokens:  the split's token ids, where it has them
@@ -89,7 +86,7 @@ class SplitData:
         if self.word_offsets is not None and self.word_starts is not None:
             rows = ragged_index(self.word_offsets, examples)
             per_example = self.word_offsets[examples + 1] - self.word_offsets[examples]
-            places = self.word_starts[rows] + np.repeat(np.arange(len(examples)) * lengths.max(), per_example)
+            places = self.word_starts[rows] + np.repeat(np.cumsum(lengths) - lengths, per_example)
             kept = self.word_starts[rows] >= 0
             rows, words = rows[kept], moved(torch.from_numpy(places[kept]), device)
         return Batch(
@@ -112,18 +109,14 @@ class SplitData:
         return every[np.diff(labelled[self.word_offsets]) > 0]
 
     def shuffled(self, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
-        """Return an epoch's batches: shuffled, sorted by length within buckets, in shuffled order.
+        """Return an epoch's batches: which examples share one is uniform at random; each is sorted by length.
 
         Examples without any label to learn from are left out: the loss of a batch of them is a mean of nothing.
         """
-        rng = np.random.default_rng([seed, epoch])
-        order = self.trainable[rng.permutation(len(self.trainable))]
-        batches = []
-        for start in range(0, len(order), batch_size * BUCKET_BATCHES):
-            bucket = order[start : start + batch_size * BUCKET_BATCHES]
-            bucket = bucket[np.argsort(self.features.lengths[bucket], kind="stable")]
-            batches += [bucket[i : i + batch_size] for i in range(0, len(bucket), batch_size)]
-        return [batches[i] for i in rng.permutation(len(batches))]
+        order = np.random.default_rng([seed, epoch]).permutation(self.trainable)
+        batches = (order[start : start + batch_size] for start in range(0, len(order), batch_size))
+        # Like lengths side by side: the head then pads little. The order within a batch changes nothing else.
+        return [batch[np.argsort(self.features.lengths[batch], kind="stable")] for batch in batches]
 
     def subset(self, examples: np.ndarray, features: Features) -> SplitData:
         """Return the split of these examples, with features of their own."""

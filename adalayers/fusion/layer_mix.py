@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -16,8 +16,11 @@ from adalayers.config import Shape, State, TrialConfig
 from adalayers.cpu.mix import GeluProjectNormaliseMix
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, ParameterGroup, check_states
+from adalayers.seeds import drawing
 
 NORM_EPS = 1e-5
+ROUNDING = 1e-5
+"""How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""
 
 _LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_when", "mix_lr")
 
@@ -73,7 +76,7 @@ class LayerMixConfig(TrialConfig):
         names = super().unused(shape)
         if self.mix != "learned":
             names |= set(_LEARNED_ALONE)
-        if self.mix != "single":
+        if self._variant(shape) != "single":
             names.add("layer")
         if self.entropy_weight == 0:
             names.add("entropy_scale")
@@ -82,7 +85,12 @@ class LayerMixConfig(TrialConfig):
         return names
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
-        return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
+        return {**super().resolved(shape), "mix": self._variant(shape), "mix_lr": self.mix_lr or self.lr}
+
+    def _variant(self, shape: Shape) -> str:
+        """Return `mix`, where `single` on the last hidden state is `last`: one trial has one name."""
+        last = self.mix == "single" and self.layer == self.states(shape)[-1].number
+        return "last" if last else self.mix
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
@@ -118,8 +126,8 @@ class LayerMixConfig(TrialConfig):
 
 
 def cuts_all(cutoff: float, n_states: int) -> bool:
-    """Say whether a cutoff would cut every one of `n_states` equal weights."""
-    return cutoff * n_states >= 1
+    """Say whether a cutoff would cut every one of `n_states` equal weights, or is within rounding of it."""
+    return cutoff * n_states >= 1 - ROUNDING
 
 
 class LayerMix(Fusion):
@@ -169,7 +177,7 @@ class LayerMix(Fusion):
         self.variant, self.alpha, self.cutoff = variant, alpha, cutoff
         self.cutoff_active, self.entropy_weight, self.lr = cutoff_active, entropy_weight, lr
         self.fixed_weights: Tensor
-        self.projections = nn.ModuleList(nn.Linear(inner, k, bias=False) for _ in range(n_states))
+        self.projections = nn.ModuleList(_projections(self.states, inner, k))
         self.projections.requires_grad_(train_projections)
         if variant == "learned":
             self.p = nn.Parameter(torch.ones(n_states))
@@ -280,6 +288,14 @@ class LayerMix(Fusion):
         self.cutoff_active = True
 
 
+def _projections(states: Sequence[State], inner: int, k: int) -> Iterator[nn.Linear]:
+    """Yield a W_i per hidden state; its start depends on the state, not on which others are mixed."""
+    seed = int(torch.randint(1 << 31, ()))
+    for state in states:
+        with drawing(seed, state.key):
+            yield nn.Linear(inner, k, bias=False)
+
+
 def mix_batched(
     weights: Float[Tensor, " live"],
     hidden: Sequence[Float[Tensor, "tokens K"]],
@@ -289,4 +305,5 @@ def mix_batched(
     stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
     normal = functional.layer_norm(projected, projected.shape[-1:], eps=NORM_EPS)
-    return torch.einsum("l,ltk->tk", weights, normal)
+    with torch.autocast(normal.device.type, enabled=False):  # F is float32, whatever the products were
+        return torch.einsum("l,ltk->tk", weights, normal.to(weights.dtype))

@@ -17,6 +17,9 @@ from adalayers.cpu.dropout import Dropout
 class SequenceHead(nn.Module):
     """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
 
+    pass_tokens = 256
+    """About as many tokens of padding cost as much as a further pass of the head over a group of sequences."""
+
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float):
         super().__init__()
         self.attention = SelfAttention(k, heads)
@@ -56,6 +59,9 @@ class EncoderLayer(nn.Module):
 
 class TokenHead(nn.Module):
     """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
+
+    pass_tokens = 32
+    """As `SequenceHead`'s; a token passes through the wide feed-forward, so padding costs more."""
 
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
         super().__init__()

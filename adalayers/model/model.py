@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from adalayers.model.heads import build_head, sinusoidal_positions
 from adalayers.ragged import moved
 from adalayers.results.files import holding
 from adalayers.results.folder import Folder
+from adalayers.seeds import drawing
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -27,38 +28,58 @@ FORMAT = 2
 
 
 class FusionModel(nn.Module):
-    """Hidden states of ragged token sequences -> fusion -> padding -> head -> logits.
+    """Hidden states of ragged token sequences -> fusion -> padding, a group of like lengths at a time -> head.
 
     The fusion sees real tokens only, end to end; padding is added for the head. A fusion that gives logits has
     its own read-out, and no head.
+
+    seed: of its start; fusion and head draw from streams of their own
     """
 
-    def __init__(self, config: TrialConfig, shape: Shape):
+    def __init__(self, config: TrialConfig, shape: Shape, *, seed: int = 0):
         super().__init__()
         config.check(shape)
         self.config, self.shape = config, shape
-        self.fusion = config.build(shape)
-        self.head = None if self.fusion.gives == "logits" else build_head(config, shape, self.fusion.width)
+        with drawing(seed, "fusion"):
+            self.fusion = config.build(shape)
+        with drawing(seed, "head"):  # a stream of its own: the head starts alike whatever the fusion drew
+            self.head = (
+                None if self.fusion.gives == "logits" else build_head(config, shape, self.fusion.width)
+            )
 
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, ...]:
-        """Return logits, [batch, labels] or [batch, time, labels], time the longest of `lengths` (tokens).
+    ) -> Float[Tensor, "items outputs"]:
+        """Return [batch, outputs], or [tokens, outputs] of real tokens end to end, as the task's head gives them.
 
-        `lengths` are best on the CPU: on a GPU the shape of what follows has to be waited for.
+        `lengths` are best on the CPU, where they decide shapes, and best sorted: neighbours are padded together.
         """
         lengths = lengths.cpu()
         fused = self.fusion(states, lengths)
-        if self.head is None and self.shape.head == "sequence":
-            return fused
-        padded, padding = (
-            (fused.unsqueeze(1), None) if self.fusion.gives == "sequence" else _padded(fused, lengths)
-        )
         if self.head is None:
-            return padded
+            return fused
+        if self.fusion.gives == "sequence":
+            return self.head(fused.unsqueeze(1))
+        groups = [
+            lengths[first:last] for first, last in length_groups(lengths.tolist(), self.head.pass_tokens)
+        ]
+        parts = fused.split([int(group.sum()) for group in groups])
+        given = [self._read(part, group) for part, group in zip(parts, groups, strict=True)]
+        return given[0] if len(given) == 1 else torch.cat(given)
+
+    def _read(
+        self, flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "items outputs"]:
+        """Return what the head gives for a group of sequences that are padded to one length."""
+        assert self.head is not None
+        padded, padding, places = _padded(flat, lengths)
         if self.config.positions:
             padded = padded + sinusoidal_positions(*padded.shape[1:]).to(padded)
-        return self.head(padded, padding)
+        given = self.head(padded, padding)
+        if self.shape.head == "sequence":
+            return given
+        given = given.flatten(0, 1)
+        return given if places is None else given.index_select(0, places)
 
     def parameter_groups(self) -> list[ParameterGroup]:
         """Return all trainable parameters, each in one group: the head's, then the fusion's own."""
@@ -71,17 +92,31 @@ class FusionModel(nn.Module):
         return trainable - self.fusion.unused_parameters()
 
 
+def length_groups(lengths: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Return (first, last + 1) of runs of neighbours that are padded together, each to at most `most` more tokens."""
+    groups, first, longest, total = [], 0, 0, 0
+    for place, length in enumerate(lengths):
+        longest, total = max(longest, length), total + length
+        if longest * (place + 1 - first) - total > most:
+            groups.append((first, place))
+            first, longest, total = place, length, length
+    return [*groups, (first, len(lengths))]
+
+
 def _padded(
     flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
-) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None]:
-    """Return ragged sequences one per row, and where their rows are padding: None where all are of one length."""
+) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None, Int[Tensor, " tokens"] | None]:
+    """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
+
+    The latter two are None where all are of one length.
+    """
     time = int(lengths.max())
     if int(lengths.min()) == time:
-        return flat.view(len(lengths), time, -1), None
+        return flat.view(len(lengths), time, -1), None, None
     padding = torch.arange(time) >= lengths.unsqueeze(1)
     places = moved((~padding).flatten().nonzero().squeeze(1), flat.device)
     padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
-    return padded.view(*padding.shape, -1), moved(padding, flat.device)
+    return padded.view(*padding.shape, -1), moved(padding, flat.device), places
 
 
 def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
     with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
         given = model(batch.states, batch.lengths)
         if batch.words is not None:
-            given = given.flatten(0, 1)[batch.words]
+            given = given[batch.words]
     return given.float()
 
 

@@ -43,7 +43,11 @@ class Schedule:
             )
         else:
             self._by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(
-                optimiser, mode="max", factor=0.5, patience=config.lr_patience, threshold=0.0
+                optimiser,
+                mode="max",
+                factor=0.5,
+                patience=config.lr_patience - 1,  # PyTorch counts the evaluations that it forgives
+                threshold=0.0,
             )
 
     def after_step(self) -> None:

@@ -20,9 +20,11 @@ import torch
 from torch import Tensor
 
 from adalayers.config import TrialConfig
+from adalayers.cpu.dropout import draw_from
 from adalayers.data.trial_data import Batch, TrialData
 from adalayers.model.model import FusionModel
 from adalayers.results.folder import Folder
+from adalayers.seeds import stream
 from adalayers.training.evaluation import evaluate, outputs
 from adalayers.training.optimisers import Schedule, build_optimiser
 
@@ -116,14 +118,16 @@ def train(
 class Trainer:
     """One trial's model, optimiser, schedule and progress.
 
-    `step` trains the model on one batch and depends on nothing but the batch and what is held here.
+    `step` trains the model on one batch and depends on nothing but the batch and what is held here: no draw comes
+    from a stream that others share.
     """
 
     def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
         self.config, self.seed, self.device = config, seed, device
         self.data = data.view(config.train_examples, seed if config.draw is None else config.draw)
-        torch.manual_seed(seed)  # the same start for all arms of a seed: only the mix differs between them
-        self.model = FusionModel(config, data.shape).to(device)
+        self.model = FusionModel(config, data.shape, seed=seed).to(device)
+        self.generator = torch.Generator(device)
+        draw_from(self.model, self.generator)
         self.progress = Progress()
         weights = data.kind.class_weights(
             config.class_weights, self.data.splits["train"].labels, data.label_names
@@ -217,9 +221,7 @@ class Trainer:
     def train_epoch(self) -> float:
         """Train one epoch; return the mean objective per example."""
         split, epoch = self.data.splits["train"], self.progress.epoch
-        torch.manual_seed(
-            mixed(self.seed, epoch)
-        )  # dropout of this epoch, whether or not it follows a resume
+        self.generator.manual_seed(stream(self.seed, "dropout", epoch))  # the same after a resume
         self.model.train()
         batches = split.shuffled(self.config.batch_size, self.seed, epoch)
         every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
@@ -272,8 +274,3 @@ class Trainer:
         self.optimiser.load_state_dict(held["optimiser"])
         self.schedule.load_state_dict(held["schedule"])
         self.progress = Progress(**held["progress"])
-
-
-def mixed(seed: int, epoch: int) -> int:
-    """Return one seed of (seed, epoch); neighbouring pairs give unrelated streams."""
-    return int(np.random.SeedSequence([seed, epoch]).generate_state(1)[0])

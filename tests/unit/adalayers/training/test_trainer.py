@@ -16,6 +16,7 @@ from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
+from adalayers.training import evaluation
 from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.trainable import run_in_study
@@ -314,7 +315,7 @@ def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction
 
     scores, predictions = evaluate(model, data, "validation", torch.device("cpu"))
     monkeypatch.setattr(SplitData, "batch", noted)
-    monkeypatch.setattr(training, "EVALUATION_TOKENS", 20)
+    monkeypatch.setattr(evaluation, "EVALUATION_TOKENS", 20)
     bounded, same_predictions = evaluate(model, data, "validation", torch.device("cpu"))
     assert len(sizes) > 1
     assert max(sizes) <= 20
