@@ -105,6 +105,15 @@ def test_what_a_variant_ignores_does_not_identify_it():
     assert "draw" in LayerMixConfig(train_examples=10).used(sequence)
 
 
+def test_single_on_the_last_hidden_state_is_last():
+    shape = made_shape(layers=4)
+    single, last = LayerMixConfig(mix="single", layer=4), LayerMixConfig(mix="last")
+    assert single.identity(shape) == last.identity(shape)
+    assert single.used(shape) == last.used(shape)
+    assert LayerMixConfig(mix="single", layer=3).identity(shape) != last.identity(shape)
+    assert LayerMixConfig(mix="single", layer=4).identity(made_shape(layers=5)) != last.identity(shape)
+
+
 def test_a_field_that_is_added_with_a_default_renames_no_trial():
     shape = made_shape()
 

@@ -20,7 +20,9 @@ from adalayers.backbones import tokens as tk
 from adalayers.backbones.backbone import count_parameters, load
 from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
+from adalayers.config import State
 from adalayers.errors import BadInput
+from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES, tiny_backbone
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -318,38 +320,53 @@ def test_max_length_by_family(folders, tmp_path):
 # States
 
 
+def states_of(backbone, *inputs):
+    return list(backbone(*inputs).values())
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_states_of_every_family(folders, family):
     import transformers
 
     backbone = load(resolve(str(folders[family])))
     ids, mask = batch([7, 4])
-    states = backbone(ids, mask)
-    assert (backbone.n_layers, backbone.width) == (3, 32)
-    assert [tuple(state.shape) for state in states] == [(2, 7, 32)] * 4
+    named = backbone(ids, mask)
+    assert (backbone.stream.layers, backbone.width) == (3, 32)
+    assert list(named) == backbone.stream.states() == resolve(str(folders[family])).states
+    assert list(named)[:4] == encoder(0, 1, 2, 3)
+    states = [named[state] for state in encoder(0, 1, 2, 3)]
+    assert [tuple(state.shape) for state in named.values()] == [(2, 7, 32)] * len(named)
     assert not any(state.requires_grad or state.is_inference() for state in states)
     assert all(torch.isfinite(state[mask.bool()]).all() for state in states)
     assert all(not torch.allclose(a, b) for a, b in itertools.pairwise(states))
     model = transformers.AutoModel.from_pretrained(folders[family]).eval()
     assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
     assert backbone.n_parameters == count_parameters(resolve(str(folders[family])))
-    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
+    stack = model.get_encoder() if model.config.is_encoder_decoder else model
     with torch.no_grad():
-        last = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        last = stack(input_ids=ids, attention_mask=mask).last_hidden_state
     torch.testing.assert_close(states[-1][mask.bool()], last[mask.bool()], rtol=0, atol=1e-6)
+    # Only T5's last state lies behind a norm of its own; what enters that norm is there too.
+    assert backbone.stream.final_norm == (family == "t5")
+    if family == "t5":
+        before = named[State("encoder", 3, before_norm=True)]
+        with torch.no_grad():
+            normed = stack.final_layer_norm(before)
+        torch.testing.assert_close(normed, states[-1], rtol=0, atol=1e-6)
+        assert not torch.allclose(before, states[-1])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_padding_changes_nothing(folders, family):
     backbone = load(resolve(str(folders[family])))
     ids, mask = batch([9, 5, 2])
-    together = backbone(ids, mask)
+    together = states_of(backbone, ids, mask)
     # What stands at padded places means nothing either: RoBERTa's kind would count its positions by it.
     for filler in (0, 1, 17):
-        filled = backbone(ids.masked_fill(mask == 0, filler), mask)
+        filled = states_of(backbone, ids.masked_fill(mask == 0, filler), mask)
         assert all(torch.equal(a, b) for a, b in zip(together, filled, strict=True))
     for i, length in enumerate([9, 5, 2]):
-        alone = backbone(ids[i : i + 1, :length], mask[i : i + 1, :length])
+        alone = states_of(backbone, ids[i : i + 1, :length], mask[i : i + 1, :length])
         for a, b in zip(together, alone, strict=True):
             torch.testing.assert_close(a[i, :length], b[0], rtol=0, atol=1e-5)
 
@@ -357,21 +374,21 @@ def test_padding_changes_nothing(folders, family):
 def test_electra_with_narrow_embeddings(tmp_path):
     source = resolve(str(tiny_backbone(tmp_path / "electra", "electra", embedding_size=16)))
     assert source.width == 32
-    assert [tuple(state.shape) for state in load(source)(*batch([3]))] == [(1, 3, 32)] * 5
+    assert [tuple(state.shape) for state in states_of(load(source), *batch([3]))] == [(1, 3, 32)] * 5
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_frozen_and_in_eval_whatever_is_called(folders, family):
     backbone = load(resolve(str(folders[family])))
     before = {name: tensor.clone() for name, tensor in backbone.state_dict().items()}
-    first = backbone(*batch([6, 3]))
+    first = states_of(backbone, *batch([6, 3]))
     assert not any(parameter.requires_grad for parameter in backbone.parameters())
     assert backbone.train(True) is backbone
     assert not any(module.training for module in backbone.modules())
     torch.nn.Sequential(backbone).train()
     assert not any(module.training for module in backbone.modules())
     backbone.model.train()  # past our own train()
-    again = backbone(*batch([6, 3]))
+    again = states_of(backbone, *batch([6, 3]))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
     assert not any(module.training for module in backbone.modules())
 
@@ -387,13 +404,13 @@ def test_frozen_and_in_eval_whatever_is_called(folders, family):
 def test_states_can_be_saved_for_backward(folders):
     """Fusions without a gelu multiply the states themselves, which inference_mode would forbid."""
     weight = torch.ones(4, requires_grad=True)
-    states = load(resolve(str(folders["bert"])))(*batch([4]))
+    states = states_of(load(resolve(str(folders["bert"]))), *batch([4]))
     sum(w * state.square().sum() for w, state in zip(weight, states, strict=True)).backward()
     assert (weight.grad > 0).all()
 
 
 def test_dtype(folders):
-    states = load(resolve(str(folders["bert"])), dtype=torch.bfloat16)(*batch([4]))
+    states = states_of(load(resolve(str(folders["bert"])), dtype=torch.bfloat16), *batch([4]))
     assert {state.dtype for state in states} == {torch.bfloat16}
 
 
@@ -428,8 +445,8 @@ def test_models_saved_with_a_head_give_the_same_states(folders, tmp_path, family
         torch.random.get_rng_state(), state
     )  # the missing pooler is drawn beside trials' seeds
     assert capfd.readouterr() == ("", "")
-    expected = load(resolve(str(folders[family])))(*batch([5]))
-    assert all(torch.equal(a, b) for a, b in zip(expected, with_head(*batch([5])), strict=True))
+    expected = states_of(load(resolve(str(folders[family]))), *batch([5]))
+    assert all(torch.equal(a, b) for a, b in zip(expected, states_of(with_head, *batch([5])), strict=True))
 
 
 def test_t5_saved_as_an_encoder_alone(folders, tmp_path):
@@ -438,8 +455,8 @@ def test_t5_saved_as_an_encoder_alone(folders, tmp_path):
     folder = Path(shutil.copytree(folders["t5"], tmp_path / "t5"))
     transformers.T5EncoderModel.from_pretrained(folder).save_pretrained(folder)
     backbone = load(resolve(str(folder)))
-    expected = load(resolve(str(folders["t5"])))(*batch([5]))
-    assert all(torch.equal(a, b) for a, b in zip(expected, backbone(*batch([5])), strict=True))
+    expected = states_of(load(resolve(str(folders["t5"]))), *batch([5]))
+    assert all(torch.equal(a, b) for a, b in zip(expected, states_of(backbone, *batch([5])), strict=True))
 
 
 def test_missing_layers_are_bad_input_not_random_weights(bert):

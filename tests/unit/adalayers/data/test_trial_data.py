@@ -11,6 +11,7 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import _DRAWS
 from adalayers.errors import BadInput
 from tests.helpers.made_data import made_data
+from tests.helpers.states import encoder
 
 CPU = torch.device("cpu")
 KINDS = ("sequence", "token")
@@ -57,8 +58,11 @@ def test_a_view_reads_what_the_whole_reads(kind):
     whole, view = (data := made_data(kind)).splits["train"], data.view(20, 5)
     part = pickle.loads(pickle.dumps(view)).splits["train"]
     rows = part.index
-    ours, theirs = part.batch(np.array([7, 0, 19]), [0, 2], CPU), whole.batch(rows[[7, 0, 19]], [0, 2], CPU)
-    for state in (0, 2):
+    ours, theirs = (
+        part.batch(np.array([7, 0, 19]), encoder(0, 2), CPU),
+        whole.batch(rows[[7, 0, 19]], encoder(0, 2), CPU),
+    )
+    for state in encoder(0, 2):
         assert torch.equal(ours.states[state], theirs.states[state])
     assert torch.equal(ours.lengths, theirs.lengths)
     assert torch.equal(ours.labels, theirs.labels)
@@ -91,12 +95,12 @@ def test_batches_carry_token_ids_for_those_who_ask(kind):
     data = dataclasses.replace(
         data, splits={**data.splits, "train": dataclasses.replace(whole, tokens=tokens)}
     )
-    batch = data.splits["train"].batch(np.array([4, 2]), [1], CPU)
+    batch = data.splits["train"].batch(np.array([4, 2]), encoder(1), CPU)
     assert batch.input_ids.tolist() == [*range(offsets[4], offsets[5]), *range(offsets[2], offsets[3])]
     part = data.view(10, 0).splits["train"]
     assert len(part.tokens.input_ids) == part.features.lengths.sum()
     first = part.index[3]
-    assert part.batch(np.array([3]), [1], CPU).input_ids.tolist() == [
+    assert part.batch(np.array([3]), encoder(1), CPU).input_ids.tolist() == [
         *range(offsets[first], offsets[first + 1])
     ]
     if kind == "token":
@@ -117,6 +121,37 @@ def test_a_draw_without_any_label_is_refused():
 
 
 def test_a_split_without_token_ids_says_so():
-    batch = made_data().splits["train"].batch(np.arange(2), [1], CPU)
+    batch = made_data().splits["train"].batch(np.arange(2), encoder(1), CPU)
     with pytest.raises(ValueError, match="wanted token ids"):
         _ = batch.input_ids
+
+
+def again_together(data, batch_size, epochs):
+    """Return how often two examples that share a batch share one again in the next epoch."""
+
+    def homes(epoch):
+        home = np.empty(len(data.splits["train"]), int)
+        for place, batch in enumerate(data.splits["train"].shuffled(batch_size, 0, epoch)):
+            home[batch] = place
+        return home[:, None] == home[None, :]
+
+    shared = total = 0
+    for epoch in range(epochs):
+        first, second = (np.triu(homes(e), 1) for e in (epoch, epoch + 1))
+        shared, total = shared + int((first & second).sum()), total + int(first.sum())
+    return shared / total
+
+
+@pytest.mark.parametrize(("n", "batch_size"), [(256, 32), (600, 300)])
+def test_which_examples_share_a_batch_is_uniform_at_random(n, batch_size):
+    """Batches once came from an epoch sorted by length: two neighbours in length met in nearly every epoch."""
+    chance = (batch_size - 1) / (n - 1)
+    assert again_together(made_data(sizes=(n, 4, 4)), batch_size, 8) == pytest.approx(chance, rel=0.15)
+
+
+def test_batches_hold_every_example_once_sorted_by_length():
+    split = made_data().splits["train"]
+    batches = split.shuffled(20, 3, 1)
+    assert sorted(np.concatenate(batches)) == list(range(96))
+    assert [len(batch) for batch in batches] == [20, 20, 20, 20, 16]
+    assert all((np.diff(split.features.lengths[batch]) >= 0).all() for batch in batches)

@@ -104,6 +104,27 @@ def test_a_cutoff_that_cuts_everything_is_refused():
     LayerMix(STATES, WIDTH, K, cutoff=0.199)
 
 
+def test_a_cutoff_within_rounding_of_the_start_is_refused():
+    """1/49 in float32 is above the float64 product's 1: the check passed, and every layer was cut at the first step."""
+    for n in (3, 7, 24, 49):
+        below = float(np.nextafter(1 / n, 0))
+        with pytest.raises(ValueError, match=f"below 1/{n}"):
+            LayerMix(encoder(*range(n)), WIDTH, K, cutoff=below)
+        assert LayerMix(encoder(*range(n)), WIDTH, K, cutoff=0.999 / n).live() == encoder(*range(n))
+
+
+def test_f_is_float32_whatever_the_products_are():
+    weights, states, matrices = (
+        torch.softmax(torch.randn(3), 0),
+        [torch.randn(5, 6) for _ in range(3)],
+        [torch.randn(4, 6) for _ in range(3)],
+    )
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = mix_batched(weights, states, matrices)
+    assert mixed.dtype == torch.float32
+    torch.testing.assert_close(mixed, mix_batched(weights, states, matrices), atol=0.1, rtol=0.1)
+
+
 def test_fixed_variants_differ_in_the_mix_alone():
     def trainable(mix):
         return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}

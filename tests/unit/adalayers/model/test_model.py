@@ -9,7 +9,7 @@ import torch
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.heads import sinusoidal_positions
-from adalayers.model.model import FusionModel, load, save
+from adalayers.model.model import FusionModel, length_groups, load, save
 from adalayers.results.folder import Folder
 from tests.helpers.states import encoder, made_shape
 
@@ -62,8 +62,8 @@ def test_padding_changes_nothing(kind, positions):
         start = 0
         for row, length in enumerate(lengths):
             alone = model({i: z[start : start + length] for i, z in together.items()}, torch.tensor([length]))
-            expected = batch[row] if kind == "sequence" else batch[row, :length]
-            torch.testing.assert_close(alone[0], expected, atol=1e-5, rtol=1e-5)
+            expected = batch[row : row + 1] if kind == "sequence" else batch[start : start + length]
+            torch.testing.assert_close(alone, expected, atol=1e-5, rtol=1e-5)
             start += length
 
 
@@ -137,3 +137,57 @@ def test_saved_parts_load_to_the_same_outputs(kind, tmp_path):
 def test_loading_from_another_folder_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="best/"):
         load(tmp_path)
+
+
+def test_groups_are_runs_of_like_lengths():
+    assert length_groups([3, 3, 3], 0) == [(0, 3)]
+    assert length_groups([2, 3, 9, 9, 10], 4) == [(0, 2), (2, 5)]
+    assert length_groups([10, 2, 2], 8) == [(0, 2), (2, 3)]
+    assert length_groups([1, 2, 3, 4], 0) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_groups_of_like_lengths_change_nothing_but_the_padding(kind, monkeypatch):
+    model = FusionModel(LayerMixConfig(positions=True, **SMALL), made_shape(kind)).eval()
+    lengths = torch.tensor([2, 3, 9, 9, 30, 31])
+    given = states(model, lengths.tolist())
+    passes = []
+    model.head.register_forward_hook(lambda head, inputs, outputs: passes.append(tuple(inputs[0].shape[:2])))
+    with torch.no_grad():
+        monkeypatch.setattr(model.head, "pass_tokens", 10_000)
+        together = model(given, lengths)
+        monkeypatch.setattr(model.head, "pass_tokens", 4)
+        grouped = model(given, lengths)
+    assert passes == [(6, 31), (2, 3), (2, 9), (2, 31)]
+    torch.testing.assert_close(grouped, together, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hidden_states": "with-embeddings"},
+        {"mix": "uniform"},
+        {"alpha": 64.0},
+        {"hidden_states": "layers:1,3"},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_arms_of_one_seed_start_alike_whatever_their_fusion_draws(changes):
+    one, other = (FusionModel(LayerMixConfig(**SMALL, **c), made_shape(), seed=5) for c in ({}, changes))
+    for a, b in zip(one.head.parameters(), other.head.parameters(), strict=True):
+        assert torch.equal(a, b)
+    shared = set(one.fusion.states) & set(other.fusion.states)
+    assert shared
+    for state in shared:
+        left, right = (m.fusion.projections[m.fusion.states.index(state)].weight for m in (one, other))
+        assert torch.equal(left, right)
+    again = FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=6)
+    assert not torch.equal(again.head.classify.weight, one.head.classify.weight)
+
+
+def test_a_start_moves_no_other_stream():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=5)
+    assert torch.equal(torch.rand(4), expected)

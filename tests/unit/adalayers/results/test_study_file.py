@@ -32,7 +32,15 @@ WHOLE = StudyFile(
         smallest_effect=0.01,
         factors=(Factor("alpha", "α", "scale", scale="log", changes_speed=True),),
         space={"alpha": {"name": "FloatDistribution", "attributes": {"low": 1.0}}},
-        arms=(ArmRecord("a", "core", ("b",), "layer-mix", {"alpha": 1.0, "layer": None}),),
+        arms=(
+            ArmRecord(
+                arm="a",
+                group="core",
+                aliases=("b",),
+                fusion="layer-mix",
+                config={"alpha": 1.0, "layer": None},
+            ),
+        ),
     ),
     on=On(hidden_states=("00", "01")),
     happened=Happened(
@@ -90,4 +98,6 @@ def test_a_file_that_is_no_json_is_refused_by_name(tmp_path):
 def test_streams_have_names():
     document = WHOLE.as_json()
     document["on"]["backbone"]["streams"] = [{"name": "decoder", "layers": 6, "final_norm": True}]
-    assert parse(document)[0].on.backbone.streams == (StreamRecord("decoder", 6, True),)
+    assert parse(document)[0].on.backbone.streams == (
+        StreamRecord(name="decoder", layers=6, final_norm=True),
+    )
