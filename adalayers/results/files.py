@@ -90,7 +90,9 @@ def load(folder: Folder | str | Path) -> Results:
     place = study_folder(folder)
     study = place.read_json(STUDY)
     if not isinstance(study, Mapping):
-        raise BadInput(f"wanted an object in {STUDY}, got {type(study).__name__}; restore the file")
+        raise BadInput(
+            f"could not read {STUDY} in {place.uri}: wanted an object, got {type(study).__name__}; restore the file"
+        )
     trials = read_trials(place)
     problems = []
     frames = {}

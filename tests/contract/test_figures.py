@@ -257,10 +257,10 @@ SHAPES = {
 """Every kind of study that a part must cope with."""
 
 
-@pytest.mark.parametrize("tokens", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_part_survives_every_study(tmp_path, shape, tokens):
-    made = MadeUp(seeds=2, search=8, stopped=2, evaluations=2, examples=4, tokens=tokens)
+def test_every_part_survives_every_study(tmp_path, shape):
+    # Sequences of these kinds are those of `test_every_figure_survives`.
+    made = MadeUp(seeds=2, search=8, stopped=2, evaluations=2, examples=4, tokens=shape in KINDS)
     SHAPES[shape](made)
     evidence = Evidence(load(made.write(tmp_path)))
     for name, part in zip(PARTS, parts(), strict=True):
@@ -273,7 +273,7 @@ def test_every_part_survives_every_study(tmp_path, shape, tokens):
         for figure_name, draw in part.draw.items():
             figure = draw(info)
             assert (figure is not None) == (f"figures/{figure_name}.svg" in text), name
-            if figure is not None:
+            if figure is not None and (shape not in KINDS or figure_name in RARE):
                 FigureCanvasAgg(figure).draw()
 
 
