@@ -1,6 +1,6 @@
 """Entity scores as papers publish them: by seqeval (Nakayama 2018), in its default, conlleval's, mode.
 
-For the best model alone: about 20 times as slow as `metrics.token_scores`, which picks the epoch and gives the
+For the best model alone: about ten times as slow as `metrics.token_scores`, which picks the epoch and gives the
 same numbers but for rounding.
 """
 
