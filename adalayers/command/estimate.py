@@ -19,7 +19,7 @@ from adalayers.data.trial_data import TrialData
 from adalayers.progress import duration
 from adalayers.ragged import ragged_index
 from adalayers.study import Plan
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""

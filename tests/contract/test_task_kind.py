@@ -10,7 +10,7 @@ from adalayers.config import TrialConfig
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
 from adalayers.tasks.kinds import KINDS
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 

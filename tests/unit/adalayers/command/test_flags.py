@@ -7,7 +7,6 @@ import pytest
 
 from adalayers.ask import Ask, Limits
 from adalayers.command.flags import SMOKE, Flags, parse
-from adalayers.config import TrialConfig
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.study import Study
@@ -18,7 +17,7 @@ def never():
 
 
 STUDY = Study("made", "Why?", never, lambda setting: ([], []))
-TOKENS = dataclasses.replace(STUDY, token_task=True)
+TOKENS = dataclasses.replace(STUDY, task_kind="token")
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +35,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
         trials=16,
         seeds=5,
         seed=0,
-        base=TrialConfig(),
+        epochs=20,
         fixed={},
         smallest_effect=None,
         limits=Limits(),
@@ -77,22 +76,22 @@ def test_the_default_dataset(study, argv, dataset):
 def test_smoke_is_small_where_the_user_says_nothing():
     flags = parse(STUDY, ["--smoke", "--trials", "7"])
     (request,) = flags.requests
-    assert (flags.trials, flags.seeds, flags.base.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
+    assert (flags.trials, flags.seeds, flags.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
     assert (request.train_examples, request.max_length) == (SMOKE["train_examples"], SMOKE["max_length"])
     assert flags.label == "smoke"
     assert parse(STUDY, ["--smoke", "--label", "mine"]).label == "mine"
 
 
 def test_epochs_may_be_set_or_flagged():
-    assert parse(STUDY, ["--set", "epochs=3"]).base.epochs == 3
-    assert parse(STUDY, ["--set", "epochs=3", "--epochs", "3"]).base.epochs == 3
-    assert parse(STUDY, ["--epochs", "3"]).base.epochs == 3
+    assert parse(STUDY, ["--set", "epochs=3"]).epochs == 3
+    assert parse(STUDY, ["--set", "epochs=3", "--epochs", "3"]).epochs == 3
+    assert parse(STUDY, ["--epochs", "3"]).epochs == 3
 
 
-def test_fixed_hyperparameters_are_typed_and_in_the_base():
+def test_fixed_hyperparameters_are_typed():
     flags = parse(STUDY, ["--set", "k=128", "positions=yes"])
     assert flags.fixed == {"k": 128, "positions": True}
-    assert (flags.base.k, flags.base.positions) == (128, True)
+    assert (flags.fixed["k"], flags.fixed["positions"]) == (128, True)
 
 
 def test_relative_folders_are_resolved_at_start(tmp_path):
@@ -125,15 +124,13 @@ def test_a_cluster_may_have_more_cpus_than_this_machine():
 
 def test_what_a_case_is_asked_for():
     flags = parse(STUDY, ["--trials", "4", "--seeds", "2", "--seed", "9", "--search", "grid", "--set", "k=8"])
-    assert flags.ask({"label": None}, 0.02, "python it") == Ask(
+    assert flags.ask("python it") == Ask(
         search="grid",
         scheduler="asha",
         trials=4,
         seeds=2,
         seed=9,
         fixed={"k": 8},
-        smallest_effect=0.02,
-        identity={"label": None},
         command="python it",
     )
 

@@ -15,7 +15,7 @@ TRIALS = """
 import sys, threading
 import torch
 from adalayers.config import TrialConfig
-from adalayers.training.train import train
+from adalayers.training.trainer import train
 from tests.benchmarks.memory import anonymous_mb
 from tests.helpers.made_data import made_data
 
