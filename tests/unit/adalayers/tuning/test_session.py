@@ -14,14 +14,14 @@ from adalayers.tuning.session import MALLOC, ray_session
 TRIALS = """
 import sys, threading
 import torch
-from adalayers.config import TrialConfig
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from tests.benchmarks.memory import anonymous_mb
 from tests.helpers.made_data import made_data
 
 torch.set_num_threads(1)
 data = made_data("token", layers=2, width=32, sizes=(256, 512, 8))
-config = TrialConfig(epochs=1, k=16, heads=2, batch_size=256, feedforward=2048)
+config = LayerMixConfig(epochs=1, k=16, heads=2, batch_size=256, feedforward=2048)
 train(config, data, seed=0)  # what the first trial loads stays
 before = anonymous_mb()
 for seed in range(int(sys.argv[1])):
