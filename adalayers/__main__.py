@@ -1,4 +1,4 @@
-"""Commands beside the study scripts: python -m adalayers cache | sync.
+"""Commands next to the study scripts: python -m adalayers cache | sync.
 
 Each command's own module is imported once its flags are parsed: `--help` does not wait for it.
 """

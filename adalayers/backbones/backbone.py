@@ -101,7 +101,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
         except Exception as error:  # of many kinds: safetensors' own, sizes that disagree, a broken index
             raise BadInput(
                 f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded "
-                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model anew"
+                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
             ) from error
     is_encoder_decoder = pretrained.is_encoder_decoder(model.config)
     # What is not read may be missing: the decoder, and the pooler that models saved for masked LM lack.
@@ -113,7 +113,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
     if missing:
         raise BadInput(
             f"wanted all weights of {source.id!r}, its safetensors lack {len(missing)} of them "
-            f"({missing[0]}, ...); fetch or save the model anew"
+            f"({missing[0]}, ...); fetch or save the model again"
         )
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     return Backbone(

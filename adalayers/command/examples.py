@@ -1,4 +1,4 @@
-"""Misclassified texts beside a report (thesis 6.5): only where the user asks, never tracked or logged."""
+"""Misclassified texts next to a report (thesis 6.5): only where the user asks, never tracked or logged."""
 
 from __future__ import annotations
 

@@ -186,12 +186,12 @@ def parser(study: Study) -> argparse.ArgumentParser:
         metavar="DIR",
         help="results root, folder or URI (default: results)",
     )
-    where.add_argument("--label", metavar="NAME", help="a second study of the same kind beside the first")
+    where.add_argument("--label", metavar="NAME", help="a second study of the same kind next to the first")
     where.add_argument(
-        "--fresh", action="store_true", help="set an earlier study of this name aside and start anew"
+        "--fresh", action="store_true", help="set an earlier study of this name aside and start again"
     )
     where.add_argument(
-        "--show-text", action="store_true", help="misclassified texts into examples.md beside the report"
+        "--show-text", action="store_true", help="misclassified texts into examples.md next to the report"
     )
     where.add_argument(
         "--tracking-uri",
@@ -207,7 +207,7 @@ def parser(study: Study) -> argparse.ArgumentParser:
         "--features",
         choices=typing.get_args(FeatureMode),
         default="auto",
-        help="hidden states in memory, read from disk, or computed anew (default: auto, by what there is room for)",
+        help="hidden states in memory, read from disk, or computed again (default: auto, by what there is room for)",
     )
     where.add_argument(
         "--precision",

@@ -67,7 +67,7 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
         experiment=study.name,
         run_name=case.name,
         study_key=before["id"],
-        artifact_root=None,  # a sqlite file keeps them in `mlartifacts` beside it, a server where it wants
+        artifact_root=None,  # a sqlite file keeps them in `mlartifacts` next to it, a server where it wants
     )
     return CaseToRun(
         plan=case.plan,

@@ -1,4 +1,4 @@
-"""How a study has its hidden states: held in memory, read from disk, or computed anew at every read."""
+"""How a study has its hidden states: held in memory, read from disk, or computed again at every read."""
 
 from __future__ import annotations
 

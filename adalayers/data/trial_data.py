@@ -60,7 +60,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class SplitData:
-    """A split: features beside flat labels.
+    """A split: features next to flat labels.
 
     labels:       [n], or [words of all sentences] for tokens; classes are int64
     index:        int64 [n], row of each example in the source split

@@ -110,7 +110,7 @@ _HELD: dict[tuple[Path, State, torch.device], Tensor] = {}
 
 
 class LiveFeatures:
-    """Features computed anew by the backbone at every read: no disk, and the price of a forward pass."""
+    """Features computed again by the backbone at every read: no disk, and the price of a forward pass."""
 
     def __init__(self, source: BackboneSource, encoded: Encoded):
         self.source, self.encoded = source, encoded
@@ -171,7 +171,7 @@ def stored(
 ) -> StoredFeatures:
     """Return the features of `encoded`, from the store if it holds them whole, else computed now and stored.
 
-    A store that an earlier process began is continued, one whose checksums are wrong is computed anew, one
+    A store that an earlier process began is continued, one whose checksums are wrong is computed again, one
     that another process is computing is waited for. `backbone` is called only where there is something to
     compute. Hidden states beyond float16's range are stored as float32. `about` is written into `meta.json` for
     people. `device` computes; None is a GPU where there is one.
@@ -187,7 +187,7 @@ def stored(
         ) from error
     with store.exclusive(folder):
         if store.is_whole(folder) and (wrong := store.damage(folder, store_key(source, encoded, precision))):
-            say(f"{folder.name} is damaged ({wrong}); its hidden states are computed anew")
+            say(f"{folder.name} is damaged ({wrong}); its hidden states are computed again")
             shutil.rmtree(folder)
         if not store.is_whole(folder):
             model = backbone()

@@ -145,7 +145,7 @@ class Writer:
         self._kept = time.monotonic()
 
     def finish(self, starts: np.ndarray, lengths: np.ndarray, about: dict[str, Any]) -> None:
-        """Make the store whole; `about` is written beside its key for people to read."""
+        """Make the store whole; `about` is written next to its key for people to read."""
         if self.rows != self._n_tokens:
             raise ValueError(f"wanted {self._n_tokens} rows in {self.folder}, {self.rows} were appended")
         self.close()
@@ -239,7 +239,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     meta, wrong = _checked(folder)
     if wrong:
         raise BadInput(
-            f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it anew. "
+            f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it again. "
             "On a cluster, name a --cache-dir that all machines share"
         )
     return meta

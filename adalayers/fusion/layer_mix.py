@@ -27,7 +27,7 @@ _LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_
 
 @dataclass(frozen=True, kw_only=True)
 class LayerMixConfig(TrialConfig):
-    """Hyperparameters of the layer mix, beside those of every method.
+    """Hyperparameters of the layer mix, next to those of every method.
 
     mix                learned: softmax(alpha * p); uniform; single: all weight on `layer`; last: on the last
     layer              for `single`: the hidden state used, 0 = embeddings

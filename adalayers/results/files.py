@@ -36,7 +36,7 @@ WORK = "work"
 
 STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
 FINISHED = ("completed", "stopped", "diverged")
-"""Statuses of a row that never changes again. A failed trial is tried anew by the next run."""
+"""Statuses of a row that never changes again. A failed trial is tried again by the next run."""
 
 _FIRST = ("trial_id", "stage", "arm", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")

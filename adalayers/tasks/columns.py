@@ -139,7 +139,7 @@ def _columns(
     came = "several such pairs" if pairs else "none such"
     choices = "; ".join(f"--text-column {t} --label-column {lab}" for t, lab in pairs)
     raise BadInput(
-        f"wanted a class column beside a text column, or a tags column beside a words column, "
+        f"wanted a class column next to a text column, or a tags column next to a words column, "
         f"got {came} in {dataset}; name them with --text-column and --label-column\n"
         f"Its columns: {listed}." + (f"\nPossible: {choices}." if pairs else "")
     )

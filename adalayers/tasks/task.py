@@ -360,7 +360,7 @@ def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> s
             lengths, words = [len(sentence) for sentence in words], list(itertools.chain.from_iterable(words))
         texts = [word.encode("utf-8", "surrogatepass") for word in words]
         digest.update(f"{role} {len(split)}".encode())
-        # Lengths go in beside the text, so that "a b" and "ab " differ wherever the border falls.
+        # Lengths go in next to the text, so that "a b" and "ab " differ wherever the border falls.
         for numbers in (lengths, [len(text) for text in texts]):
             digest.update(np.asarray(numbers, dtype="<i8").tobytes())
         digest.update(label_bytes(split.flat_labels))

@@ -80,7 +80,7 @@ class Mirror:
     experiment:    name of the MLflow experiment, the study's ("alpha_lambda")
     run_name:      name of the parent run ("minilm-cola")
     study_key:     what identifies the study; the same key continues the same parent run (see `identity`)
-    artifact_root: folder for artifacts of a new experiment; None: beside a sqlite file. A server has its own
+    artifact_root: folder for artifacts of a new experiment; None: next to a sqlite file. A server has its own
 
     What cannot be written is kept and tried again, at most every `RETRY_SECONDS`, and once more by `finish`.
     """
@@ -179,7 +179,7 @@ class Mirror:
                 if down and last:
                     return
                 if down:
-                    # A new session asks anew what is there: a call that timed out may have been carried out.
+                    # A new session asks again what is there: a call that timed out may have been carried out.
                     session, retry_at = None, time.monotonic() + RETRY_SECONDS
             else:
                 with self._changed:

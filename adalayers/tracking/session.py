@@ -111,7 +111,7 @@ class Session:
         begin = end - int(trial.seconds * 1000)
         with _quiet():
             if run_id:
-                # Half written by a process that died, or of a trial that was tried anew: params cannot be
+                # Half written by a process that died, or of a trial that was tried again: params cannot be
                 # changed and points would be doubled, so it is written from the start.
                 self._client.delete_run(run_id)
             tags = {

@@ -74,7 +74,7 @@ class Outcome:
 
 @dataclass
 class Progress:
-    """Where training stands: what a checkpoint holds beside model, optimiser and schedule.
+    """Where training stands: what a checkpoint holds next to model, optimiser and schedule.
 
     begun: the epoch after which the present round began; a fusion that refits starts another round
     stale: evaluations in a row without a better score

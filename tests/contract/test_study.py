@@ -10,16 +10,21 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from mlflow import MlflowClient
+from ray import tune
 
 from adalayers.__main__ import main as sync_command
 from adalayers.command import main as study_command
+from adalayers.config import _CONFIGS, hyperparameters
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import load
 from adalayers.results import files as results
+from tests.contract.test_contributing_fusion import snippet
 from tests.helpers.studying import RAYS_OWN, SCRIPT, SMALL, command, flags, run_here, world
 
 pytestmark = [
@@ -391,3 +396,41 @@ def run_module(module, *argv):
     return subprocess.run(
         [sys.executable, "-m", module, *argv], capture_output=True, text=True, timeout=TIMEOUT, check=False
     )
+
+
+def test_a_field_that_is_added_with_a_default_renames_no_trial(made, study, tmp_path):
+    """CONTRIBUTING.md's hyperparameter, added to the layer mix: the folder of before is continued as it stands."""
+    output = Path(shutil.copytree(study[1], tmp_path / "results"))
+    before = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
+    try:
+        exec(snippet("hyperparameter"), {"__name__": "added"})
+        assert "temperature" in hyperparameters()
+        ran = run_here(flags(made, output), report=False)
+    finally:
+        _CONFIGS[LayerMixConfig.fusion] = LayerMixConfig
+    assert ran.code == 0, ran.err
+    assert "nothing to run" in ran.err
+    after = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
+    pd.testing.assert_frame_equal(after, before)
+
+
+def test_the_trials_of_all_cases_run_in_one_ray_session(made, tmp_path):
+    """Two datasets: one session, a record and a search each, and no case waits for the other to end."""
+    twin = Path(shutil.copytree(made["dataset"], tmp_path / "twin"))
+    argv = flags(made, tmp_path / "results", *SMALL)
+    argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
+    starts = []
+    fit = tune.Tuner.fit
+    with mock.patch.object(tune.Tuner, "fit", lambda tuner: starts.append(tuner) or fit(tuner)):
+        ran = run_here(argv, report=False)
+    assert ran.code == 0, ran.err
+    assert len(starts) == 1
+    ids = []
+    for name in ("tiny-echo", "tiny-twin"):
+        trials = pd.read_csv(tmp_path / f"results/alpha_lambda/{name}/trials.csv")
+        assert set(trials["status"]) <= {"completed", "stopped"}
+        assert set(trials["stage"]) == {"search", "confirm"}
+        ids.append(set(trials["trial_id"]))
+    assert (
+        ids[0] == ids[1]
+    )  # the same words under another name are the same data, and every case has its own rows

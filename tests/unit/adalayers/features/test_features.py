@@ -177,7 +177,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
         file.write(b"what a kill left half-written")
     resumed = []
     features = make(root, source, encoded, on_progress=lambda done, total: resumed.append(done))
-    assert resumed[0] > computed[2], "it began anew"
+    assert resumed[0] > computed[2], "it began again"
     assert {f.name: f.read_bytes() for f in sorted(folder.glob("*.npy"))} == {
         f.name: f.read_bytes() for f in sorted(whole.folder.glob("*.npy"))
     }
@@ -186,7 +186,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
 
 
 @pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
-def test_a_started_store_that_is_not_what_it_was_is_begun_anew(source, encoded, tmp_path, monkeypatch, what):
+def test_a_started_store_that_is_not_what_it_was_is_begun_again(source, encoded, tmp_path, monkeypatch, what):
     monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
     monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
 
@@ -218,14 +218,14 @@ def extraction_batches_of(encoded):
 
 
 @pytest.mark.parametrize("file", ["encoder_01.npy", "starts.npy", "meta.json"])
-def test_a_damaged_store_is_computed_anew(source, encoded, tmp_path, capsys, file):
+def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, file):
     features = make(tmp_path, source, encoded)
     before = features.read(np.arange(5), encoder(0, 1, 2), CPU)
     damaged = bytearray((features.folder / file).read_bytes())
     damaged[-20] ^= 1
     (features.folder / file).write_bytes(damaged)
     again = make(tmp_path, source, encoded)
-    assert "computed anew" in capsys.readouterr().err
+    assert "computed again" in capsys.readouterr().err
     for state, values in again.read(np.arange(5), encoder(0, 1, 2), CPU).items():
         assert torch.equal(values, before[state])
 
@@ -298,7 +298,7 @@ def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, enco
     monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
     done = []
     features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert 0 < len(done) < len(extraction_batches_of(encoded)), "it began anew"
+    assert 0 < len(done) < len(extraction_batches_of(encoded)), "it began again"
     whole = make(tmp_path / "whole", source, encoded)
     assert features.meta["files"] == whole.meta["files"]
 

@@ -33,7 +33,8 @@ def test_trials_round_trip_in_the_contracts_order(folder):
     frame = results.read_trials(folder)
     assert list(frame.columns) == [
         "trial_id", "stage", "arm", "status", "error", "config/k", "config/mix", "seed", "fusion",
-        "train_examples", "draw", "epochs", "best_epoch", "val/f1", "test/f1", "mix/entropy", "mix/live_layers", "parameters", "seconds",
+        "train_examples", "draw", "epochs", "best_epoch", "val/f1", "test/f1",
+        "mix/entropy", "mix/live_layers", "parameters", "seconds",
     ]  # fmt: skip
     assert frame["arm"].tolist() == ["", "uniform", "uniform"]
     assert frame["seed"].tolist() == [0, 1, 2]

@@ -250,7 +250,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -
     second = mirror_of(uri, folder)
     second.start(more)
     second.trial(row("t1"), history("t1"))
-    second.trial(row("t2"), history("t2"))  # failed, tried anew; t3 is only in the folder
+    second.trial(row("t2"), history("t2"))  # failed, tried again; t3 is only in the folder
     second.trial(row("t2"), history("t2"))
     assert second.finish(folder) == []
 
@@ -266,7 +266,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -
     assert sync(folder, uri) == 0
 
 
-def test_a_study_that_died_is_continued_and_a_half_written_trial_written_anew(
+def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(
     folder: Folder, uri: str
 ) -> None:
     from mlflow import MlflowClient

@@ -146,7 +146,7 @@ def test_unfinished_trials_come_first_with_their_own_configuration(folder):
     assert resumed.next() == request
 
 
-def test_failed_trials_are_tried_anew(folder):
+def test_failed_trials_are_tried_again(folder):
     run(agenda(folder), stop=lambda request: "failed" if request.arm == "uniform" else None)
     assert names(run(agenda(folder))) == [("uniform", 1), ("uniform", 2)]
 

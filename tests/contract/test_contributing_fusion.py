@@ -1,0 +1,58 @@
+"""CONTRIBUTING.md's fusion trains through a study, with no other file changed."""
+
+import re
+import subprocess
+import sys
+
+import pandas as pd
+
+from tests.helpers.studying import ROOT, flags, world
+
+SCRIPT = """
+import sys
+
+import mean_fusion
+from adalayers.command.main import main
+from adalayers.study import Arm, Space, Study
+from reports import write_cover, write_report
+
+STUDY = Study(
+    name="toy",
+    question="Does mixing matter?",
+    space=lambda: Space({}, {}, {}),
+    arms=lambda setting: ([Arm("mix", "core", {}), Arm("mean", "core", {"fusion": "mean"})], []),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, write_report, write_cover))
+"""
+
+
+def snippet(name):
+    (code,) = re.findall(rf"```python {name}\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    return code
+
+
+def test_a_fusion_of_ones_own_is_trained_written_and_reported(tmp_path):
+    (tmp_path / "mean_fusion.py").write_text(snippet("fusion"))
+    (tmp_path / "toy.py").write_text(SCRIPT)
+    made = world(tmp_path / "world")
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "toy.py"), *flags(made, tmp_path / "results", "--trials", "0")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results/toy/tiny-echo"
+    trials = pd.read_csv(folder / "trials.csv")
+    assert (trials["status"] == "completed").all()
+    assert trials.groupby("arm")["fusion"].unique().str[0].to_dict() == {"mix": "layer-mix", "mean": "mean"}
+    mean = trials[trials["arm"] == "mean"]
+    assert (mean["config/k"] == 8).all()
+    assert mean["config/alpha"].isna().all()
+    history = pd.read_parquet(folder / "history.parquet")
+    assert history.loc[history["trial_id"].isin(mean["trial_id"]), "mean/norm"].notna().all()
+    assert "| `mean` |" in (folder / "report.md").read_text()
