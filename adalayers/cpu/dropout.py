@@ -46,4 +46,4 @@ def draw_from(model: nn.Module, generator: torch.Generator) -> None:
     """Let all dropout in `model` draw from `generator`, on the model's device."""
     for module in model.modules():
         if hasattr(module, "generator"):
-            module.generator = generator
+            module.generator = generator  # type: ignore[assignment]
