@@ -18,7 +18,6 @@ from adalayers.config import Precision, TrialConfig, parse_overrides
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, unknown
 from adalayers.study import Study
-from adalayers.tasks.kinds import KINDS
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
 
@@ -320,6 +319,8 @@ def _check(given: argparse.Namespace) -> None:
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:
     """Return the data of every case; relative paths are resolved now, from where the user typed them."""
+    from adalayers.tasks.kinds import KINDS  # needs NumPy, which `--help` need not wait for
+
     demo = KINDS[study.task_kind].demo or "cola" if study.task_kind else "acceptability-demo"
     data_dir = given.data_dir or os.environ.get("ADALAYERS_DATA") or None
     return tuple(

@@ -111,7 +111,7 @@ class Split:
         return Split(inputs, labels, self.index[rows])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """A dataset ready to be learned.
 

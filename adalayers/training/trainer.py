@@ -72,7 +72,7 @@ class Outcome:
     model: FusionModel
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Progress:
     """Where training stands: what a checkpoint holds next to model, optimiser and schedule.
 

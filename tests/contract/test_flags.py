@@ -8,9 +8,9 @@ import pytest
 from ray import tune
 
 from adalayers.backbones import backbone as backbones
-from adalayers.config import TrialConfig
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.features.features import _LOADED
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
 from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here, world
@@ -134,7 +134,7 @@ def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
     prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"])))
     before = {name: tensor.clone() for name, tensor in backbones.load(prepared.source).state_dict().items()}
     _LOADED.clear()
-    train(TrialConfig(k=8, heads=2, epochs=2, lr=1e-2), prepared.data("live"), seed=0, test=True)
+    train(LayerMixConfig(k=8, heads=2, epochs=2, lr=1e-2), prepared.data("live"), seed=0, test=True)
     ((_, used),) = _LOADED.items()
     assert not used.training
     after = used.state_dict()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from datasets import Dataset
 
-from adalayers.config import TrialConfig
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.tasks.kinds import KINDS
 from adalayers.training.trainer import train
 from tests.helpers.studying import ROOT
@@ -48,7 +48,7 @@ def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(rating, tmp_path)
         "validation": 8,
         "test": 30,
     }
-    settings = TrialConfig(k=8, heads=2, epochs=30, patience=30, lr=2e-2, dropout=0.0)
+    settings = LayerMixConfig(k=8, heads=2, epochs=30, patience=30, lr=2e-2, dropout=0.0)
     outcome = train(settings, prepared.data("live"), seed=0, test=True)
     assert outcome.row["test/closeness"] > 0.7 > task.baseline("test")
     assert set(outcome.predictions["label"]) == {"4.5", "1.5"}
