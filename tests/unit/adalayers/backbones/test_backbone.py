@@ -295,13 +295,13 @@ def test_sharded_weights(bert):
     import transformers
 
     whole = resolve(str(bert))
-    states = load(whole)(*batch([4]))
+    states = states_of(load(whole), *batch([4]))
     model = transformers.AutoModel.from_pretrained(bert)
     (bert / "model.safetensors").unlink()
     model.save_pretrained(bert, max_shard_size="50KB")
     sharded = resolve(str(bert))
     assert sharded.fingerprint != whole.fingerprint
-    assert all(torch.equal(a, b) for a, b in zip(states, load(sharded)(*batch([4])), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(states, states_of(load(sharded), *batch([4])), strict=True))
     next(bert.glob("model-00002-of-*")).unlink()
     with pytest.raises(BadInput, match="complete"):
         resolve(str(bert))

@@ -324,7 +324,7 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
             self.inner = backbones.load(source)
 
         def forward(self, ids, mask):
-            return [state * 1e6 for state in self.inner(ids, mask)]
+            return {state: values * 1e6 for state, values in self.inner(ids, mask).items()}
 
     features = stored(tmp_path, source, encoded, Loud)
     assert features.meta["stored_as"] == "float32"
@@ -347,7 +347,7 @@ def test_what_is_read_cannot_change_the_store(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded)
     before = {f.name: f.read_bytes() for f in features.folder.iterdir()}
     features.read(np.arange(4), encoder(0, 1), CPU)[STATE_1].fill_(7.0)
-    features._tensor(1).fill_(7.0)  # not even from inside
+    features._tensor(STATE_1).fill_(7.0)  # not even from inside
     assert {f.name: f.read_bytes() for f in features.folder.iterdir()} == before
 
 
