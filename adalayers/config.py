@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import types
 import typing
@@ -301,6 +302,7 @@ def _check_names(values: Mapping[str, Any], kind: type[TrialConfig]) -> None:
             raise unknown("hyperparameter", name, names)
 
 
+@functools.cache
 def _hints(kind: type[TrialConfig]) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
