@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adalayers.config import Shape, TrialConfig, with_overrides
+from adalayers.config import Shape, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.plain import plain
 
@@ -149,6 +149,14 @@ class Plan:
     @property
     def control(self) -> str:
         return self.arms[0].name
+
+
+def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialConfig:
+    """Return a study's own settings: the defaults, what its space fixes, then what the user does.
+
+    Raises `BadInput` for an impossible value.
+    """
+    return with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
 
 
 def plan(study: Study, space: Space, setting: Setting) -> Plan:

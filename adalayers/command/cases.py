@@ -9,11 +9,12 @@ from typing import Any
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
 from adalayers.command.identity import identity, opened, smallest_effect
+from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.results.folder import Folder
-from adalayers.study import Plan, Study
+from adalayers.study import Plan, Space, Study, base_config
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
 from adalayers.tuning.run import study_plan
@@ -48,10 +49,12 @@ def cases(study: Study, flags: Flags) -> list[Case]:
     for request in flags.requests:
         sources.canonical(request.backbone)
         tasks.canonical(request.dataset)
+    space = study.space()
+    base = base_config(space, flags.fixed, flags.epochs)
     label = [] if flags.label is None else [_safe(flags.label)]
     found: list[Case] = []
     for request in flags.requests:
-        case = _case(study, flags, request, label)
+        case = _case(study, space, base, flags, request, label)
         if any(other.folder.uri == case.folder.uri for other in found):
             raise BadInput(
                 f"wanted each backbone and dataset once, got {case.folder.uri} twice; name it once"
@@ -60,14 +63,16 @@ def cases(study: Study, flags: Flags) -> list[Case]:
     return found
 
 
-def _case(study: Study, flags: Flags, request: DataRequest, label: list[str]) -> Case:
+def _case(
+    study: Study, space: Space, base: TrialConfig, flags: Flags, request: DataRequest, label: list[str]
+) -> Case:
     prepared = prepare(request)
     if study.task_kind not in (None, prepared.task.kind.name):
         raise BadInput(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
-    plan = study_plan(study, prepared, flags.fixed, flags.epochs)
+    plan = study_plan(study, space, prepared, base, flags.fixed)
     name = "-".join([prepared.source.name, prepared.task.name, *label])
     folder = Folder(flags.output).child(study.name).child(name)
     makes = identity(flags, prepared)

@@ -13,14 +13,14 @@ from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
 from adalayers.ask import Ask, Limits
-from adalayers.config import trial_config, with_overrides
+from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.progress import TrialProgress, say
 from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
-from adalayers.study import Plan, Setting, Study, plan
+from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.account import Account, counts
 from adalayers.tuning.agenda import Agenda
@@ -43,10 +43,13 @@ class Outcome:
         return bool(statuses) and statuses <= {"failed", "diverged"}
 
 
-def study_plan(study: Study, prepared: Prepared, fixed: dict[str, Any], epochs: int) -> Plan:
-    """Return what the study will run on this data. Raises `BadInput` where that is impossible."""
-    space = study.space()
-    base = with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
+def study_plan(
+    study: Study, space: Space, prepared: Prepared, base: TrialConfig, fixed: dict[str, Any]
+) -> Plan:
+    """Return what the study will run on this data. Raises `BadInput` where that is impossible.
+
+    base: the study's own settings, from `study.base_config`; fixed: those of --set among them
+    """
     base.check(prepared.shape)
     setting = Setting(
         dataset=prepared.task.name,
