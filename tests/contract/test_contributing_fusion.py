@@ -38,7 +38,11 @@ def test_a_fusion_of_ones_own_is_trained_written_and_reported(tmp_path):
     (tmp_path / "toy.py").write_text(SCRIPT)
     made = world(tmp_path / "world")
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "toy.py"), *flags(made, tmp_path / "results", "--trials", "0")],
+        [
+            sys.executable,
+            str(tmp_path / "toy.py"),
+            *flags(made, tmp_path / "results", "--trials", "0", "--tracking-uri", "none"),
+        ],
         capture_output=True,
         text=True,
         check=False,
