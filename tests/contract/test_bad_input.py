@@ -145,7 +145,7 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
 
     assert main(STUDY, never, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
     plan = capsys.readouterr().out
-    for word in ("trials", "cache", "memory", "time", "validation 0 examples", "also stand in train"):
+    for word in ("trials", "cache", "memory", "time", "cut         train 0, validation 0, test 0"):
         assert word in plan
     assert list(tmp_path.iterdir()) == []
 
