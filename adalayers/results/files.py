@@ -41,6 +41,8 @@ FINISHED = ("completed", "stopped", "diverged")
 _FIRST = ("trial_id", "stage", "arm", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
 _LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
+_ADDED = ("fusion", "train_examples", "draw")
+"""Columns that earlier versions did not write."""
 _TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str, "fusion": str}
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
@@ -123,7 +125,7 @@ def load(folder: Folder | str | Path) -> Results:
 def read_trials(folder: Folder) -> pd.DataFrame:
     """Read `trials.csv`; text columns stay text (an empty `arm` is ""), those added since it was written are empty."""
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=_TEXT)
-    for column in TRIAL_COLUMNS:
+    for column in _ADDED:
         if column not in frame:
             frame[column] = "" if column in _TEXT else pd.NA
     for column in _TEXT:

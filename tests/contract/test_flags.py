@@ -97,7 +97,7 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(made, tmp_
     assert set(trials["config/alpha"].dropna()) == {8.0}
     document = json.loads((folder / "study.json").read_text())
     assert document["asked"]["control"] == "alpha=8 entropy_weight=0"
-    assert any(dropped["arm"] == "published" for dropped in document["asked"]["dropped_arms"])
+    assert any(dropped["arm"] == "published-mix" for dropped in document["asked"]["dropped_arms"])
     assert "fixed" in (folder / "report.md").read_text()
 
 
@@ -108,7 +108,7 @@ def test_a_cutoff_beyond_the_layers_drops_the_published_arm_with_a_reason(made, 
     argv = [*flags(made, tmp_path / "results"), "--set", "entropy_weight=0", "--trials", "0", "--seeds", "1"]
     assert run_here([*argv, "--epochs", "2", "--tracking-uri", "none"], report=False).code == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
-    assert "published" not in set(pd.read_csv(folder / "trials.csv")["arm"])
+    assert "published-mix" not in set(pd.read_csv(folder / "trials.csv")["arm"])
     (dropped,) = json.loads((folder / "study.json").read_text())["asked"]["dropped_arms"]
     assert "below 1/4" in dropped["reason"]
 
