@@ -53,7 +53,7 @@ def test_sentences_of_like_meaning_are_near(source):
     mask = (torch.arange(int(lengths.max())) < lengths.unsqueeze(1)).long()
     ids = torch.zeros_like(mask)
     ids[mask.bool()] = torch.from_numpy(encoded.input_ids.astype(np.int64))
-    states = backbone(ids, mask)
+    states = list(backbone(ids, mask).values())
     assert [tuple(state.shape) for state in states] == [(4, mask.shape[1], 384)] * 7
 
     weight = mask.unsqueeze(-1).float()

@@ -12,6 +12,7 @@ from adalayers.model.model import FusionModel
 from adalayers.ragged import moved
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
+from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
@@ -29,9 +30,9 @@ def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
     encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
     copied = stored(tmp_path, source, encoded, lambda: backbones.load(source))
     resident, examples = StoredFeatures(copied.folder, resident=True), np.array([3, 0, 7])
-    expected = copied.read(examples, [0, 2], torch.device("cpu"))
+    expected = copied.read(examples, encoder(0, 2), torch.device("cpu"))
     for features in (copied, resident):
-        for state, values in features.read(examples, [0, 2], torch.device("cuda")).items():
+        for state, values in features.read(examples, encoder(0, 2), torch.device("cuda")).items():
             assert torch.equal(values.cpu(), expected[state])
 
 
