@@ -290,7 +290,12 @@ def test_a_fusion_unknown_to_reports_stands_in_the_table_of_arms(tmp_path):
 
 def test_the_page_of_other_factors_names_neither_alpha_nor_lambda(tmp_path):
     made = MadeUp(seeds=2, search=14, evaluations=2)
-    study = json.dumps(made.study).replace("alpha", "speed").replace("entropy_weight", "depth")
+    study = (
+        json.dumps(made.study)
+        .replace("alpha_lambda", "toy")
+        .replace("alpha", "speed")
+        .replace("entropy_weight", "depth")
+    )
     made.study = json.loads(study.replace("\\u03b1", "s").replace("\\u03bb", "d"))
     made.study["asked"]["method"] = {}
     made.trials = json.loads(
