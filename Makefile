@@ -18,10 +18,10 @@ setup: .venv/ready
 
 demo: setup
 	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
-	  --trials 6 --seeds 3 --epochs 5 --train-examples 800 --eval-examples 300
+	  --trials 4 --seeds 6 --until-decided --epochs 5 --train-examples 800 --eval-examples 400
 
 figure: demo  # the README's figure
-	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/score_by_factor.png docs/figures/score_by_alpha.png
+	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/mix_layers.png docs/figures/mix_layers.png
 
 check: setup
 	$(BIN)/ruff format --check .

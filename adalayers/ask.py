@@ -16,6 +16,7 @@ class Ask:
     search, scheduler: how the search's configurations are chosen, and stopped early
     trials, seeds:     configurations of the search, and seeds of every confirmed arm
     seed:              that of the search; confirmed arms have those above it
+    until_decided:     confirm in blocks of seeds, until every primary comparison is decided
     fixed:             hyperparameters of --set
     command:           how to run it again
     """
@@ -25,6 +26,7 @@ class Ask:
     trials: int
     seeds: int
     seed: int = 0
+    until_decided: bool = False
     fixed: dict[str, Any] = field(default_factory=dict)
     command: str = ""
     smoke: bool = False

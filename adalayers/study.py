@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
+from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.config import Shape, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.plain import plain
@@ -103,6 +104,7 @@ class Study:
     first:   returns configurations that the search tries before any other
     task_kind: the kind of task that it needs, by name; None for any
     factors: what is under study, as reports call it
+    comparisons: returns what is planned to be compared, of the arms, the names of the factors and the control
     method:  what a report's reader must know of the model and the factors: title -> paragraph
     """
 
@@ -112,7 +114,9 @@ class Study:
     arms: Callable[[Setting], tuple[list[Arm], list[str]]]
     first: Callable[[Setting], list[dict[str, Any]]] = lambda setting: []
     task_kind: str | None = None
+    _: KW_ONLY
     factors: tuple[Factor, ...] = ()
+    comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
     method: Mapping[str, str] = field(default_factory=dict)
 
 

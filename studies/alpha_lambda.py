@@ -13,10 +13,10 @@ Result      none yet on a base model of the thesis's size; the README's figure i
 import sys
 from typing import Any
 
+import reports
 from adalayers.command.main import main
 from adalayers.presets import PUBLISHED_BATCH, PUBLISHED_LR, logit_travel, published_mix
 from adalayers.study import Arm, Factor, Setting, Space, Study
-from reports import write_cover, write_report
 
 PUBLISHED = "published-mix"
 
@@ -63,11 +63,11 @@ def _published_note(setting: Setting, published: dict[str, float], source: str) 
         source, mix_lr=base["mix_lr"], batch_size=base["batch_size"], train_examples=setting.train_examples
     )
     values = ", ".join(f"{name} {value:g}" for name, value in published.items())
-    whose = "" if source == setting.dataset else f" (for {source}: it has none for {setting.dataset})"
+    whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
     return (
-        f"The arm {PUBLISHED} has the thesis's {values}{whose} at this study's rates, not the published regime (lr "
-        f"{PUBLISHED_LR:g}, batch {PUBLISHED_BATCH[source]}): under Adam a mix logit can travel {travel:.3g} times as "
-        f"far in an epoch here (mix_lr {base['mix_lr']:g}, batch {base['batch_size']})."
+        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {values}; but this study's rates, not the "
+        f"published regime (lr {PUBLISHED_LR:g}, batch {PUBLISHED_BATCH[source]}). With {base['mix_lr']:g} and "
+        f"batch {base['batch_size']}, a logit of the mix can travel {travel:.3g} times as far in an epoch."
     )
 
 
@@ -87,15 +87,15 @@ STUDY = Study(
     method={
         "The model": (
             "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up with "
-            "the mix weights p̃ = softmax(α p). The loss is cross-entropy plus λ times the entropy of p̃ (in nats). "
-            "Projections, mix and head are trained; the backbone is not."
+            "the mix weights p̃ = softmax(α p), with learned p. The loss is cross-entropy plus λ times the entropy of "
+            "p̃, so λ pushes the weight onto few layers. Projections, mix and head are trained; the backbone is not."
         ),
         "One axis": (
-            "Under Adam, without weight decay on p, one step moves a logit of the mix by about α × `mix_lr`: α and "
-            "`mix_lr` are one axis. What is found about α here holds for that product, at the `mix_lr` used."
+            "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that "
+            "product, at the `mix_lr` used."
         ),
     },
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, write_report, write_cover))
+    sys.exit(main(STUDY, reports))

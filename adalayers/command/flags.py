@@ -49,6 +49,7 @@ class Flags:
     trials: int
     seeds: int
     seed: int
+    until_decided: bool
     epochs: int
     fixed: dict[str, Any]
     smallest_effect: float | None
@@ -71,6 +72,7 @@ class Flags:
             trials=self.trials,
             seeds=self.seeds,
             seed=self.seed,
+            until_decided=self.until_decided,
             fixed=self.fixed,
             command=command,
             smoke=self.smoke,
@@ -130,6 +132,11 @@ def parser(study: Study) -> argparse.ArgumentParser:
     how.add_argument("--trials", type=int, metavar="N", help="configurations of the search (default: 16)")
     how.add_argument(
         "--seeds", type=int, metavar="N", help="every confirmed arm runs with seeds S+1..S+N (default: 5)"
+    )
+    how.add_argument(
+        "--until-decided",
+        action="store_true",
+        help="confirm in blocks of 3 seeds, until every primary comparison is decided or --seeds is reached",
     )
     how.add_argument(
         "--seed",
@@ -250,6 +257,7 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
         trials=given.trials,
         seeds=given.seeds,
         seed=given.seed,
+        until_decided=given.until_decided,
         epochs=given.epochs,
         fixed=fixed,
         smallest_effect=given.smallest_effect,

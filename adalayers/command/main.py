@@ -6,8 +6,8 @@ What needs torch or Ray is imported once the flags are parsed: `--help` and a mi
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from adalayers.command.flags import parse
 from adalayers.errors import BadInput
@@ -20,14 +20,20 @@ if TYPE_CHECKING:
 
 DONE, ALL_FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-WriteReport = Callable[["Folder"], str]
-WriteCover = Callable[["Folder", list["Folder"]], str]
+
+class Reports(Protocol):
+    """What a study needs of the package `reports`, which the library does not import."""
+
+    def write_report(self, folder: Folder, /) -> str: ...
+    def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
+    def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
 
 
-def main(
-    study: Study, write_report: WriteReport, write_cover: WriteCover, argv: Sequence[str] | None = None
-) -> int:
-    """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted."""
+def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> int:
+    """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted.
+
+    reports: the package of that name
+    """
     argv = list(sys.argv[1:] if argv is None else argv)
     command = " ".join([f"python studies/{study.name}.py", *(redacted(word) for word in argv)])
     try:
@@ -43,7 +49,7 @@ def main(
             return DONE
         from adalayers.command.run import run
 
-        ended = run(study, flags, found, write_report=write_report, write_cover=write_cover, command=command)
+        ended = run(study, flags, found, reports=reports, command=command)
     except BadInput as error:
         say(f"error: {error}")
         return BAD_INPUT

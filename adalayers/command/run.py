@@ -22,7 +22,7 @@ from adalayers.tracking.mirror import Mirror, default_uri
 from adalayers.tuning.run import CaseToRun, run_study
 
 if TYPE_CHECKING:
-    from adalayers.command.main import WriteCover, WriteReport
+    from adalayers.command.main import Reports
 
 Ended = Literal["done", "all failed", "interrupted"]
 
@@ -32,17 +32,18 @@ def run(
     flags: Flags,
     cases: list[Case],
     *,
-    write_report: WriteReport,
-    write_cover: WriteCover,
+    reports: Reports,
     command: str,
 ) -> Ended:
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
     began = time.monotonic()
     ready = [_ready(study, flags, case) for case in cases]
     limits = _left(flags.limits, time.monotonic() - began)
-    outcomes = run_study(study, ready, ask=flags.ask(command), limits=limits)
+    outcomes = run_study(
+        study, ready, ask=flags.ask(command), limits=limits, undecided=reports.undecided_arms
+    )
     for case, running, outcome in zip(cases, ready, outcomes, strict=True):
-        report = write_report(case.folder)
+        report = reports.write_report(case.folder)
         if flags.show_text:
             say(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
         for sentence in running.mirror.finish(case.folder):
@@ -51,7 +52,7 @@ def run(
         print(report, flush=True)
     if len(cases) > 1:
         root = Folder(flags.output).child(study.name)
-        print(write_cover(root, [case.folder for case in cases]), flush=True)
+        print(reports.write_cover(root, [case.folder for case in cases]), flush=True)
     if any(outcome.state == "interrupted" for outcome in outcomes):
         return "interrupted"
     return "all failed" if all(outcome.all_failed for outcome in outcomes) else "done"

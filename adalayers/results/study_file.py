@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adalayers.comparisons import Comparison
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
@@ -51,6 +52,7 @@ class Asked:
     scientific, nuisance: names of those under study, and of those tuned along
     factors:    how reports call what is under study
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
+    comparisons: what was planned to be compared
     """
 
     question: str = ""
@@ -76,6 +78,7 @@ class Asked:
     arms: tuple[ArmRecord, ...] = ()
     dropped_arms: tuple[DroppedArm, ...] = ()
     notes: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,9 @@ class Run:
 
     confirmed:   confirmed trials that it added; test_scored: of them, those that scored the test split
     seeds:       the seeds that it added to each arm
+    planned:     the most seeds an arm was to have; 0 where nothing says
+    looks:       its analyses: after how many seeds (of those planned, in order) each was made
+    covered:     for each of them, arm -> the completed seeds that it covers, of every arm known then
     """
 
     started: str = ""
@@ -170,6 +176,10 @@ class Run:
     confirmed: int = 0
     test_scored: int = 0
     seeds: dict[str, list[int]] = field(default_factory=dict)
+    planned: int = 0
+    until_decided: bool = False
+    looks: tuple[int, ...] = ()
+    covered: tuple[dict[str, list[int]], ...] = ()
     commit: str | None = None
     dirty: bool | None = None
 
@@ -178,7 +188,7 @@ class Run:
 class Happened:
     """What happened to a study over all its runs.
 
-    counts: stage -> status -> trials; looks: runs after which new confirmed trials could be read
+    counts: stage -> status -> trials; looks: analyses of the confirmed trials
     test_opened: runs in which confirmed trials scored the test split; None where nothing says
     """
 

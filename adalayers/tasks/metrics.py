@@ -20,6 +20,13 @@ _TOKEN = ("precision", "recall", "f1")
 _USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
 
 
+def bounds(metric: str) -> tuple[float, float] | None:
+    """Return between which values a metric lies; None for one that is not known here."""
+    if metric == "matthews":
+        return -1.0, 1.0
+    return (0.0, 1.0) if metric in (*_SEQUENCE, *_TOKEN) or metric.startswith("f1/") else None
+
+
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
     """Return `accuracy`, `f1_macro` and `matthews` of integer labels [n] and predictions [n].
 

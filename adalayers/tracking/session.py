@@ -36,7 +36,7 @@ from adalayers.tracking.values import Trial, finite_numbers, flat
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
 _CUT_SHORT = ("interrupted", "time is up")
-_ARTIFACTS = (REPORT, CLAIMS, "contrasts.json", TRIALS, STUDY)
+_ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", "best_set.json", TRIALS, STUDY)
 _ARTIFACT_FOLDERS = ("figures", BEST)
 _READABLE = (".md", ".json", ".csv")
 

@@ -14,7 +14,7 @@ from adalayers.ragged import token_batches
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
-PREFIXES = {"train": "train", "validation": "val", "test": "test"}
+PREFIXES = {"validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
 
 

@@ -137,7 +137,7 @@ class Trainer:
 
     def _start_round(self) -> None:
         train = self.data.splits["train"]
-        steps = self.config.epochs * math.ceil(len(train) / self.config.batch_size)
+        steps = self.config.epochs * math.ceil(len(train.trainable) / self.config.batch_size)
         self.optimiser = build_optimiser(self.config, self.model)
         self.schedule = Schedule(self.config, self.optimiser, steps)
 

@@ -5,12 +5,31 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from adalayers.results import files as results
 from adalayers.results.record import StudyRecord
+
+
+@dataclass(frozen=True)
+class Look:
+    """An analysis: after how many seeds it was made; covered: arm -> the completed seeds that it is of."""
+
+    after: int
+    covered: dict[str, list[int]]
+
+
+def looks_of(before: Mapping[str, Any]) -> list[Look]:
+    """Return the analyses that the runs of a study made, as its `study.json` says."""
+    found = []
+    for run in before.get("happened", {}).get("runs", []):
+        looks = run.get("looks", [])
+        covered = run.get("covered") or [{}] * len(looks)
+        found += [Look(after, seeds) for after, seeds in zip(looks, covered, strict=True)]
+    return found
 
 
 class Account:
@@ -35,11 +54,16 @@ class Account:
         git: Mapping[str, Any],
         arms: Iterable[str],
         *,
+        planned: int,
+        until_decided: bool,
+        looks: Iterable[Look],
         smoke: bool,
     ) -> dict[str, Any]:
         """Return the `happened` part of `study.json`.
 
-        looks:       runs after which new confirmed trials could be read
+        planned, until_decided, looks: of this run, as in `Run`
+
+        looks:       analyses of the confirmed trials
         test_opened: runs in which confirmed trials scored the test split
         runs:        every run: when, on which commit, how many confirmed trials it added, how many of them
                      scored the test split, and the seeds it added to each arm
@@ -51,9 +75,13 @@ class Account:
             "confirmed": 0,
             "test_scored": 0,
             "seeds": {name: [] for name in arms},
+            "planned": planned,
+            "until_decided": until_decided,
             **git,
         }
         run |= _added(record, [row for row in _confirmed(record) if row not in self._held], run)
+        made = list(looks)
+        run |= {"looks": [look.after for look in made], "covered": [look.covered for look in made]}
         runs = [*self._runs, run]
         return {
             "started": runs[0]["started"],
@@ -63,7 +91,7 @@ class Account:
             "wall_seconds": round(sum(run["seconds"] for run in runs), 1),
             "training_seconds": round(sum(float(row.get("seconds") or 0) for row in record.rows.values()), 1),
             "concurrency": self.concurrency,
-            "looks": max(1, sum(1 for run in runs if run["confirmed"])),
+            "looks": max(1, sum(_looks(run) for run in runs)),
             "test_opened": sum(1 for run in runs if run.get("test_scored", run["confirmed"])),
             "smoke": smoke,
             "runs": runs,
@@ -103,6 +131,11 @@ def _added(record: StudyRecord, rows: Iterable[tuple[str, int]], run: Mapping[st
 def counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials."""
     return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
+
+
+def _looks(run: Mapping[str, Any]) -> int:
+    """Return how many analyses a run made; one that says nothing of them made one of all it had added."""
+    return len(run["looks"]) if "looks" in run else int(run["confirmed"] > 0)
 
 
 def _now() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,12 @@ import numpy as np
 import optuna
 from ray.tune.search.optuna import OptunaSearch
 
+from adalayers.comparisons import block_end
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.trial_data import TrialData
 from adalayers.results.record import StudyRecord
 from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
+from adalayers.tuning.account import Look
 
 DUPLICATES = 50
 """Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
@@ -41,6 +43,9 @@ class Agenda:
 
     shape, about: of `TrialData`, which with configuration and seed identify a trial
     trials:      size of the search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
+    undecided:   returns the arms that need more seeds, once an analysis is made: the study then goes on block by
+                 block until there are none; None: every arm runs with all seeds
+    looks:       the analyses of earlier runs
     """
 
     def __init__(
@@ -53,6 +58,8 @@ class Agenda:
         trials: int,
         seeds: int,
         seed: int,
+        undecided: Callable[[], Collection[str]] | None = None,
+        looks: Sequence[Look] = (),
     ):
         self.plan, self.record = plan, record
         self.shape = data.shape
@@ -67,6 +74,10 @@ class Agenda:
         self._asked: dict[str, optuna.trial.Trial] = {}
         self._searched: set[str] = set()
         self._begun: set[str] = set()
+        self._running: set[str] = set()
+        self._undecided, self._looks = undecided, list[Look](looks)
+        self._before = len(looks)
+        self._wanted: frozenset[str] | None = None
         self._exhausted = self._best_known = False
         self._replay()
         self._resumed = [row for row in self._rows("search") if not record.finished(row["trial_id"])]
@@ -79,28 +90,27 @@ class Agenda:
         """Return the number of trials that the study has when it is done, as known now."""
         best = 1 if self.trials and not self._best_known else 0
         searched = len(self._searched) if self._exhausted else max(self.trials, len(self._searched))
-        return searched + self.seeds * (len(self.arms) + best)
+        return searched + sum(1 for _ in self._confirmations_left(finished=True)) + self.seeds * best
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         done = {row["trial_id"] for row in self._rows("search") if self._ended(row["trial_id"])}
-        done |= {
-            identity
-            for arm in self.arms
-            for seed in self._seeds()
-            if self._ended(identity := self._identity(arm.config, seed))
-        }
-        return max(0, self.total() - len(done))
+        best = self.seeds if self.trials and not self._best_known else 0
+        searched = len(self._searched) if self._exhausted else max(self.trials, len(self._searched))
+        left = sum(1 for request in self._confirmations_left() if not self._ended(request.trial_id))
+        return max(0, searched - len(done)) + left + best
 
     def next(self) -> Request | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
         request = self._next_search() or self._next_confirmation()
         if isinstance(request, Request):
             self._begun.add(request.trial_id)
+            self._running.add(request.trial_id)
         return request
 
     def ended(self, identity: str, status: str) -> None:
         """Note how a trial ended, and tell Optuna: a stopped trial is pruned, not complete."""
+        self._running.discard(identity)
         if identity in self._asked:
             trial = self._asked.pop(identity)
             score = self.record.score(identity)
@@ -235,26 +245,98 @@ class Agenda:
     # Confirmation
 
     def _next_confirmation(self) -> Request | str:
-        request = next(self._confirmations, None)
-        if request is None and not self._best_known:
-            if self._asked:  # search trials under way
+        while (request := next(self._confirmations, None)) is None:
+            if not self._best_known:
+                if self._asked:  # search trials under way
+                    return "wait"
+                self._settle_best()
+            elif self._undecided is None or self._block() is None:
+                return "done"
+            elif self._running:  # an analysis is of whole blocks
                 return "wait"
-            self._settle_best()
+            else:
+                self._looks.append(self._look(self._block() or self.seeds))
+                self._wanted = None
             self._confirmations = self._confirm()
-            request = next(self._confirmations, None)
-        return request or "done"
+        return request
 
     def _confirm(self) -> Iterator[Request]:
+        for request in self._confirmations_left(self._block()):
+            if request.trial_id not in self._begun and not self.record.finished(request.trial_id):
+                yield request
+
+    def _confirmations_left(self, most: int | None = None, *, finished: bool = False) -> Iterator[Request]:
+        """Yield the trials of the arms that need seeds, up to `most` seeds or all.
+
+        finished: those of other arms too, where they have ended
+        """
         # Seed by seed: a study that is cut short has whole blocks of paired arms.
-        for seed in self._seeds():
+        for seed in self._seeds()[: self.seeds if most is None else most]:
             for arm in self.arms.copy():
                 identity = self._identity(arm.config, seed)
-                if identity not in self._begun and not self.record.finished(identity):
+                if self._needs(arm) or (finished and self._ended(identity)):
                     yield Request(identity, "confirm", arm.name, seed, arm.config)
+
+    # Until decided
+
+    def looks(self, *, closing: bool = False) -> list[Look]:
+        """Return the analyses that this run has made.
+
+        Without `undecided` there is one at most, made as the run closes: of all whole blocks there are.
+        """
+        made = self._looks[self._before :]
+        if not closing or (self.trials and not self._best_known):
+            return made
+        whole, end = 0, 0
+        while end < self.seeds:
+            end = block_end(end, self.seeds)
+            seeds = self._seeds()[:end]
+            arms = [arm for arm in self.arms if self._needs(arm)]
+            if not all(self._ended(self._identity(arm.config, seed)) for arm in arms for seed in seeds):
+                break
+            whole = end
+        last = max((look.after for look in self._looks), default=0)
+        if self._undecided is not None:
+            whole = (
+                last  # its blocks were analysed as they ended; failed trials may have been run again since
+            )
+        look = self._look(whole)
+        known = self._looks[-1].covered if self._looks else {}
+        new = any(set(seeds) - set(known.get(arm, [])) for arm, seeds in look.covered.items())
+        return [*made, look] if whole >= max(1, last) and new else made
+
+    def _look(self, after: int) -> Look:
+        """Return an analysis of what has completed of the first `after` seeds."""
+        covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
+        for row in self._rows("confirm"):
+            if row["status"] == "completed" and int(row["seed"]) <= self.seed + after:
+                covered.setdefault(row["arm"], []).append(int(row["seed"]))
+        return Look(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
+
+    def _block(self) -> int | None:
+        """Return up to how many seeds arms run before the next analysis; None where none is to come."""
+        last = max((look.after for look in self._looks), default=0)
+        if self._undecided is None:
+            return self.seeds
+        return block_end(last, self.seeds) if last < self.seeds and self._wanted_arms() else None
+
+    def _needs(self, arm: ConfirmedArm) -> bool:
+        wanted = self._wanted_arms()
+        return wanted is None or arm.name in wanted
+
+    def _wanted_arms(self) -> frozenset[str] | None:
+        """Return the arms that need more seeds; None: all."""
+        if self._undecided is None:
+            return None
+        if self._wanted is None:
+            if not self._looks or not self._best_known:
+                return frozenset(arm.name for arm in self.arms)
+            self._wanted = frozenset(self._undecided())
+        return self._wanted
 
     def _settle_best(self) -> None:
         """Add the search's best to the arms, once the search has ended."""
-        self._best_known = True
+        self._best_known, self._wanted = True, None
         if not self.trials:
             return
         arm = self._best_arm()
@@ -281,6 +363,10 @@ class Agenda:
         return ConfirmedArm(name, "best", config)
 
     # Shared
+
+    def has_run(self, arm: str) -> bool:
+        """Whether there are confirmed trials of an arm."""
+        return any(row["arm"] == arm for row in self._rows("confirm"))
 
     def _rows(self, stage: str) -> list[dict[str, Any]]:
         return [row for row in self.record.rows.values() if row["stage"] == stage]

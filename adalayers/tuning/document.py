@@ -9,6 +9,7 @@ from typing import Any
 from optuna.distributions import distribution_to_json
 
 from adalayers.ask import Ask
+from adalayers.comparisons import PlannedArm
 from adalayers.data.trial_data import TrialData
 from adalayers.results.provenance import provenance
 from adalayers.results.study_file import ArmRecord, Asked, DroppedArm, StudyFile, parse
@@ -41,9 +42,42 @@ def asked(
     *,
     identity: Mapping[str, Any],
     smallest_effect: float,
+    before: Mapping[str, Any],
 ) -> Asked:
-    """Return what a case was asked for; `identity` are the flags that make it this study."""
+    """Return what a case was asked for.
+
+    identity: the flags that make it this study; before: the study as its folder held it. Arms and comparisons of
+    earlier runs (a best of a smaller search) stay: what was planned once shares the error for good.
+    """
     shape = agenda.shape
+    earlier, _ = parse(before if "asked" in before else {})
+    arms = tuple(
+        ArmRecord(
+            arm=arm.name,
+            group=arm.group,
+            aliases=tuple(arm.aliases),
+            fusion=arm.config.fusion,
+            config=arm.config.used(shape),
+        )
+        for arm in agenda.arms
+    )
+    arms += tuple(
+        arm
+        for arm in earlier.asked.arms
+        if arm.group == "best" and arm.arm not in {other.arm for other in arms} and agenda.has_run(arm.arm)
+    )
+    comparisons = [
+        *earlier.asked.comparisons,
+        *study.comparisons(
+            [PlannedArm(arm.arm, arm.group, {**arm.config, "fusion": arm.fusion}) for arm in arms],
+            [factor.name for factor in study.factors],
+            plan.control,
+        ),
+    ]
+    known = {arm.arm for arm in arms}
+    planned = {
+        (one.kind, one.arm, one.control, one.at): one for one in comparisons if one.weights.keys() <= known
+    }
     return Asked(
         question=study.question,
         method=dict(study.method),
@@ -70,16 +104,8 @@ def asked(
         set=ask.fixed,
         search=ask.search,
         scheduler=ask.scheduler,
-        arms=tuple(
-            ArmRecord(
-                arm=arm.name,
-                group=arm.group,
-                aliases=tuple(arm.aliases),
-                fusion=arm.config.fusion,
-                config=arm.config.used(shape),
-            )
-            for arm in agenda.arms
-        ),
+        arms=arms,
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=(*plan.notes, *agenda.notes),
+        comparisons=tuple(planned.values()),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
 from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
-from adalayers.tuning.account import Account, counts
+from adalayers.tuning.account import Account, counts, looks_of
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.document import asked, case_on, study_document
 from adalayers.tuning.searcher import StudySearcher, scheduler
@@ -81,9 +81,15 @@ class CaseToRun:
     before: Mapping[str, Any]
 
 
-def run_study(study: Study, cases: Sequence[CaseToRun], *, ask: Ask, limits: Limits) -> list[Outcome]:
+Undecided = Callable[[Folder], Collection[str]]
+"""Reads a results folder; returns the arms that a primary comparison which is not decided yet compares."""
+
+
+def run_study(
+    study: Study, cases: Sequence[CaseToRun], *, ask: Ask, limits: Limits, undecided: Undecided
+) -> list[Outcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
-    running = [_Running(study, case, ask) for case in cases]
+    running = [_Running(study, case, ask, undecided) for case in cases]
     interrupt = Interrupt(limits.max_hours)
     if left := sum(case.agenda.remaining() for case in running):
         searcher = StudySearcher(running, threads=max(1, int(limits.cpus_per_trial)))
@@ -103,8 +109,8 @@ def run_study(study: Study, cases: Sequence[CaseToRun], *, ask: Ask, limits: Lim
 class _Running:
     """A case under way: its agenda, its record, and the account of what happened."""
 
-    def __init__(self, study: Study, case: CaseToRun, ask: Ask):
-        self._study, self._case, self._ask = study, case, ask
+    def __init__(self, study: Study, case: CaseToRun, ask: Ask, undecided: Undecided):
+        self._study, self._case, self._ask, self._read = study, case, ask, undecided
         self.record = StudyRecord(case.folder, case.data.metric)
         self.agenda = Agenda(
             case.plan,
@@ -114,6 +120,8 @@ class _Running:
             trials=ask.trials,
             seeds=ask.seeds,
             seed=ask.seed,
+            undecided=self._undecided if ask.until_decided else None,
+            looks=looks_of(case.before),
         )
         self.account = Account(case.before, self.record)
         self._on = case_on(case.plan, case.data, case.about)
@@ -123,6 +131,16 @@ class _Running:
         self._progress = TrialProgress(
             case.data.metric, best=None if best is None else self.record.score(best)
         )
+
+    def _undecided(self) -> Collection[str]:
+        self.record.write()
+        self._write("running")
+        arms = self._read(self._case.folder)
+        if made := self.agenda.looks():
+            name = self._case.folder.uri.rsplit("/", 1)[-1]
+            left = f"{len(arms)} arms go on" if arms else "all is decided"
+            say(f"{name}: analysis after {made[-1].after} seeds: {left}")
+        return arms
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and say that a trial ended."""
@@ -143,7 +161,16 @@ class _Running:
 
     def _write(self, state: str) -> dict[str, Any]:
         case, arms = self._case, [arm.name for arm in self.agenda.arms]
-        happened = self.account.happened(state, self.record, self._on["git"], arms, smoke=self._ask.smoke)
+        happened = self.account.happened(
+            state,
+            self.record,
+            self._on["git"],
+            arms,
+            planned=self._ask.seeds,
+            until_decided=self._ask.until_decided,
+            looks=self.agenda.looks(closing=state != "running"),
+            smoke=self._ask.smoke,
+        )
         document = study_document(
             name=case.folder.uri.rsplit("/", 1)[-1],
             identity=str(case.before["id"]),
@@ -154,6 +181,7 @@ class _Running:
                 self._ask,
                 identity=case.identity,
                 smallest_effect=case.smallest_effect,
+                before=case.before,
             ),
             on=self._on,
             happened=happened,
