@@ -6,7 +6,7 @@
     drawing   how figures look
     parts     one file per part of the page: what it shows, its figures, its words
     page      the parts in their order; the cover over several folders; the index of a results root
-    write     puts it on disk: report.md, claims.json, contrasts.json, figures/, index.md
+    write     puts it on disk: report.md, details.md, claims.json, contrasts.json, best_set.json, figures/, index.md
 
 Each room imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
 datasets, and nothing needs the network. Importing this package imports none of the rooms: a command that only
@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from adalayers.results.folder import Folder
 
-__all__ = ["write_cover", "write_report"]
+__all__ = ["undecided_arms", "write_cover", "write_report"]
 
 
 def write_report(folder: Folder | str | Path) -> str:
-    """Rebuild report.md, claims.json, contrasts.json and figures/ of a results folder from its files alone.
+    """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
 
     Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
     the folder holds no study.
@@ -45,3 +45,19 @@ def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str 
     from reports import write
 
     return write.write_cover(study_root, folders)
+
+
+def undecided_arms(folder: Folder | str | Path) -> frozenset[str]:
+    """Return the arms that some primary comparison of a study needs more seeds of, from its files as they are.
+
+    A comparison is decided once it is better, worse or within the smallest effect; one whose arms ran without
+    giving a single pair of seeds is waited for no longer.
+    """
+    from reports.evidence.claims import undecided
+    from reports.evidence.evidence import Evidence
+    from reports.reading.load import load
+
+    evidence = Evidence(load(folder))
+    trials = evidence.trials
+    ended = trials[(trials["stage"] == "confirm") & (trials["status"] != "unfinished")]
+    return undecided(evidence.over_seeds, set(ended["arm"]))

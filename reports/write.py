@@ -21,11 +21,12 @@ from reports.evidence import kept
 from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, cover, draw_cover
 from reports.page.index import Line, index
-from reports.page.report import Page
-from reports.parts.part import FIGURES
+from reports.page.report import details_page, short_page
+from reports.parts.part import DETAILS, FIGURES
 from reports.reading.load import load
 
 CONTRASTS = "contrasts.json"
+BEST_SET = "best_set.json"
 INDEX = "index.md"
 DPI = 110
 
@@ -39,7 +40,7 @@ class Built:
 
 
 def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
-    """Rebuild report.md, claims.json, contrasts.json and figures/ of a results folder from its files alone.
+    """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
 
     The same files give the same bytes. `fanova` as for `kept.fanova`. Raises `BadInput` where the folder holds no
     study.
@@ -47,13 +48,14 @@ def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     place = _folder(folder)
     loaded = load(place)
     evidence = Evidence(loaded, kept.fanova(place, loaded, wanted=fanova))
-    page = Page(evidence)
-    text = page.text()
-    for name, figure in page.figures().items():
-        _write_figure(place, name, figure)
+    pages = {DETAILS: details_page(evidence), REPORT: short_page(evidence)}
+    for page in pages.values():
+        for name, figure in page.figures().items():
+            _write_figure(place, name, figure)
     _write_claims(place, evidence)
     # Last, so that a page never points at figures or claims that are not there.
-    place.write_bytes(REPORT, text.encode())
+    for name, page in pages.items():
+        place.write_bytes(name, page.text().encode())
     return Built(f"{place.uri}/{REPORT}", evidence)
 
 
@@ -144,6 +146,7 @@ def _link(root: Folder, place: Folder) -> str:
 def _write_claims(place: Folder, evidence: Evidence) -> None:
     place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
     place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
+    place.write_json(BEST_SET, evidence.best_set.as_json())
 
 
 def _write_figure(place: Folder, name: str, figure: Figure) -> None:

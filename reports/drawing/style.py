@@ -51,6 +51,9 @@ GROUPS = {
 }
 OTHER = ("#444444", "d")
 
+WIDE = 80
+"""Characters of names side by side along x above which they would overlap, so are written at an angle."""
+
 styled = mpl.rc_context(RC)
 """Decorator: draw with these settings and leave matplotlib's own as they were."""
 
@@ -102,3 +105,10 @@ def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
     """Put one tick and its name at 0, 1, 2... on an axis of categories."""
     names = [plain_text(value) for value in values]
     (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)
+    if (
+        axis == "x"
+        and len(names) * max((len(line) for name in names for line in name.split("\n")), default=0) > WIDE
+    ):
+        axes.tick_params(axis="x", labelrotation=30)
+        for tick in axes.get_xticklabels():
+            tick.set_horizontalalignment("right")

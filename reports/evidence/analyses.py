@@ -1,82 +1,103 @@
-"""Interim analyses of the confirmed trials: what each covered and decided, worked out again from the files.
+"""The analyses of a study's confirmed trials: what each covered, worked out again from `study.json`.
 
-An interim analysis is a run of the study after which new confirmed trials could be read. Rebuilding a report from
-unchanged files shows nothing new: that is none.
+An analysis is planned: after a block of seeds under `--until-decided`, else as a run ends, of the whole blocks that it
+left. Rebuilding a report, and blocks that are not whole, are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
+from adalayers.comparisons import block_end
 from adalayers.results.study_file import Run
-from reports.evidence.claims import BETTER, WORSE, Claim, claims
+from reports.evidence.spending import Budget, next_budget
+from reports.evidence.tables import confirmed
 from reports.reading.load import Plan
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """One interim analysis.
+    """One analysis.
 
-    ended: when its run ended, as `study.json` says; "" where it does not
-    seeds: arm -> the seeds it had by then; None where `study.json` does not say
-    claims: what it claimed; None where that cannot be worked out again
+    seeds:  arm -> the seeds that it covers, of every arm known by then
+    budget: the error that may have been spent by then
+    before: the same, at the analysis before it; None for the first one
+    ended:  when its run ended, as `study.json` says; "" where it does not
     """
 
     number: int
-    ended: str
-    seeds: Mapping[str, frozenset[int]] | None
-    claims: tuple[Claim, ...] | None = None
+    seeds: Mapping[str, frozenset[int]]
+    budget: Budget
+    before: Budget | None = None
+    ended: str = ""
 
 
 def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Analysis]:
-    """Return the analyses that `study.json` records, each with its claims at its own part of the 5%.
+    """Return the analyses that were made, in order; empty where no whole block of seeds has ended.
 
-    Empty where the record disagrees with the number of analyses: then nothing is known of any single one.
+    Beyond the seeds first planned, blocks that no one looked after are analysed as well: what an extension spends then
+    does not depend on how many seeds it asked for.
     """
-    found = recorded(runs)
-    if len(found) != plan.looks:
-        return []
-    return [one if one.seeds is None else _decided(one, one.seeds, trials, plan) for one in found]
-
-
-def recorded(runs: Sequence[Run]) -> list[Analysis]:
-    """Return the runs that added confirmed trials, without their claims."""
+    had = _seeds(trials, plan)
+    if any(run.confirmed and not run.seeds for run in runs) or not any(run.confirmed for run in runs):
+        return _unrecorded(had, plan)
     found: list[Analysis] = []
-    seeds: dict[str, frozenset[int]] | None = {}
+    known: dict[str, frozenset[int]] = {}
     for run in runs:
-        if not run.confirmed:
-            continue
-        added = {arm: frozenset(of_arm) for arm, of_arm in run.seeds.items()}
-        if seeds is not None:
-            seeds = {
-                arm: seeds.get(arm, frozenset()) | added.get(arm, frozenset()) for arm in {**seeds, **added}
-            }
-        if not added:  # written before seeds were noted: from here on it is not known who had which
-            seeds = None
-        found.append(Analysis(len(found) + 1, run.ended, seeds))
+        known = {
+            arm: known.get(arm, frozenset()) | {*run.seeds.get(arm, ())} for arm in {**known, **run.seeds}
+        }
+        most = max((len(of_arm) for of_arm in known.values()), default=0)
+        looks = run.looks if run.planned else (most,) if run.confirmed else ()
+        for place, look in enumerate(looks):
+            covered = run.covered[place] if place < len(run.covered) else known
+            planned = run.planned or most
+            end = found[-1].budget.seeds if found and run.planned else look
+            while (end := block_end(end, look)) < look:
+                if end > found[0].budget.stages[0][1]:
+                    _add(found, end, run, covered, had, plan, planned)
+            _add(found, look, run, covered, had, plan, planned)
     return found
 
 
-def changed(analysis: Analysis, now: Sequence[Claim]) -> list[str]:
-    """Return the arms that `analysis` called better or worse and that `now` does not call so."""
-    verdicts = {claim.arm: claim.verdict for claim in now}
-    return [
-        claim.arm
-        for claim in analysis.claims or ()
-        if claim.verdict in (BETTER, WORSE) and verdicts.get(claim.arm) != claim.verdict
-    ]
+def _add(
+    found: list[Analysis],
+    look: int,
+    run: Run,
+    covered: Mapping[str, Iterable[int]],
+    had: Mapping[str, frozenset[int]],
+    plan: Plan,
+    planned: int,
+) -> None:
+    """Add an analysis after `look` seeds of those that are `covered` and that `trials.csv` still has."""
+    before = found[-1].budget if found else None
+    seeds = {
+        arm: frozenset(
+            seed
+            for seed in of_arm
+            if seed in had.get(arm, ()) and (not run.planned or seed <= plan.seed + look)
+        )
+        for arm, of_arm in covered.items()
+    }
+    budget = next_budget(before, seeds=look, planned=planned)
+    found.append(Analysis(len(found) + 1, seeds, budget, before, run.ended))
 
 
-def _decided(
-    analysis: Analysis, seeds: Mapping[str, frozenset[int]], trials: pd.DataFrame, plan: Plan
-) -> Analysis:
-    keys = zip(trials["stage"], trials["arm"], trials["seed"], strict=True)
-    seen = [
-        stage == "confirm" and not pd.isna(seed) and int(seed) in seeds.get(arm, ())
-        for stage, arm, seed in keys
-    ]
-    then = replace(plan, looks=analysis.number, arms=tuple(arm for arm in plan.arms if arm.name in seeds))
-    return replace(analysis, claims=tuple(claims(trials[seen], then)))
+def _seeds(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
+    rows = confirmed(trials).dropna(subset=["seed"])
+    seeds = {arm.name: frozenset[int]() for arm in plan.arms}
+    return seeds | {str(arm): frozenset(map(int, of_arm)) for arm, of_arm in rows.groupby("arm")["seed"]}
+
+
+def _unrecorded(seeds: Mapping[str, frozenset[int]], plan: Plan) -> list[Analysis]:
+    """Return the one analysis of a study whose runs say nothing: of all there is, at the last's part of the error."""
+    most = max((len(of_arm) for of_arm in seeds.values()), default=0)
+    if not most:
+        return []
+    before, budget = None, next_budget(None, seeds=most, planned=most)
+    for _ in range(plan.looks - 1):
+        before, budget = budget, next_budget(budget, seeds=most, planned=most)
+    return [Analysis(plan.looks, seeds, budget, before)]

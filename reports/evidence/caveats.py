@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median_low
+from statistics import median, median_low
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from reports.evidence import tables
-from reports.evidence.analyses import changed
-from reports.evidence.claims import BETTER, OPEN, WORSE, next_analysis
-from reports.evidence.statistics import (
-    CHANCE,
-    comparison_alpha,
-    difference_interval,
-    paired_difference,
-    power,
-    seeds_needed,
-)
+from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.spending import PLANNED
+from reports.evidence.statistics import differences, power
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers
@@ -40,11 +33,29 @@ UNEQUAL = 1.5
 
 @dataclass(frozen=True)
 class Caveat:
-    """One caveat: how much it matters, what was found, what to do about it."""
+    """One caveat: how much it matters, what was found, what to do about it.
+
+    on_top: whether the page says it above everything else
+    """
 
     severity: str
     found: str
     advice: str
+    on_top: bool = False
+
+
+def name(claim: Claim) -> str:
+    """Return what a comparison is called, as code."""
+    return code(" at ".join(filter(None, [claim.arm, claim.at])))
+
+
+def _left(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
+    """Whether the mean over all seeds that there are lies outside a claim's interval."""
+    seeds = {seed for of_arm in scores.values() for seed in of_arm}
+    every = differences(scores, claim.weights, seeds).values()
+    if not every or claim.low is None or claim.high is None:
+        return False
+    return not claim.low <= sum(every) / len(every) <= claim.high
 
 
 def caveats(evidence: Evidence) -> list[Caveat]:
@@ -57,9 +68,7 @@ def caveats(evidence: Evidence) -> list[Caveat]:
             _pairs,
             _test,
             _data,
-            _past,
             _examples,
-            _best,
             _range,
             _core,
             _budget,
@@ -74,12 +83,18 @@ def caveats(evidence: Evidence) -> list[Caveat]:
 def _state(evidence: Evidence) -> Iterable[Caveat]:
     happened = evidence.loaded.study.happened
     if happened.smoke:
-        yield Caveat(SERIOUS, "A smoke run: a few trials and examples.", "Run the study without `--smoke`.")
+        yield Caveat(
+            SERIOUS,
+            "A smoke run: a few trials and examples.",
+            "Run the study without `--smoke`.",
+            on_top=True,
+        )
     if happened.state != "finished":
         yield Caveat(
             SERIOUS,
             "The study is not known to have finished, so arms or seeds may be missing.",
             "Run the same command again: it goes on.",
+            on_top=True,
         )
 
 
@@ -92,6 +107,7 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
             SERIOUS,
             "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",
             "Commit, and run the study again with `--fresh`.",
+            on_top=bool(study.on.git.dirty),
         )
     if len(commits) > 1:
         named = several([code(commit[:10]) for commit in sorted(commits)])
@@ -103,27 +119,36 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _seeds(evidence: Evidence) -> Iterable[Caveat]:
-    claims = evidence.claims
+    claims = [claim for claim in evidence.claims if claim.primary]
     if not claims:
         return
-    n, first = median_low(claim.n for claim in claims), claims[0]
-    chance = power(1.0, n, comparison_alpha(first.looks, first.comparisons)) if n > 1 else 0.0
-    if chance < POWER:
-        wanted = seeds_needed(1.0, comparison_alpha(next_analysis(claims), first.comparisons))
+    n, share = median_low(claim.n for claim in claims), max(claim.share for claim in claims)
+    undecided = [claim for claim in claims if not claim.decided]
+    chance = power(1.0, n, PLANNED * share) if n > 1 else 0.0
+    if undecided and chance < POWER:
+        known = [claim.sd for claim in undecided if claim.sd]
+        size = f" (here about {number(median(known), 2)})" if known else ""
         yield Caveat(
             SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Too few seeds: with n = {n} and {count(first.comparisons, 'comparison')} at interim analysis "
-            f"{first.looks}, a true difference of one SD of the paired difference is found {chance:.0%} of the time.",
-            f"`--seeds {wanted}` finds it {CHANCE:.0%} of the time at the next analysis."
-            if wanted
-            else "Fewer arms.",
+            f"Few seeds for what is open: {n} find a true difference of one standard deviation over seeds{size} "
+            f"{chance:.0%} of the time.",
+            "See the next run, below.",
         )
-    alike = [claim.arm for claim in claims if claim.n > 1 and claim.sd == 0]
+    scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
+    left = [claim for claim in claims if claim.decided and _left(claim, scores)]
+    if left:
+        yield Caveat(
+            CAUTION,
+            f"Seeds run after a comparison was decided put its mean outside the interval of its claim: "
+            f"{several(map(name, left))}.",
+            "Rare outcomes of training may have been missed; look at its seeds one by one.",
+        )
+    alike = [claim for claim in claims if claim.n > 1 and claim.sd == 0 and not claim.tie]
     if alike:
         yield Caveat(
             CAUTION,
-            f"The same difference on every seed, so no interval: {several(map(code, alike))}.",
-            "See whether seeds reach these arms at all.",
+            f"The same difference on every seed, so no interval: {several(map(name, alike))}.",
+            "More seeds, or more examples, for scores that can differ.",
         )
     searched = set(numbers(_stage(evidence, "search"), "seed").dropna())
     both = searched & set(numbers(_stage(evidence, "confirm"), "seed").dropna())
@@ -138,8 +163,10 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
 
 def _pairs(evidence: Evidence) -> Iterable[Caveat]:
     confirmed = _stage(evidence, "confirm")
-    most = max((claim.n for claim in evidence.claims), default=0)
-    short = [claim.arm for claim in evidence.claims if claim.n < most]
+    # Primary ones alone: under `--until-decided`, arms that they need no more are given no more seeds.
+    primary = [claim for claim in evidence.claims if claim.primary]
+    most = max((claim.n for claim in primary), default=0)
+    short = [claim for claim in primary if claim.n < most and not claim.decided]
     lost = confirmed[confirmed["status"].isin(["failed", "diverged"])]
     if len(lost):
         arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
@@ -151,7 +178,7 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
     if short:
         yield Caveat(
             CAUTION,
-            f"Not all comparisons have {most} pairs of seeds; fewer have {several(map(code, short))}.",
+            f"Not all comparisons have {most} pairs of seeds; fewer have {several(map(name, short))}.",
             "Run the same command again to fill them.",
         )
 
@@ -190,26 +217,10 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
-def _past(evidence: Evidence) -> Iterable[Caveat]:
-    gone = sorted({arm for one in evidence.analyses for arm in changed(one, evidence.claims)})
-    if gone:
-        yield Caveat(
-            SERIOUS,
-            f"A claim of an earlier interim analysis no longer holds: {several(map(code, gone))}.",
-            "Take the present verdict, and say that there was another.",
-        )
-    if evidence.plan.looks > 1:
-        yield Caveat(
-            NOTE,
-            f"This is interim analysis {evidence.plan.looks}; intervals are wider than those of a first one.",
-            "Decide on the number of seeds before the first analysis.",
-        )
-
-
 def _examples(evidence: Evidence) -> Iterable[Caveat]:
     split = SPLITS[evidence.split]
     here = [
-        claim.arm
+        claim
         for claim in evidence.claims
         if claim.verdict in (BETTER, WORSE)
         and claim.examples_low is not None
@@ -220,7 +231,7 @@ def _examples(evidence: Evidence) -> Iterable[Caveat]:
         yield Caveat(
             CAUTION,
             f"Better or worse on these {split} examples, but not beyond the chance of having drawn them: "
-            f"{several(map(code, here))}.",
+            f"{several(map(name, here))}.",
             f"More {split} examples; more seeds do not help here.",
         )
     if evidence.without_examples:
@@ -228,29 +239,6 @@ def _examples(evidence: Evidence) -> Iterable[Caveat]:
             NOTE,
             f"Some intervals do not cover the choice of {split} examples: {several(evidence.without_examples)}.",
             "Read them as said of these examples only.",
-        )
-
-
-def _best(evidence: Evidence) -> Iterable[Caveat]:
-    """Say which arms cannot be told apart from the best: a family of comparisons of its own."""
-    best = evidence.best_arm
-    others = [arm.name for arm in evidence.plan.arms if arm.name != best]
-    if best is None or not others:
-        return
-    alpha = comparison_alpha(evidence.plan.looks, len(others))
-    alike = []
-    for name in others:
-        pair = paired_difference(
-            evidence.scores.get(best, tables.NOTHING), evidence.scores.get(name, tables.NOTHING)
-        )
-        low, high = difference_interval(pair, alpha) or (-1.0, 1.0)
-        alike += [name] if low <= 0 <= high else []
-    if alike:
-        yield Caveat(
-            CAUTION if any(claim.verdict != OPEN for claim in evidence.claims) else NOTE,
-            f"{code(best)} has the best mean on validation, but its {SPLITS[evidence.split]} scores cannot be told "
-            f"apart from those of {len(alike)} of {count(len(others), 'other arm')}: {several(map(code, alike))}.",
-            "Do not call it the winner; any of these may be as good.",
         )
 
 

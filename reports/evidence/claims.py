@@ -1,31 +1,28 @@
-"""Every arm against the control: what the study's seeds allow one to claim, and no more.
+"""What the study's seeds allow one to claim of its planned comparisons, and no more.
 
-A claim is about the score, a contrast about anything else. Each measure is one family of comparisons: an
-analysis spends its part of 5% (`statistics.analysis_alpha`), every comparison an equal share of that (Bonferroni),
-whether or not an arm has results: their number was fixed before the scores were seen. So all intervals of a
-family, of this analysis and of all others, hold together with at least 95%, and a verdict never contradicts its
-interval.
+A claim is about the score, a contrast about anything else. Each measure is one family of comparisons: an analysis may
+spend its part of the error (`spending`), divided between the comparisons beforehand, whether or not they have results.
+So all intervals of a family, of this analysis and of all others, hold together with at least 95%, a verdict never
+contradicts its interval, and a comparison that was decided once keeps its claim.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
+from scipy import stats
 
-from reports.evidence import convergence, tables
-from reports.evidence.statistics import (
-    LEVEL,
-    Interval,
-    Paired,
-    adjusted_p,
-    comparison_alpha,
-    difference_interval,
-    paired_difference,
-    share_interval,
-)
+from adalayers.comparisons import Comparison
+from adalayers.tasks.metrics import bounds
+from reports.evidence import convergence, tables, ties
+from reports.evidence.analyses import Analysis
+from reports.evidence.boundaries import critical_values
+from reports.evidence.spending import shares
+from reports.evidence.statistics import LEVEL, differences, paired, share_interval
 from reports.reading.load import Plan
 
 BETTER, WORSE = "better", "worse"
@@ -33,28 +30,50 @@ HIGHER, LOWER = "higher", "lower"
 SAME, OPEN = "no difference seen", "not enough evidence"
 
 FIELDS = (
-    *("arm", "control", "metric", "split", "n", "difference", "low", "high", "level", "comparisons", "looks"),
-    *("verdict", "p_value", "p_adjusted", "interval_level", "improvement", "improvement_low"),
-    *("improvement_high", "examples_low", "examples_high"),
+    *(
+        "kind",
+        "arm",
+        "control",
+        "at",
+        "primary",
+        "metric",
+        "split",
+        "n",
+        "difference",
+        "low",
+        "high",
+        "level",
+    ),
+    *("comparisons", "looks", "verdict", "tie", "p_value", "p_adjusted", "interval_level", "improvement"),
+    *("improvement_low", "improvement_high", "examples_low", "examples_high"),
 )
 """Of `claims.json` and `contrasts.json`, in their order."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One comparison; `difference` is arm - control over the `n` seeds both have, `sd` that of its pairs.
+    """One comparison; `difference` is its contrast's mean over the `n` seeds that all its arms have.
 
+    kind, arm, control, at, primary: as in `adalayers.comparisons.Comparison`, as are weights
     low, high:      None where there is no interval: fewer than two seeds, or the same difference on all
     level:          of the whole family over all analyses; interval_level: of this one interval, by itself
+    comparisons:    how many share the family's error
+    looks:          number of the analysis that this is of: the one that decided, else the last with new pairs
+    tie:            all predictions agree, so there is no difference
     p_adjusted:     at most 0.05 exactly where the interval leaves out 0
-    improvement:    share of seeds on which the arm beats the control, a tie counting half, with its exact
-                    interval at `interval_level`: an estimate of how often it would on a fresh seed
+    improvement:    share of seeds on which the difference is an improvement, a tie counting half, with its exact
+                    interval at `interval_level`: an estimate of how often it would be on a fresh seed
     examples_low, examples_high: the interval that covers the choice of examples too, where predictions
                     allow one (`resampling`)
+    values:         the difference by seed; sd: their standard deviation; above, ties: on how many seeds it is above
+                    0, and 0 but for rounding; critical: how many standard errors the interval reaches to either side
     """
 
+    kind: str
     arm: str
     control: str
+    at: str
+    primary: bool
     metric: str
     split: str
     n: int
@@ -65,27 +84,48 @@ class Claim:
     comparisons: int
     looks: int
     verdict: str
+    tie: bool
     p_value: float | None
     p_adjusted: float | None
     interval_level: float
-    sd: float | None
     improvement: float | None
     improvement_low: float | None
     improvement_high: float | None
     examples_low: float | None = None
     examples_high: float | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[int, float] = field(default_factory=dict)
+    sd: float | None = None
+    above: int = 0
+    ties: int = 0
+    critical: float = math.inf
+    share: float = 0.0
+
+    @property
+    def decided(self) -> bool:
+        return self.verdict != OPEN
+
+    @property
+    def arms(self) -> frozenset[str]:
+        return frozenset(self.weights)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of the file format, in its order."""
         return {name: getattr(self, name) for name in FIELDS}
 
 
-Values = Mapping[str, pd.Series]
+Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
 
+Verdict = Callable[[float, float, float], str]
+"""Of a difference and its interval."""
 
-def claims(trials: pd.DataFrame, plan: Plan) -> list[Claim]:
-    """Compare the score of every arm with the control's, on test where there are test scores."""
+
+def claims(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis], answers: ties.Answers) -> list[Claim]:
+    """Return what can be said of every planned comparison of the score, on test where there are test scores.
+
+    answers: as from `ties.answers`, of that split
+    """
     split = tables.score_split(trials, plan)
 
     def verdict(difference: float, low: float, high: float) -> str:
@@ -94,129 +134,243 @@ def claims(trials: pd.DataFrame, plan: Plan) -> list[Claim]:
         small = plan.smallest_effect
         return SAME if small is not None and -small <= low and high <= small else OPEN
 
-    names = [arm.name for arm in plan.arms]
-    column = f"{split}/{plan.metric}"
-    return _family(plan, names, plan.metric, split, tables.by_seed(trials, column), verdict, wins=True)
+    family = _Family(plan.metric, split, bounds(plan.metric), verdict, answers)
+    return family.claims(plan.comparisons, tables.values(trials, f"{split}/{plan.metric}"), made)
 
 
-def with_examples(found: Iterable[Claim], variances: Mapping[str, float]) -> list[Claim]:
-    """Return the claims with the interval that covers the choice of examples too, where that can be had.
-
-    variances: arm -> variance of its mean difference over draws of examples, as from `resampling`
-    """
-    widened = []
-    for claim in found:
-        pair = Paired(claim.n, claim.difference, claim.sd, claim.p_value)
-        alpha = comparison_alpha(claim.looks, claim.comparisons)
-        variance = variances.get(claim.arm)
-        low, high = (None if variance is None else difference_interval(pair, alpha, variance)) or (None, None)
-        widened.append(replace(claim, examples_low=low, examples_high=high))
-    return widened
-
-
-def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan) -> list[Claim]:
-    """Compare the entropy of p~ (arms that learn it) and the step of convergence with the control's.
+def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> list[Claim]:
+    """Compare the entropy of p~ (of arms that learn it) and the step of convergence.
 
     steps: as from `convergence.convergence`.
     Their verdicts are `higher`, `lower` or `not enough evidence`: neither measure has a good direction
-    or a smallest effect of interest.
+    or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
-    names = [arm.name for arm in plan.arms]
-    learned = tables.learning_arms(trials, plan)
-    entropy = _family(
-        plan,
-        learned,
-        "mix/entropy",
-        "val",
-        tables.by_seed(trials, "mix/entropy"),
-        _direction,
+    learned = set(tables.learning_arms(trials, plan))
+    entropy = _Family("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
+        [one for one in plan.comparisons if one.weights.keys() <= learned],
+        tables.values(trials, "mix/entropy"),
+        made,
     )
     # Comparing only the seeds on which both arms converged would pick the easy seeds: an arm with a
     # censored trial gets no interval and no verdict, its difference is over the others.
-    censored = set(steps.loc[steps["state"] == convergence.CENSORED, "arm"])
+    lost = steps[(steps["state"] == convergence.CENSORED) & steps["seed"].notna()]
+    censored = {str(arm): frozenset(map(int, rows["seed"])) for arm, rows in lost.groupby("arm")}
     reached = steps.dropna(subset=["step", "seed"])
-    steps_of = {str(arm): rows.set_index("seed")["step"] for arm, rows in reached.groupby("arm")}
-    speed = _family(
-        plan,
-        names,
-        "convergence_step",
-        "val",
-        steps_of,
-        _direction,
-        untestable=set(names) if plan.control in censored else censored,
+    steps_of = {
+        str(arm): dict(zip(map(int, rows["seed"]), map(float, rows["step"]), strict=True))
+        for arm, rows in reached.groupby("arm")
+    }
+    speed = _Family("convergence_step", "val", None, _direction, keeps=False).claims(
+        plan.comparisons, steps_of, made, untestable=censored
     )
     return [*entropy, *speed]
 
 
-def next_analysis(claims: Sequence[Claim]) -> int:
-    """Return the number of the interim analysis that more seeds would be: the first where there are no pairs yet."""
-    return claims[0].looks + (1 if any(claim.n for claim in claims) else 0)
+def with_wins(found: Iterable[Claim], mode: str) -> list[Claim]:
+    """Return the claims with the share of seeds on which the difference is an improvement."""
+    won = []
+    for claim in found:
+        if claim.interval_level < 1.0:
+            better = claim.n - claim.above - claim.ties if mode == "min" else claim.above
+            low, high = share_interval(better, claim.ties, claim.n, 1.0 - claim.interval_level)
+            share = (better + claim.ties / 2) / claim.n
+            claim = replace(claim, improvement=share, improvement_low=low, improvement_high=high)
+        won.append(claim)
+    return won
+
+
+def with_examples(found: Iterable[Claim], variances: Mapping[int, float]) -> list[Claim]:
+    """Return the claims with the interval that covers the choice of examples too, where that can be had.
+
+    variances: place in `found` -> variance of its mean difference over draws of examples, as from `resampling`
+    """
+    widened = []
+    for place, claim in enumerate(found):
+        variance = variances.get(place)
+        if (
+            variance is not None
+            and claim.sd
+            and claim.difference is not None
+            and math.isfinite(claim.critical)
+        ):
+            half = claim.critical * math.sqrt(claim.sd**2 / claim.n + variance)
+            low, high = _within(claim.difference - half, claim.difference + half, claim)
+            claim = replace(claim, examples_low=low, examples_high=high)
+        widened.append(claim)
+    return widened
+
+
+def undecided(found: Iterable[Claim], tried: Collection[str] = ()) -> frozenset[str]:
+    """Return the arms of the primary comparisons that are not decided.
+
+    tried: arms with trials that ended; a comparison of these that still has no pair of seeds is given up
+    """
+    return frozenset(
+        arm
+        for claim in found
+        if claim.primary and not claim.decided and (claim.n or not claim.arms <= {*tried})
+        for arm in claim.arms
+    )
 
 
 def _direction(difference: float, low: float, high: float) -> str:
     return OPEN if low <= 0 <= high else HIGHER if difference > 0 else LOWER
 
 
-def _family(
-    plan: Plan,
-    names: Iterable[str],
-    metric: str,
-    split: str,
-    values: Values,
-    verdict: Callable[[float, float, float], str],
-    untestable: set[str] | None = None,
-    wins: bool = False,
-) -> list[Claim]:
-    """Compare each arm of `names` with the control in one family; nothing where no control is named.
+@dataclass(frozen=True)
+class _Family:
+    """Comparisons of one measure, which share its error.
 
-    verdict:    of a difference and its interval; without an interval there is not enough evidence
-    untestable: names that get neither interval nor p value
-    wins:       whether one direction is the better one, so that seeds can be won
+    limits:  between which the measure lies
+    keeps:   whether a comparison ends at the analysis that decides it; else it is of the last one
+    verdict: of a difference and its interval; without an interval there is not enough evidence
     """
-    others = [name for name in names if name != plan.control]
-    if not plan.control or not others:
-        return []
-    control = values.get(plan.control, tables.NOTHING)
-    alpha = comparison_alpha(plan.looks, len(others))
-    made = []
-    for name in others:
-        pair = paired_difference(values.get(name, tables.NOTHING), control)
-        testable = name not in (untestable or set())
-        low, high = (difference_interval(pair, alpha) if testable else None) or (None, None)
-        p_value = pair.p_value if testable else None
-        improvement = _improvement(pair, alpha, plan.mode) if wins else None
-        made.append(
-            Claim(
-                arm=name,
-                control=plan.control,
-                metric=metric,
-                split=split,
-                n=pair.n,
-                difference=pair.difference,
-                low=low,
-                high=high,
-                level=LEVEL,
-                comparisons=len(others),
-                looks=plan.looks,
-                verdict=OPEN
-                if pair.difference is None or low is None or high is None
-                else verdict(pair.difference, low, high),
-                p_value=p_value,
-                p_adjusted=None if p_value is None else adjusted_p(p_value, plan.looks, len(others)),
-                interval_level=1.0 - alpha,
-                sd=pair.sd,
-                improvement=improvement.mean if improvement else None,
-                improvement_low=improvement.low if improvement else None,
-                improvement_high=improvement.high if improvement else None,
+
+    metric: str
+    split: str
+    limits: tuple[float, float] | None
+    verdict: Verdict
+    answers: ties.Answers = field(default_factory=dict)
+    keeps: bool = True
+
+    def claims(
+        self,
+        comparisons: Sequence[Comparison],
+        values: Values,
+        made: Sequence[Analysis],
+        untestable: Mapping[str, frozenset[int]] | None = None,
+    ) -> list[Claim]:
+        """Return a claim of each comparison.
+
+        untestable: arm -> seeds; an analysis that covers one of them has neither interval nor p value
+        """
+        if not comparisons:
+            return []
+        parts = [_parts(comparisons, one) for one in made]
+        return [
+            self._claim(
+                one, values, made, [part.get(place) for part in parts], len(comparisons), untestable or {}
             )
+            for place, one in enumerate(comparisons)
+        ]
+
+    def _claim(
+        self,
+        comparison: Comparison,
+        values: Values,
+        made: Sequence[Analysis],
+        parts: Sequence[float | None],
+        many: int,
+        untestable: Mapping[str, frozenset[int]],
+    ) -> Claim:
+        """Replay the analyses of one comparison, up to the one that decides it."""
+        claim = self._nothing(comparison, made, many)
+        schedule: list[tuple[int, float]] = []
+        spent = error = 0.0
+        joined = False
+        for analysis, part in zip(made, parts, strict=True):
+            if part is None:
+                continue
+            if not joined and analysis.before is not None:  # what was spent before it joined is spent
+                spent = analysis.before.spent(analysis.before.seeds)
+            joined = True
+            seeds = frozenset.intersection(*(analysis.seeds[arm] for arm in comparison.weights))
+            known = differences(values, comparison.weights, seeds)
+            n = len(known)
+            if n == 0 or n <= claim.n:
+                continue
+            now = analysis.budget.spent(n)
+            error += max(0.0, now - spent) * part
+            spent = max(spent, now)
+            schedule.append((n, error))
+            critical = math.inf if n < 2 else critical_values([at for at in schedule if at[0] > 1])[-1]
+            testable = not any(
+                untestable.get(arm, frozenset()) & analysis.seeds[arm] for arm in comparison.weights
+            )
+            claim = self._seen(claim, analysis, known, values, critical if testable else math.inf)
+            claim = replace(claim, share=part)
+            if claim.decided and self.keeps:
+                break
+        return claim
+
+    def _nothing(self, comparison: Comparison, made: Sequence[Analysis], many: int) -> Claim:
+        return Claim(
+            **{
+                name: getattr(comparison, name)
+                for name in ("kind", "arm", "control", "at", "primary", "weights")
+            },
+            metric=self.metric,
+            split=self.split,
+            n=0,
+            difference=None,
+            low=None,
+            high=None,
+            level=LEVEL,
+            comparisons=many,
+            looks=len(made),
+            verdict=OPEN,
+            tie=False,
+            p_value=None,
+            p_adjusted=None,
+            interval_level=1.0,
+            improvement=None,
+            improvement_low=None,
+            improvement_high=None,
         )
-    return made
+
+    def _seen(
+        self, claim: Claim, analysis: Analysis, known: Mapping[int, float], values: Values, critical: float
+    ) -> Claim:
+        """Return the claim as of an analysis, with the differences by seed that it covers."""
+        largest = max(abs(values[arm][seed]) for arm in claim.weights for seed in known)
+        pair = paired(known.values(), scale=largest)
+        nominal = 0.0 if math.isinf(critical) else 2 * float(stats.t.sf(critical, pair.n - 1))
+        low, high = None, None
+        testable = pair.p_value is not None and math.isfinite(critical)
+        if testable:
+            half = critical * (pair.sd or 0.0) / math.sqrt(pair.n)
+            low, high = _within(
+                (pair.difference or 0.0) - half, (pair.difference or 0.0) + half, claim, self.limits
+            )
+        verdict = OPEN if low is None or high is None else self.verdict(pair.difference or 0.0, low, high)
+        # Predictions that are alike while scores are not contradict each other: no ground for a tie.
+        tie = pair.ties == pair.n and ties.tied(claim.weights, known, self.answers)
+        if tie:
+            verdict, low, high = SAME, 0.0, 0.0
+        return replace(
+            claim,
+            n=pair.n,
+            difference=0.0 if tie else pair.difference,
+            low=low,
+            high=high,
+            looks=analysis.number,
+            verdict=verdict,
+            tie=tie,
+            p_value=pair.p_value if testable else None,
+            p_adjusted=min(1.0, (pair.p_value or 0.0) * (1 - LEVEL) / nominal) if testable else None,
+            interval_level=1.0 - nominal,
+            values=known,
+            sd=pair.sd,
+            above=pair.above,
+            ties=pair.ties,
+            critical=critical,
+        )
 
 
-def _improvement(pair: Paired, alpha: float, mode: str) -> Interval:
-    """Return the share of seeds on which the arm is the better one, and its interval."""
-    better = pair.n - pair.above - pair.ties if mode == "min" else pair.above
-    if not pair.n:
-        return Interval(None, None, None, 0)
-    low, high = share_interval(better, pair.ties, pair.n, alpha)
-    return Interval((better + pair.ties / 2) / pair.n, low, high, pair.n)
+def _parts(comparisons: Sequence[Comparison], analysis: Analysis) -> dict[int, float]:
+    """Return place -> share of the error, of the comparisons whose arms were known at an analysis."""
+    there = [place for place, one in enumerate(comparisons) if one.weights.keys() <= analysis.seeds.keys()]
+    if not there:
+        return {}
+    return dict(zip(there, shares([comparisons[place].primary for place in there]), strict=True))
+
+
+def _within(
+    low: float, high: float, claim: Claim, limits: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """Return an interval cut to what a difference of such values can be."""
+    limits = limits or bounds(claim.metric)
+    if limits is None or not math.isfinite(limits[1] - limits[0]):
+        return low, high
+    most = (limits[1] - limits[0]) * sum(abs(weight) for weight in claim.weights.values()) / 2
+    return max(low, -most), min(high, most)

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from reports.evidence.statistics import LEVEL
+from adalayers.tasks.metrics import bounds
+from reports.evidence.statistics import FEW, LEVEL
 from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
@@ -19,7 +20,7 @@ def learning_curves(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, mos
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
     patience keeps its own, and the same seeds count at every step; a step counts from where all of an
-    arm's seeds have been evaluated. low, high: NaN for one seed, or where all seeds agree.
+    arm's seeds have been evaluated. low, high: NaN for fewer than `FEW` seeds, or where all seeds agree.
     At most `most` steps, evenly taken, are kept of a long history.
     """
     score = f"val/{plan.metric}"
@@ -50,19 +51,25 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int) -> pd.DataFrame
     values, n = best.to_numpy(dtype=float), best.shape[1]
     curve = pd.DataFrame({"arm": arm, "step": best.index, "mean": values.mean(axis=1)})
     half = np.full(len(values), np.nan)
-    if n > 1:
+    if n >= FEW:
         sd = values.std(axis=1, ddof=1)
         half = np.where(sd > 1e-12, stats.t.ppf(0.5 + LEVEL / 2, n - 1) * sd / np.sqrt(n), np.nan)
-    return curve.assign(low=curve["mean"] - half, high=curve["mean"] + half, n=n)[COLUMNS]
+    low, high = bounds(plan.metric) or (-np.inf, np.inf)
+    ends = {"low": (curve["mean"] - half).clip(lower=low), "high": (curve["mean"] + half).clip(upper=high)}
+    return curve.assign(**ends, n=n)[COLUMNS]
 
 
 def milestones(curves: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each arm at the first step, and nearest below a quarter, a half and all of the longest."""
+    """The rows of each arm at the first step, and at evaluations about a quarter, a half and all of the way."""
     if curves.empty:
         return curves.assign(at=pd.Series(dtype=float))
-    longest = curves["step"].max()
+    evaluated = np.sort(curves["step"].unique())
+    chosen = {
+        float(evaluated[evaluated <= share * evaluated[-1]].max(initial=evaluated[0]))
+        for share in (0, 0.25, 0.5, 1)
+    }
     parts = []
-    for at in (curves["step"].min(), longest / 4, longest / 2, longest):
+    for at in sorted(chosen):
         reached = curves[curves["step"] <= at]
         parts.append(reached.groupby("arm", sort=False).tail(1).assign(at=at))
     return pd.concat(parts, ignore_index=True)

@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 
+from adalayers.tasks.metrics import bounds
 from reports.evidence.statistics import mean_interval
 from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
@@ -31,7 +32,7 @@ def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     rows["line"] = [_PART.sub("", arm).strip() or "all arms" for arm in rows["arm"]]
     table = []
     for (line, examples), of in rows.groupby(["line", "examples"], sort=True):
-        summary = mean_interval(of["score"])
+        summary = mean_interval(of["score"], limits=bounds(plan.metric))
         row = {"line": line, "examples": examples}
         table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
     found = pd.DataFrame(table, columns=COLUMNS)

@@ -22,17 +22,23 @@ COLUMNS = ["part", "df", "size", "low", "high", "seeds", "cells"]
 
 
 def decompose(
-    core: pd.DataFrame, scores: dict[str, pd.Series], factors: Sequence[Factor], level: float = LEVEL
+    core: pd.DataFrame,
+    scores: dict[str, pd.Series],
+    factors: Sequence[Factor],
+    level: float = LEVEL,
+    *,
+    alike: bool = False,
 ) -> pd.DataFrame:
     """A row for each factor with two levels or more, then for each combination of them: their interaction.
 
     core:   as from `tables.core`, a row per cell; scores: arm -> its scores by seed.
+    alike:  whether some cells give the same predictions: they are no independent witnesses then.
     part:   the names of its factors, a tuple
     size:   standard deviation of the part's true effects over its levels, in units of the score: what is
             left of the observed one (a mean square) once the noise that seeds alone would give is taken
             off, and 0 where nothing is left.
-    low, high: interval of that size, from the noncentral F distribution (Steiger 2004); NaN without noise, and
-            where the part is smaller than noise alone would make it: the method then gives no width at all.
+    low, high: interval of that size, from the noncentral F distribution (Steiger 2004); NaN without noise, where
+            the part is smaller than noise alone would make it, and where cells are `alike`.
     seeds:  those on which every cell has a score: only these are used. cells: of the grid.
 
     Empty where the grid has holes, a single cell, or fewer than two shared seeds.
@@ -59,6 +65,8 @@ def decompose(
             total = per_level * float((effect**2).sum())
             row = {"part": tuple(factors[axis].name for axis in part), "df": df}
             row |= _size(total, df, noise, df_rest, per_level, level)
+            if alike:
+                row |= {"low": np.nan, "high": np.nan}
             table.append(row | {"seeds": n, "cells": cells.size})
     return pd.DataFrame(table, columns=COLUMNS)
 
@@ -85,7 +93,7 @@ def _size(
     observed = total / df / noise
     size = math.sqrt(max(0.0, observed - 1) * df * scale)
     ends = [_noncentrality(observed, df, df_rest, share) for share in ((1 + level) / 2, (1 - level) / 2)]
-    if ends[1] == 0:
+    if observed < 1 or ends[1] == 0:
         return {"size": size, "low": np.nan, "high": np.nan}
     low, high = (math.sqrt(end * scale) for end in ends)
     return {"size": size, "low": low, "high": high}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,15 +11,18 @@ import pandas as pd
 
 from reports.evidence import (
     analyses,
+    best_set,
     caveats,
     convergence,
     importances,
     layers,
+    planning,
     predicted,
     ranges,
     resampling,
     rungs,
     tables,
+    ties,
 )
 from reports.evidence import claims as claiming
 from reports.reading.factors import in_order
@@ -95,11 +98,40 @@ class Evidence:
         return tables.best_arm(self.arms, self.plan)
 
     @cached_property
-    def _examples(self) -> tuple[dict[str, float], list[str]]:
+    def over_seeds(self) -> list[claiming.Claim]:
+        """The claims, without what does not decide them: the interval over examples too, and the seeds won."""
+        return claiming.claims(self.trials, self.plan, self.analyses, self.answers)
+
+    @cached_property
+    def _examples(self) -> tuple[dict[int, float], list[str]]:
         labels = self.loaded.study.on.dataset.labels
         return resampling.example_variances(
-            self.loaded.results.predictions, self.trials, self.plan, self.split, len(labels)
+            self.loaded.results.predictions,
+            self.trials,
+            self.plan,
+            self.split,
+            [(claim.weights, claim.values) for claim in self.over_seeds],
+            len(labels),
         )
+
+    @cached_property
+    def spread(self) -> planning.Spread | None:
+        """How much a score varies, pooled over arms: for planning alone."""
+        return planning.spread(self.scores, self.answers)
+
+    def alike(self, arms: Iterable[str]) -> int:
+        """Return how many of these arms predict what another one of them does, on every seed."""
+        said: dict[tuple[tuple[int, str], ...], int] = {}
+        for arm in arms:
+            known = tuple(sorted((seed, text) for (of, seed), text in self.answers.items() if of == arm))
+            if known:
+                said[known] = said.get(known, 0) + 1
+        return sum(many - 1 for many in said.values())
+
+    @cached_property
+    def answers(self) -> ties.Answers:
+        """What stands for the predictions of each arm and seed."""
+        return ties.answers(self.loaded.results.predictions, self.trials, self.split)
 
     @property
     def without_examples(self) -> list[str]:
@@ -108,7 +140,12 @@ class Evidence:
 
     @cached_property
     def claims(self) -> list[claiming.Claim]:
-        return claiming.with_examples(claiming.claims(self.trials, self.plan), self._examples[0])
+        return claiming.with_wins(claiming.with_examples(self.over_seeds, self._examples[0]), self.plan.mode)
+
+    @cached_property
+    def best_set(self) -> best_set.BestSet:
+        """The settings that may be best."""
+        return best_set.best_set(self.trials, self.plan, self.analyses)
 
     @cached_property
     def convergence(self) -> pd.DataFrame:
@@ -117,11 +154,11 @@ class Evidence:
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
-        return claiming.contrasts(self.trials, self.convergence, self.plan)
+        return claiming.contrasts(self.trials, self.convergence, self.plan, self.analyses)
 
     @cached_property
     def analyses(self) -> list[analyses.Analysis]:
-        """All interim analyses of the confirmed trials, this one last."""
+        """All analyses of the confirmed trials, the last one last."""
         return analyses.analyses(self.loaded.study.happened.runs, self.trials, self.plan)
 
     @cached_property
@@ -158,6 +195,15 @@ class Evidence:
     def has_mix(self) -> bool:
         """Whether any arm is a layer mix; a table that does not say holds them."""
         return bool(self.arms["fusion"].isin(["", tables.LAYER_MIX]).any()) or self.arms.empty
+
+    @cached_property
+    def mix_by_arm(self) -> pd.DataFrame:
+        return tables.mix_by_arm(self.trials, self.plan)
+
+    @cached_property
+    def mix_core(self) -> pd.DataFrame:
+        """The rows of `mix_by_arm` in the core."""
+        return tables.core(self.mix_by_arm, self.plan)
 
     @cached_property
     def learned_arm(self) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from adalayers.tasks.metrics import bounds
 from reports.evidence.layer_weights import at_best, state, state_name, weight_columns
 from reports.evidence.statistics import mean_interval
 from reports.evidence.tables import confirmed, is_learned
@@ -39,7 +40,7 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     table = []
     used = pd.concat([single, last]).astype({"state": int})
     for (number, arm), of in used.groupby(["state", "arm"], sort=True):
-        summary = mean_interval(of["score"])
+        summary = mean_interval(of["score"], limits=bounds(plan.metric))
         row = {"state": number, "layer": layer_name(str(number)), "arm": arm}
         table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
     found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
@@ -74,7 +75,7 @@ def profile(
     table = []
     for column, (stream, number) in zip(columns, states, strict=True):
         total = layers.get(stream) or max(other for name, other in states if name == stream) or 1
-        summary = mean_interval(weights[column] * len(columns))
+        summary = mean_interval(weights[column] * len(columns), limits=(0.0, len(columns)))
         row = {"state": number, "layer": state_name(column), "depth": number / total}
         table.append(
             row | {"relative": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n}

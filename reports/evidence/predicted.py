@@ -120,7 +120,7 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     for (kind, arm), of in pd.concat(each).groupby(["class", "arm"], sort=True):
         row: dict[str, object] = {"class": kind, "arm": arm, "n": len(of)}
         for part in PARTS:
-            summary = mean_interval(of[part])
+            summary = mean_interval(of[part], limits=(0.0, 1.0))
             row |= {f"{part}_mean": summary.mean, f"{part}_low": summary.low, f"{part}_high": summary.high}
         table.append(row)
     found = pd.DataFrame(table, columns=columns)

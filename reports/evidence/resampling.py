@@ -2,7 +2,7 @@
 
 Examples are drawn with replacement, the same ones for every arm and every seed. A trial's score is
 reckoned from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
-arm's mean paired difference is added to the variance between seeds (`statistics.difference_interval`).
+arm's mean paired difference is added to the variance between seeds (`claims.with_examples`).
 Examples and seeds are crossed, so what both do together is in either part and counts twice: the interval errs
 on the wide side.
 """
@@ -10,7 +10,7 @@ on the wide side.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,17 +55,27 @@ class Predicted:
         return Predicted(names, self.gold, self.hits[kept], self.predicted[kept], self.n_labels)
 
 
-def example_variances(
-    predictions: pd.DataFrame, trials: pd.DataFrame, plan: Plan, split: str, n_labels: int, seed: int = 0
-) -> tuple[dict[str, float], list[str]]:
-    """Return arm -> variance of its mean difference to the control over draws of examples; and what is missing.
+Contrast = tuple[Mapping[str, float], Collection[int]]
+"""A comparison: its weights by arm, and the seeds that it is over."""
 
-    An arm is left out where a seed that it shares with the control lacks predictions that give its score.
+
+def example_variances(
+    predictions: pd.DataFrame,
+    trials: pd.DataFrame,
+    plan: Plan,
+    split: str,
+    contrasts: Sequence[Contrast],
+    n_labels: int,
+    seed: int = 0,
+) -> tuple[dict[int, float], list[str]]:
+    """Return place in `contrasts` -> variance of its mean over draws of examples; and what is missing.
+
+    One is left out where a trial of it lacks predictions that give its score.
     """
     column = f"{split}/{plan.metric}"
     rows = tables.confirmed(trials)
     scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
-    if not plan.control or scores.empty:
+    if not contrasts or scores.empty:
         return {}, []
     if plan.metric not in (*SEQUENCE, *TOKEN):
         return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
@@ -84,7 +94,7 @@ def example_variances(
     drawn = (
         dict(zip(counted.trials, _draws(counted, plan.metric, seed), strict=True)) if counted.trials else {}
     )
-    return _variances(drawn, rows[rows["trial_id"].isin(scores.index)], plan), notes if missing else []
+    return _variances(drawn, rows, contrasts), notes if missing else []
 
 
 def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
@@ -176,19 +186,17 @@ def _draws(counted: Predicted, metric: str, seed: int) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
-def _variances(drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, plan: Plan) -> dict[str, float]:
+def _variances(
+    drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Sequence[Contrast]
+) -> dict[int, float]:
     trial_of = {
         (arm, seed): trial
         for arm, seed, trial in zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
     }
-    seeds_of = {arm: {seed for name, seed in trial_of if name == arm} for arm, _ in trial_of}
     found = {}
-    for arm in seeds_of.keys() - {plan.control}:
-        pairs = [
-            (trial_of[arm, seed], trial_of[plan.control, seed])
-            for seed in sorted(seeds_of[arm] & seeds_of.get(plan.control, set()))
-        ]
-        if pairs and all(trial in drawn for pair in pairs for trial in pair):
-            differences = np.mean([drawn[ours] - drawn[control] for ours, control in pairs], axis=0)
-            found[arm] = float(differences.var(ddof=1))
+    for place, (weights, seeds) in enumerate(contrasts):
+        trials = {(arm, seed): trial_of.get((arm, seed), "") for arm in weights for seed in seeds}
+        if trials and all(trial in drawn for trial in trials.values()):
+            total = sum(weights[arm] * drawn[trial] for (arm, _), trial in trials.items())
+            found[place] = float(np.var(total / len(seeds), ddof=1))
     return found

@@ -1,4 +1,4 @@
-"""Statistics on a handful of seeds: t intervals, paired differences, alpha spent, seeds needed.
+"""Statistics on a handful of seeds: t intervals, paired differences, seeds needed.
 
 Functions of plain numbers, small enough to check by hand. A number that cannot be had is None, never a
 guess: one seed has no interval, and scores that agree on every seed have no spread to reckon one from.
@@ -9,12 +9,11 @@ guess: one seed has no interval, and scores that agree on every seed have no spr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 LEVEL = 0.95
 """Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
@@ -53,85 +52,62 @@ class Paired:
     ties: int = 0
 
 
-def mean_interval(values: Iterable[float], level: float = LEVEL) -> Interval:
+FEW = 5
+"""Fewer values than this have no t interval: it would say more of the t distribution than of them."""
+
+
+def mean_interval(
+    values: Iterable[float], level: float = LEVEL, *, limits: tuple[float, float] | None = None
+) -> Interval:
     """Return the mean of `values` with its t interval; missing values are left out and not counted.
 
-    One value has no interval. Nor have values that are all the same: their spread of 0 would give an
+    Fewer than `FEW` values have no interval. Nor have values that are all the same: their spread of 0 would give an
     interval of no width, which claims far more than a few seeds can show.
+
+    limits: between which the values lie, and so the interval
     """
     known = _known(values)
     if known.size == 0:
         return Interval(None, None, None, 0)
     mean = float(known.mean())
-    if _all_same(known):
+    if known.size < FEW or _all_same(known):
         return Interval(mean, None, None, int(known.size))
     low, high = _t_interval(mean, float(known.std(ddof=1)), int(known.size), level)
+    if limits is not None:
+        low, high = max(low, limits[0]), min(high, limits[1])
     return Interval(mean, low, high, int(known.size))
 
 
-def paired_difference(a: pd.Series, b: pd.Series) -> Paired:
-    """Compare two arms on the seeds they share; `a` and `b` are scores indexed by seed."""
-    others = dict(zip(b.index, b, strict=True))
-    pairs = np.array([(value, others[seed]) for seed, value in a.items() if seed in others], dtype=float)
-    pairs = pairs.reshape(-1, 2)
-    pairs = pairs[np.isfinite(pairs).all(axis=1)]
-    differences = pairs[:, 0] - pairs[:, 1]
-    n = int(differences.size)
+def differences(
+    values: Mapping[str, Mapping[int, float]], weights: Mapping[str, float], seeds: Collection[int]
+) -> dict[int, float]:
+    """Return the weighted sum of arms' values by seed, on those of `seeds` that all of them have, in order."""
+    arms = [values.get(arm, {}) for arm in weights]
+    shared = [seed for seed in sorted(seeds) if all(seed in of_arm for of_arm in arms)]
+    return {
+        seed: sum(weight * of_arm[seed] for weight, of_arm in zip(weights.values(), arms, strict=True))
+        for seed in shared
+        if all(math.isfinite(of_arm[seed]) for of_arm in arms)
+    }
+
+
+def paired(known: Iterable[float], *, scale: float) -> Paired:
+    """Summarise differences by seed; scale: the largest value they are differences of, which sets what rounding is."""
+    values = np.fromiter(known, dtype=float)
+    n = int(values.size)
     if n == 0:
         return Paired(0, None, None, None)
-    mean = float(differences.mean())
+    mean = float(values.mean())
     # The scale is that of the scores: 0.3 - 0.2 and 0.4 - 0.3 are the same difference, rounding apart.
-    scale = float(np.abs(pairs).max())
-    ties = np.abs(differences) <= _SAME * scale
-    counts = (int(((differences > 0) & ~ties).sum()), int(ties.sum()))
+    ties = np.abs(values) <= _SAME * scale
+    counts = (int(((values > 0) & ~ties).sum()), int(ties.sum()))
     if n == 1:
         return Paired(1, mean, None, None, *counts)
-    if _all_same(differences, scale=scale):
+    if _all_same(values, scale=scale):
         return Paired(n, mean, 0.0, None, *counts)
-    sd = float(differences.std(ddof=1))
-    p_value = 2 * float(stats.t.sf(abs(mean) / (sd / math.sqrt(n)), n - 1))
+    sd = float(values.std(ddof=1))
+    p_value = 2 * float(special.stdtr(n - 1, -abs(mean) / (sd / math.sqrt(n))))
     return Paired(n, mean, sd, p_value, *counts)
-
-
-def difference_interval(paired: Paired, alpha: float, variance: float = 0.0) -> tuple[float, float] | None:
-    """Return the paired t interval of the mean difference at 1 - `alpha`, or None where there is none.
-
-    variance: of the mean difference, from a source other than seeds; added to theirs. The t distribution
-    keeps the degrees of freedom of the seeds, n - 1, which errs on the wide side.
-    """
-    if paired.p_value is None or paired.difference is None or paired.sd is None:
-        return None
-    error = math.sqrt(paired.sd**2 / paired.n + variance)
-    half = float(stats.t.isf(alpha / 2, paired.n - 1)) * error
-    return (paired.difference - half, paired.difference + half) if math.isfinite(half) else None
-
-
-def analysis_alpha(analysis: int, level: float = LEVEL) -> float:
-    """Return the alpha spent by analysis 1, 2, 3... of 1 - `level`: half of what those before it left.
-
-    The parts of all analyses ever made sum to less than 1 - level, so by the union bound all of them are right
-    together with at least `level`, whenever and for whatever reason analyses are made (alpha spending; Lan
-    and DeMets 1983, with a spending function that needs no planned number of analyses).
-    """
-    return (1.0 - level) * 0.5 ** max(1, analysis)
-
-
-def comparison_alpha(analysis: int, comparisons: int, level: float = LEVEL) -> float:
-    """Return the alpha spent by one of `comparisons` at an analysis: Bonferroni's equal share of its part."""
-    return analysis_alpha(analysis, level) / max(1, comparisons)
-
-
-def analysis_cost(analysis: int, comparisons: int, n: int) -> float:
-    """Return how many times as wide intervals over `n` >= 2 seeds are as if this were the only analysis ever."""
-    points = stats.t.isf(
-        [comparison_alpha(analysis, comparisons) / 2, (1.0 - LEVEL) / comparisons / 2], n - 1
-    )
-    return float(points[0] / points[1])
-
-
-def adjusted_p(p_value: float, analysis: int, comparisons: int) -> float:
-    """Return the p value to compare with 0.05: at most that exactly where the interval leaves out 0."""
-    return min(1.0, p_value * (1.0 - LEVEL) / comparison_alpha(analysis, comparisons))
 
 
 def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, float]:

@@ -6,11 +6,13 @@ a 95% t interval (`low`, `high`: NaN where there is none) and the number of seed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
+from adalayers.tasks.metrics import bounds
 from reports.evidence.statistics import mean_interval
 from reports.reading import factors as factoring
 from reports.reading.factors import Level, cell_names, column, in_order, level
@@ -19,6 +21,8 @@ from reports.reading.load import Arm, Plan
 
 NOTHING = pd.Series(dtype=float)
 """The values of an arm without completed trials."""
+
+NOT_BELOW_ZERO = (0.0, math.inf)
 
 LAYER_MIX = "layer-mix"
 """The fusion whose weights, entropy and live layers `trials.csv` and `history.parquet` hold as `mix/*`."""
@@ -35,10 +39,10 @@ def score_split(trials: pd.DataFrame, plan: Plan) -> str:
     return "test" if numbers(confirmed(trials), f"test/{plan.metric}").notna().any() else "val"
 
 
-def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
-    """Return arm -> its values of `column` indexed by seed, missing ones left out.
+def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
+    """Return arm -> its values of `column` by seed, missing ones left out.
 
-    Only arms with completed trials are in it; `NOTHING` stands for the others.
+    Only arms with completed trials that have one are in it.
     """
     rows = confirmed(trials)
     found: dict[str, dict[int, float]] = {}
@@ -46,7 +50,12 @@ def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
     for arm, seed, value in zip(rows["arm"], rows["seed"], numbers(rows, column), strict=True):
         if not (pd.isna(seed) or np.isnan(value)):
             found.setdefault(str(arm), {})[int(seed)] = float(value)
-    return {arm: pd.Series(dict(sorted(values.items())), dtype=float) for arm, values in found.items()}
+    return {arm: dict(sorted(of_arm.items())) for arm, of_arm in found.items()}
+
+
+def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
+    """Return `values` as columns; `NOTHING` stands for arms that are not in it."""
+    return {arm: pd.Series(of_arm, dtype=float) for arm, of_arm in values(trials, column).items()}
 
 
 def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -62,8 +71,8 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "group": arm.group, "aliases": ", ".join(arm.aliases)}
         row |= {**_settings(trials, arm, plan), "split": split}
-        row |= _summary(scores.get(arm.name, NOTHING))
-        row |= _summary(chosen.get(arm.name, NOTHING), "val_")
+        row |= _summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
+        row |= _summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
         rows.append(row)
     columns = ["arm", "group", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_names(""), *_names("val_")])
@@ -97,8 +106,8 @@ def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     rows = []
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "group": arm.group, **_settings(trials, arm, plan)}
-        row |= _summary(entropy.get(arm.name, NOTHING), "entropy_")
-        row |= _summary(live.get(arm.name, NOTHING), "live_")
+        row |= _summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
+        row |= _summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
         rows.append(row)
     columns = ["arm", "group", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
     table = pd.DataFrame(rows, columns=columns)
@@ -172,7 +181,7 @@ def per_class(trials: pd.DataFrame, plan: Plan, names: Sequence[str]) -> pd.Data
         scores = by_seed(trials, name)
         for arm in dict.fromkeys(names):
             row = {"class": name.removeprefix(prefix), "arm": arm, "split": split}
-            rows.append(row | _summary(scores.get(arm, NOTHING)))
+            rows.append(row | _summary(scores.get(arm, NOTHING), limits=bounds("f1")))
     return pd.DataFrame(rows, columns=["class", "arm", "split", *_names("")])
 
 
@@ -238,8 +247,10 @@ def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
     return pd.Series([np.nan if value is None else value for value in values], index=index, dtype=float)
 
 
-def _summary(values: pd.Series, prefix: str = "") -> dict[str, float | int | None]:
-    interval = mean_interval(values)
+def _summary(
+    values: pd.Series, prefix: str = "", limits: tuple[float, float] | None = None
+) -> dict[str, float | int | None]:
+    interval = mean_interval(values, limits=limits)
     numbers_ = (interval.mean, interval.low, interval.high, interval.n)
     return dict(zip(_names(prefix), [np.nan if x is None else x for x in numbers_], strict=True))
 

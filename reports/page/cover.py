@@ -40,7 +40,7 @@ def cover(title: str, entries: Sequence[Entry], problems: Sequence[str] = ()) ->
     if not entries:
         parts.append("No results to show yet.")
     else:
-        parts += ["## Scores", *_scores(entries), "## Verdicts", _verdicts(entries)]
+        parts += ["## Scores", *_scores(entries), "## Primary comparisons", _verdicts(entries)]
         parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
         profiles = _profiles(entries)
         parts += ["## Layer profiles", *layer_profiles.section(profiles)] if profiles else []
@@ -72,7 +72,7 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
     for entry in entries:
         plan, evidence = entry.loaded.plan, entry.evidence
         score = {row["arm"]: _estimate(row) for row in records(evidence.arms)}
-        claim = next((claim for claim in evidence.claims if claim.arm == evidence.best_arm), None)
+        best = evidence.best_set
         rows.append(
             [
                 _link(entry),
@@ -80,19 +80,18 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
                 NONE if plan.baseline is None else f"{number(plan.baseline)} (validation)",
                 score.get(plan.control, NONE),
                 f"{code(evidence.best_arm)}: {score[evidence.best_arm]}" if evidence.best_arm else NONE,
-                estimate(claim.difference, claim.low, claim.high, claim.n, signed=True) if claim else NONE,
-                claim.verdict
-                if claim
-                else "the control itself"
-                if evidence.best_arm == plan.control
-                else NONE,
+                f"{len(best.arms)} of {len(best.arms) + len(best.excluded)}" if best.arms else NONE,
+                code(best.cheapest) if best.cheapest else NONE,
             ]
         )
     heads = ["report", "score", "trivial model", "control, mean [95% interval]"]
-    heads += ["best arm on validation, mean [95% interval]", "difference [corrected interval]", "verdict"]
+    heads += [
+        "best arm on validation, mean [95% interval]",
+        "settings that may be best (95%)",
+        "cheapest of them",
+    ]
     return [
-        "The best arm is picked on validation, among many: its own mean flatters it a little; the difference is "
-        "corrected for all comparisons of its report.",
+        "The best arm is picked on validation, among many: its own mean flatters it a little.",
         table(heads, rows),
     ]
 
@@ -100,7 +99,7 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
 def _verdicts(entries: Sequence[Entry]) -> str:
     rows = []
     for entry in entries:
-        claims = entry.evidence.claims
+        claims = [claim for claim in entry.evidence.claims if claim.primary]
         counts = [
             str(sum(claim.verdict == verdict for claim in claims)) for verdict in (BETTER, WORSE, SAME, OPEN)
         ]

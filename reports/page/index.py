@@ -57,7 +57,9 @@ def _studies(lines: Sequence[Line]) -> str:
             escape(line.study.on.dataset.name or "not stated"),
             _state(line.study),
             _seeds(line.claims),
-            _verdict(line.claims),
+            _verdict(
+                [claim for claim in line.claims if claim.get("primary", True)], line.study.asked.control
+            ),
             f"[{escape(line.link.rsplit('/', 1)[-1])}](<{line.link}/report.md>)",
         ]
         for line in lines
@@ -68,7 +70,7 @@ def _studies(lines: Sequence[Line]) -> str:
         "dataset",
         "state",
         "n (paired seeds)",
-        "arms against the control",
+        "primary comparisons",
         "report",
     ]
     return table(heads, rows)
@@ -86,9 +88,9 @@ def _seeds(claims: Sequence[Mapping[str, Any]]) -> str:
     return NONE if not seen else f"{seen[0]}" if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
 
 
-def _verdict(claims: Sequence[Mapping[str, Any]]) -> str:
+def _verdict(claims: Sequence[Mapping[str, Any]], control: str) -> str:
     if not claims:
         return "no arm was compared"
     verdicts = [claim.get("verdict") for claim in claims]
     found = [f"{verdicts.count(name)} {name}" for name in (BETTER, WORSE, SAME, OPEN) if name in verdicts]
-    return f"{', '.join(found)} (control {code(claims[0].get('control', ''))})"
+    return f"{', '.join(found)} (control {code(control)})"

@@ -1,4 +1,4 @@
-"""The page: its parts in the order a reader asks for them."""
+"""The two pages of a study: their parts in the order a reader asks for them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from adalayers.results.files import REPORT
 from reports.evidence.evidence import Evidence
-from reports.parts.part import Part
+from reports.parts.part import DETAILS, Part
 from reports.words.text import code, count, escape
 
+BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
+
+SHORT = ("question", "answer", "doubts", "settings", "quality", "mix_levels", "speed", "next_run")
+"""Modules of `reports.parts` on report.md, the page that is read."""
+
 PARTS = (
-    "question",
-    "answer",
     "method",
     "arms",
-    "certainty",
+    "comparisons",
     "single_layers",
     "data_size",
     "core",
@@ -40,11 +44,10 @@ PARTS = (
     "failures",
     "problems",
     "caveats",
-    "limits",
     "setup",
     "provenance",
 )
-"""Modules of `reports.parts`, each with its `PART`. Those under one title, one after another, are one section."""
+"""Those on details.md, each with its `PART`. Parts under one title, one after another, are one section."""
 
 
 def parts(names: tuple[str, ...] = PARTS) -> list[Part[Any]]:
@@ -54,10 +57,14 @@ def parts(names: tuple[str, ...] = PARTS) -> list[Part[Any]]:
 
 @dataclass(frozen=True)
 class Page:
-    """One report: what each part shows is worked out once, for words and figures."""
+    """One page: what each part shows is worked out once, for words and figures.
+
+    short: whether it is report.md, the page that is read; else it is details.md
+    """
 
     evidence: Evidence
     names: tuple[str, ...] = PARTS
+    short: bool = False
 
     @cached_property
     def shown(self) -> list[tuple[Part[Any], Any]]:
@@ -67,7 +74,8 @@ class Page:
 
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""
-        return "\n\n".join([_title(self.evidence), *_banner(self.evidence), *self._sections()]) + "\n"
+        head = [_title(self.evidence, self.short), *(_banner(self.evidence) if self.short else [BACK])]
+        return "\n\n".join([*head, *self._sections()]) + "\n"
 
     def figures(self) -> dict[str, Figure]:
         """Draw every figure: file name without ending -> figure."""
@@ -85,10 +93,20 @@ class Page:
             yield from paragraphs
 
 
-def _title(evidence: Evidence) -> str:
+def short_page(evidence: Evidence) -> Page:
+    """Return report.md: the answer, what it rests on, and the next run."""
+    return Page(evidence, SHORT, short=True)
+
+
+def details_page(evidence: Evidence) -> Page:
+    """Return details.md: everything else."""
+    return Page(evidence, PARTS)
+
+
+def _title(evidence: Evidence, short: bool) -> str:
     on, plan = evidence.loaded.study.on, evidence.plan
     where = f"{on.backbone.name} on {on.dataset.name}" if on.backbone.name and on.dataset.name else plan.name
-    return f"# {escape(plan.study)}: {escape(where)}"
+    return f"# {escape(plan.study)}: {escape(where)}{'' if short else ', details'}"
 
 
 def _banner(evidence: Evidence) -> list[str]:
@@ -111,5 +129,7 @@ def _banner(evidence: Evidence) -> list[str]:
         )
     left = int((evidence.trials["status"] == "unfinished").sum())
     if left:
-        lines.append(f"**Unfinished trials**: {count(left, 'trial')}, listed under Failures.")
+        lines.append(
+            f"**Unfinished trials**: {count(left, 'trial')}, under *Failures* in the [details]({DETAILS}#failures)."
+        )
     return ["\n>\n".join(f"> {line}" for line in lines)] if lines else []

@@ -1,169 +1,324 @@
-"""The Answer: sentences made from the claims, each no stronger than its verdict."""
+"""The Answer: quality, mix, speed and advice, in sentences made from the claims, each no stronger than its verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reports.evidence.caveats import Caveat
+from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.evidence.evidence import Evidence
-from reports.parts.caveats import headline
+from reports.parts.cells import named, symbols
 from reports.parts.part import Part
-from reports.parts.seeds import seeds_for_one_sd, seeds_for_smallest_effect
+from reports.parts.speed import Pace, pace
+from reports.reading.factors import level, level_name, levels
+from reports.reading.factors import short as factor_name
+from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.labels import SPLITS, short
-from reports.words.text import code, count, estimate, listed, prose, several
+from reports.words.labels import short
+from reports.words.text import code, count, escape, interval, listed, number, several
+
+DWARFS = 5
+"""How many times its spread over seeds a difference is, that is worth saying though nothing is claimed of it."""
+LEVELS = 4
+"""Most levels of the other factor that are told of one by one."""
 
 
 @dataclass(frozen=True)
 class Info:
+    """means: arm -> its mean score; examples: that they are of; trivial: a trivial model's score on the same split.
+
+    entropy: level of the first factor -> mean entropy (nats) of its core arms; most: of a uniform mix of its layers.
+
+    score: what scores are called ("test accuracy")
+    """
+
     claims: tuple[Claim, ...]
     contrasts: tuple[Claim, ...]
     plan: Plan
-    caveats: tuple[Caveat, ...]
-    notes: tuple[str, ...]
+    best: BestSet
+    pace: Pace
+    entropy: tuple[tuple[str, float], ...]
+    score: str
+    seeds: int
+    means: dict[str, float]
+    examples: int
+    trivial: float | None
 
 
 def info(evidence: Evidence) -> Info:
-    notes = evidence.loaded.study.asked.notes
+    dataset = evidence.loaded.study.on.dataset
     return Info(
-        tuple(evidence.claims), tuple(evidence.contrasts), evidence.plan, tuple(evidence.caveats), notes
+        claims=tuple(evidence.claims),
+        contrasts=tuple(evidence.contrasts),
+        plan=evidence.plan,
+        best=evidence.best_set,
+        pace=pace(evidence),
+        entropy=_entropy(evidence),
+        score=f"{evidence.split_name} {short(evidence.plan.metric)}",
+        seeds=max((claim.n for claim in evidence.claims), default=0),
+        means={str(row["arm"]): float(row["mean"]) for row in records(evidence.arms) if row["n"]},
+        examples=dataset.examples.get({"val": "validation"}.get(evidence.split, evidence.split), 0),
+        trivial=dataset.baseline.get(evidence.split),
     )
 
 
 def section(info: Info) -> list[str]:
-    notes = (
-        ["**Notes** of the study:", listed(prose(note, 1000) for note in info.notes)] if info.notes else []
-    )
-    return [*_answer(info.claims, info.contrasts, info.plan), headline(info.caveats), *notes]
-
-
-def _answer(claims: Sequence[Claim], contrasts: Sequence[Claim], plan: Plan) -> list[str]:
-    if not claims:
-        return ["**There is no answer yet**: no arm could be compared with a control."]
-    if not any(claim.n >= 2 for claim in claims):
-        most = max(claim.n for claim in claims)
+    if not info.claims:
+        return ["**There is no answer yet**: nothing could be compared with a control."]
+    if not info.seeds:
         return [
-            "**There is not enough evidence to answer.** A comparison needs at least two seeds that an arm "
-            "and the control have both completed; here there "
-            f"{'is' if most == 1 else 'are'} at most {most}. " + seeds_for_one_sd(claims)
+            "**There is no answer yet**: a comparison needs seeds that all its arms have completed, and an analysis "
+            "is made after whole blocks of seeds."
         ]
-    paragraphs = [_headline(claims)]
-    paragraphs += filter(None, [_decided(claims, plan), _same(claims, plan), _open(claims, plan)])
-    paragraphs += filter(None, [_mix(contrasts), _speed(contrasts)])
-    return paragraphs
+    points = [*_quality(info), *_mix(info), *_speed(info), *_advice(info)]
+    return [listed(points)]
 
 
-def _headline(claims: Sequence[Claim]) -> str:
-    first = claims[0]
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in claims) for verdict in (BETTER, WORSE, SAME, OPEN)
-    }
-    if counts[OPEN] == len(claims):
-        start = "**There is not enough evidence to answer.**"
-    elif counts[BETTER] or counts[WORSE]:
-        start = (
-            "**Some arms differ from the control.**"
-            if counts[SAME] + counts[OPEN]
-            else "**Every arm differs from the control.**"
-        )
-    else:
-        start = "**No difference was found where the evidence suffices.**"
-    parts = [
-        f"{counts[BETTER]} better",
-        f"{counts[WORSE]} worse",
-        f"{counts[SAME]} with no difference seen",
-        f"{counts[OPEN]} without enough evidence either way",
+def _quality(info: Info) -> list[str]:
+    plan = info.plan
+    primary = [claim for claim in info.claims if claim.primary]
+    decided = sum(claim.decided for claim in primary)
+    points = [
+        f"**Quality** ({info.score}{_examples(info)}): {_range(info)}{decided} of "
+        f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_ending(info)}."
     ]
-    return (
-        f"{start} On {SPLITS.get(first.split, first.split)} {short(first.metric)}, of "
-        f"{count(len(claims), 'arm')} compared with the control {code(first.control)}: {', '.join(parts)}. "
-        f"Paired t intervals over {_span(claims)} shared seeds, corrected (Bonferroni) for "
-        f"{count(first.comparisons, 'comparison')} at interim analysis {first.looks}."
-    )
-
-
-def _decided(claims: Sequence[Claim], plan: Plan) -> str:
-    sentences = []
-    for verdict in (BETTER, WORSE):
-        found = [claim for claim in claims if claim.verdict == verdict]
-        found.sort(key=lambda claim: -abs(claim.difference or 0.0))
+    for factor in plan.factors:
+        found = [claim for claim in primary if claim.kind == "factor" and _of(claim, factor.name)]
         if found:
-            named = several([f"{code(claim.arm)} ({_difference(claim)})" for claim in found], 3)
-            sentences.append(f"{verdict.capitalize()} than the control: {named}.")
-    small = plan.smallest_effect
-    if small is not None:
-        trifling = [claim for claim in claims if claim.verdict in (BETTER, WORSE) and _within(claim, small)]
-        if trifling:
-            names = several([code(claim.arm) for claim in trifling])
-            sentences.append(f"Of these, {names}: smaller than the smallest effect of interest, {small:g}.")
-    return " ".join(sentences)
+            over = [factor_name(other) for other in plan.factors if other.name != factor.name]
+            averaged = f", averaged over {several(map(escape, over))}" if over else ""
+            points.append(f"**{escape(factor_name(factor))}**{averaged}: {_verdicts(found, plan)}")
+    points += _depends(info)
+    arms = [claim for claim in primary if claim.kind != "factor"]
+    if arms:
+        points.append(f"**Against the control** ({_control(plan)}): {_verdicts(arms, plan)}")
+    return points
 
 
-def _same(claims: Sequence[Claim], plan: Plan) -> str:
+def _examples(info: Info) -> str:
+    return f", {info.examples:,} examples" if info.examples else ""
+
+
+def _range(info: Info) -> str:
+    """Return the lowest and the highest mean, the control's, and what a trivial model scores."""
+    if len(info.means) < 2:
+        return ""
+    (low, worst), *_, (high, best) = sorted((mean, arm) for arm, mean in info.means.items())
+    control = info.means.get(info.plan.control)
+    known = "" if control is None else f"; the control has {number(control)}"
+    trivial = "" if info.trivial is None else f", a trivial model {number(info.trivial)}"
+    return f"means run from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){known}{trivial}. "
+
+
+def _ending(info: Info) -> str:
+    """Return after how many seeds: "after 6 to 20 seeds"."""
+    sizes = sorted({claim.n for claim in info.claims if claim.primary and claim.n})
+    if not sizes:
+        return ""
+    span = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return f", after {span} paired {'seed' if sizes == [1] else 'seeds'}"
+
+
+def _control(plan: Plan) -> str:
+    arm = next((arm for arm in plan.arms if arm.name == plan.control), None)
+    levels = {} if arm is None else {f.name: arm.config[f.name] for f in plan.factors if f.name in arm.config}
+    if not levels:
+        return code(plan.control)
+    return escape(
+        symbols(
+            " ".join(
+                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in levels.items()
+            ),
+            plan,
+        )
+    )
+
+
+def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
+    """Return what was found of comparisons of one kind, the decided first."""
+    parts = []
+    for verdict in (BETTER, WORSE):
+        found = sorted(
+            (claim for claim in claims if claim.verdict == verdict),
+            key=lambda claim: -abs(claim.difference or 0),
+        )
+        parts += [f"{named(claim, plan)} is **{verdict}** by {_size(claim)}" for claim in found]
     same = [claim for claim in claims if claim.verdict == SAME]
-    if not same:
-        return ""
-    named = several([f"{code(claim.arm)} ({_difference(claim)})" for claim in same], 3)
-    return f"No difference seen, that is, none larger than {plan.smallest_effect:g} either way: {named}."
+    ties = [claim for claim in same if claim.tie]
+    if ties:
+        parts.append(f"{_all(ties, plan)} {'change' if len(ties) > 1 else 'changes'} **not one prediction**")
+    if rest := [claim for claim in same if not claim.tie]:
+        parts.append(f"{_all(rest, plan)}: **no difference** larger than {plan.smallest_effect:g}")
+    if undecided := [claim for claim in claims if claim.verdict == OPEN]:
+        seen = several(
+            [
+                f"{named(claim, plan)} ({number(claim.difference, signed=True)}{_large(claim)})"
+                for claim in undecided
+            ],
+            8,
+        )
+        parts.append(f"**not enough evidence** on {seen}")
+    return f"{'; '.join(parts)}."
 
 
-def _open(claims: Sequence[Claim], plan: Plan) -> str:
-    undecided = [claim for claim in claims if claim.verdict == OPEN]
-    if not undecided:
-        return ""
-    names = several([code(claim.arm) for claim in undecided])
-    text = f"Not enough evidence either way, so these may be better, worse or alike: {names}. "
-    return text + (seeds_for_smallest_effect(claims, plan) or seeds_for_one_sd(claims))
+def _large(claim: Claim) -> str:
+    """Say that a difference that is not decided dwarfs its spread over seeds."""
+    large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > DWARFS * claim.sd
+    return f", over {DWARFS} times its spread" if large else ""
 
 
-def _mix(contrasts: Sequence[Claim]) -> str:
-    found = [claim for claim in contrasts if claim.metric == "mix/entropy"]
-    if not found:
-        return ""
-    lower = [claim for claim in found if claim.verdict == LOWER]
-    higher = [claim for claim in found if claim.verdict == HIGHER]
-    text = (
-        "The mix itself: against the control, the entropy of the mix weights is lower (fewer layers carry "
-        f"the weight) in {len(lower)} of {count(len(found), 'arm')} that learn it, higher in {len(higher)}; "
-        f"for {len(found) - len(lower) - len(higher)} there is not enough evidence."
+def _all(claims: Sequence[Claim], plan: Plan) -> str:
+    """Return names in one phrase: "α = 8 and 64 instead of 1" where they share a reference."""
+    if (
+        len(claims) > 1
+        and len({(claim.control, claim.at) for claim in claims}) == 1
+        and claims[0].kind == "factor"
+    ):
+        names = [named(claim, plan) for claim in claims]
+        heads = [name.split(" instead of ")[0] for name in names]
+        first = heads[0].split(" = ")[0]
+        names_ = several([head.split(" = ")[-1] for head in heads], 6)
+        return f"{first} = {names_} instead of {names[0].split(' instead of ')[1]}"
+    return several([named(claim, plan) for claim in claims], 6)
+
+
+def _size(claim: Claim) -> str:
+    if claim.difference is None or claim.low is None or claim.high is None:
+        return number(None)
+    ends = sorted((abs(claim.low), abs(claim.high)))
+    return f"{number(abs(claim.difference))} {interval(ends[0], ends[1])}"
+
+
+def _depends(info: Info) -> list[str]:
+    """Return how far averages over another factor can be trusted: what the interactions say, level by level."""
+    found = [claim for claim in info.claims if claim.kind == "interaction"]
+    if not found or all(claim.verdict == SAME for claim in found):
+        return []
+    names = [escape(factor_name(factor)) for factor in info.plan.factors]
+    proven = any(claim.verdict in (BETTER, WORSE) for claim in found)
+    if not proven:
+        return [
+            f"The effects of {several(names)} may depend on each other: no interaction is decided.{_ties(info)}"
+        ]
+    start = f"The effects of {several(names)} **depend** on each other"
+    # Those of the first factor: at the levels of the first, the others say the same once more.
+    simple = [
+        claim
+        for claim in info.claims
+        if claim.kind == "simple" and claim.decided and _of(claim, info.plan.factors[0].name)
+    ]
+    parts = []
+    for at in dict.fromkeys(claim.at for claim in simple):
+        here = [claim for claim in simple if claim.at == at]
+        told = _verdicts([replace(claim, at="") for claim in here], info.plan).rstrip(".")
+        parts.append(f"at {escape(symbols(at, info.plan))}, {told}")
+    if not parts:
+        return [f"{start}: no level by itself is decided."]
+    more = f"; {len(parts) - LEVELS} more levels in the details" if len(parts) > LEVELS else ""
+    return [f"{start}. Level by level: {'; '.join(parts[:LEVELS])}{more}."]
+
+
+def _ties(info: Info) -> str:
+    """Return at which levels of one factor another one changes no prediction at all."""
+    simple = [claim for claim in info.claims if claim.kind == "simple"]
+    found = []
+    for at, factor in dict.fromkeys((claim.at, claim.arm.partition("=")[0]) for claim in simple):
+        of = [claim for claim in simple if claim.at == at and _of(claim, factor)]
+        if all(claim.tie for claim in of):
+            found.append(f"at {escape(symbols(at, info.plan))}, {escape(info.plan.symbol(factor))}")
+    return f" But {'; '.join(found)} changes **not one prediction**." if found else ""
+
+
+def _of(claim: Claim, factor: str) -> bool:
+    return any(part.partition("=")[0] == factor for part in claim.arm.split())
+
+
+def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
+    mix = evidence.mix_core
+    if mix.empty or not evidence.plan.factors:
+        return ()
+    first = f"config/{evidence.plan.factors[0].name}"
+    known = mix.dropna(subset=["entropy_mean"])
+    of = [level(value) for value in known[first]]
+    return tuple(
+        (escape(level_name(value)), float(known.loc[[one == value for one in of], "entropy_mean"].mean()))
+        for value in levels(known[first])
     )
-    if lower:
-        furthest = min(lower, key=lambda claim: claim.difference or 0.0)
-        text += f" Lowest: {code(furthest.arm)} ({_difference(furthest)}, in nats)."
-    return text
 
 
-def _speed(contrasts: Sequence[Claim]) -> str:
-    found = [claim for claim in contrasts if claim.metric == "convergence_step" and claim.n > 0]
-    if not found:
-        return ""
-    earlier = [claim for claim in found if claim.verdict == LOWER]
-    later = [claim for claim in found if claim.verdict == HIGHER]
-    text = (
-        f"Speed: {len(earlier)} of {count(len(found), 'arm')} reach 95% of their own gain in fewer steps "
-        f"than the control, {len(later)} in more; for {len(found) - len(earlier) - len(later)} "
-        "there is not enough evidence."
-    )
-    if earlier:
-        first = min(earlier, key=lambda claim: claim.difference or 0.0)
-        size = estimate(first.difference, first.low, first.high, first.n, 0, signed=True)
-        text += f" Earliest: {code(first.arm)} ({size}, in steps)."
-    return text
+def _mix(info: Info) -> list[str]:
+    found = [claim for claim in info.contrasts if claim.metric == "mix/entropy" and claim.primary]
+    if not info.entropy and not found:
+        return []
+    text = "**The mix**:"
+    if len(info.entropy) > 1:
+        symbol = escape(factor_name(info.plan.factors[0]))
+        means = ", ".join(f"{number(mean, 2)} at {symbol} = {of}" for of, mean in info.entropy)
+        text += (
+            f" the entropy of the mix weights is on average {means} (nats; 0: one layer has all the weight)."
+        )
+    parts = [
+        f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {_size(claim)}"
+        for claim in found
+        if claim.verdict in (LOWER, HIGHER)
+    ]
+    rest = [claim for claim in found if claim.verdict == OPEN]
+    if parts:
+        text += f" Shown: {'; '.join(parts)}."
+    if rest:
+        text += f" Not enough evidence on {several([named(claim, info.plan) for claim in rest], 8)}."
+    return [text]
 
 
-def _difference(claim: Claim) -> str:
-    return estimate(claim.difference, claim.low, claim.high, claim.n, signed=True)
+def _speed(info: Info) -> list[str]:
+    if not info.pace.known:
+        return []
+    if info.pace.saturated:
+        return [f"**Speed**: {info.pace.sentence()}"]
+    found = [claim for claim in info.contrasts if claim.metric == "convergence_step" and claim.primary]
+    parts = [
+        f"{named(claim, info.plan)} needs {'fewer' if claim.verdict == LOWER else 'more'} steps, by {_steps(claim)}"
+        for claim in found
+        if claim.verdict in (LOWER, HIGHER)
+    ]
+    said = f"{'; '.join(parts)}." if parts else "no comparison is decided."
+    return [f"**Speed** (steps to 95% of a trial's own gain): {said}"]
 
 
-def _within(claim: Claim, small: float) -> bool:
-    return claim.low is not None and claim.high is not None and -small <= claim.low and claim.high <= small
+def _steps(claim: Claim) -> str:
+    ends = sorted((abs(claim.low or 0.0), abs(claim.high or 0.0)))
+    return f"{number(abs(claim.difference or 0.0), 0)} {interval(ends[0], ends[1], 0)}"
 
 
-def _span(claims: Sequence[Claim]) -> str:
-    low, high = min(claim.n for claim in claims), max(claim.n for claim in claims)
-    return f"{low}" if low == high else f"{low} to {high}"
+def _advice(info: Info) -> list[str]:
+    best, every = info.best, len(info.best.arms) + len(info.best.excluded)
+    if not best.arms or every < 2:
+        return []
+    cheap = ""
+    if best.cheapest in info.means:
+        cheap = (
+            f" The fewest added parameters has {code(best.cheapest)} ({number(info.means[best.cheapest])})."
+        )
+    if not best.excluded:
+        top = max(
+            info.means, key=lambda arm: info.means[arm] if info.plan.mode == "max" else -info.means[arm]
+        )
+        return [
+            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own). The best "
+            f"mean has {code(top)}.{cheap}"
+        ]
+    if len(best.arms) == 1:
+        return [
+            f"**Advice**: use {code(best.arms[0])}; all {every - 1} others are ruled out as the best (95%, a test of "
+            "its own)."
+        ]
+    top_three = several([code(arm) for arm in best.arms], 3)
+    return [
+        f"**Advice**: use one of {top_three}, by falling mean: {every - len(best.arms)} of {every} settings are ruled "
+        f"out as the best (95%, a test of its own).{cheap}"
+    ]
 
 
 PART = Part("Answer", info, section)

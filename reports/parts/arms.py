@@ -1,7 +1,8 @@
-"""Every arm: score, validation score next to a test score, difference to the control, verdict."""
+"""Every arm: score, validation score next to a test score; those that may be best."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,24 +11,25 @@ from matplotlib.figure import Figure
 from reports.drawing import style
 from reports.drawing.pieces import point
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
-from reports.evidence.claims import Claim
+from reports.evidence.best_set import BestSet
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
-from reports.parts.cells import difference, summary
+from reports.evidence.statistics import FEW, LEVEL
+from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.text import NONE, code, count, escape, table
+from reports.words.text import NONE, code, escape, folded, number, several, table
 
 NO_CONFIRMED = "Nothing to draw: no completed trials of confirmed arms."
 
 
 @dataclass(frozen=True)
 class Info:
-    """arms: as from `tables.arms`; lines: those of the core, in order; score: its label on an axis."""
+    """arms: as from `tables.arms`; scores: arm -> its scores by seed; lines: those of the core; score: its label."""
 
     arms: pd.DataFrame
-    claims: tuple[Claim, ...]
+    scores: Mapping[str, pd.Series]
+    best: BestSet
     plan: Plan
     split: str
     score: str
@@ -38,7 +40,8 @@ class Info:
 def info(evidence: Evidence) -> Info:
     return Info(
         arms=evidence.arms,
-        claims=tuple(evidence.claims),
+        scores=evidence.scores,
+        best=evidence.best_set,
         plan=evidence.plan,
         split=evidence.split,
         score=evidence.scored,
@@ -49,35 +52,48 @@ def info(evidence: Evidence) -> Info:
 
 def section(info: Info) -> list[str]:
     plan, scored = info.plan, info.score.split(" (")[0]
-    compared = {claim.arm: claim for claim in info.claims}
     apart, several_fusions = info.split != "val", info.arms["fusion"].nunique() > 1
+    few = bool((info.arms["n"] < FEW).any())
     heads = ["arm", *(["fusion"] if several_fusions else []), f"{scored}, mean [{LEVEL:.0%} interval]"]
+    heads += ["by seed"] if few else []
     heads += ["on validation"] if apart else []
-    heads += ["difference to control [corrected interval]", "verdict", "also known as"]
+    heads += ["also known as"]
     rows = []
     for row in records(info.arms):
         cells = [code(row["arm"]), *([escape(row["fusion"])] if several_fusions else []), summary(row)]
+        cells += [_seeds(info.scores.get(row["arm"]))] if few else []
         cells += [summary(row, "val_")] if apart else []
-        claim = compared.get(row["arm"])
-        role = "control" if row["arm"] == plan.control else "not compared"
-        cells += [difference(claim), claim.verdict] if claim else [NONE, role]
         rows.append([*cells, escape(row["aliases"])])
-    small = "the smallest effect of interest (not stated)"
-    small = (
-        small
-        if plan.smallest_effect is None
-        else f"±{plan.smallest_effect:g}, the smallest effect of interest"
-    )
     best = f" Best mean on validation: {code(info.best_arm)}." if info.best_arm else ""
     lower = " Lower is better." if plan.mode == "min" else ""
     return [
-        f"n counts completed seeds; intervals of means are t intervals over seeds.{lower}{best}",
-        "Differences are paired by seed; their intervals and verdicts are corrected (Bonferroni) for all "
-        f"{count(len(compared), 'comparison')} and for interim analyses. *No difference seen*: the corrected interval "
-        f"lies within {small}. *Not enough evidence*: anything else that is neither better nor worse.",
+        f"n counts completed seeds. Intervals are t intervals over seeds, from {FEW} seeds on; they are not corrected, "
+        f"and compare no two arms.{lower}{best} Control: {code(plan.control)}.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
-        "Hollow points have no interval: one seed, or the same score on all.",
+        f"Hollow points have no interval: fewer than {FEW} seeds, or the same score on all.",
+        *_may_be_best(info.best),
+    ]
+
+
+def _seeds(scores: pd.Series | None) -> str:
+    """Return every seed's score where they are few."""
+    if scores is None or not 0 < len(scores) < FEW:
+        return NONE
+    return ", ".join(number(value) for value in scores)
+
+
+def _may_be_best(best: BestSet) -> list[str]:
+    if not best.excluded:
+        return []
+    rows = [
+        [code(one.arm), code(one.by), f"{number(one.difference, signed=True)}, n = {one.n}"]
+        for one in best.excluded
+    ]
+    return [
+        f"The best setting is with {LEVEL:.0%} one of {several([code(arm) for arm in best.arms], 20)} (multiple "
+        "comparisons with the best; an error of its own). Ruled out:",
+        folded("Settings ruled out", len(rows), table(["setting", "is worse than", "by"], rows)),
     ]
 
 

@@ -1,15 +1,17 @@
-"""Cells of tables that several parts write alike: a row's mean, a claim's difference, a trial."""
+"""Cells of tables that several parts write alike: a row's mean, a claim's difference, a comparison's name, a trial."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from reports.evidence.claims import Claim
+from reports.reading.load import Plan
 from reports.words.labels import short
-from reports.words.text import NONE, code, estimate, number
+from reports.words.text import NONE, code, escape, estimate, number
 
 
 def summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3) -> str:
@@ -21,9 +23,35 @@ def difference(claim: Claim, digits: int = 3) -> str:
     return estimate(claim.difference, claim.low, claim.high, claim.n, digits, signed=True)
 
 
-def contrast(claim: Claim | None, digits: int = 3) -> list[str]:
-    """Return the cells "difference" and "verdict" of an arm that may not have been compared."""
-    return [difference(claim, digits), claim.verdict] if claim else [NONE, NONE]
+def sides(claim: Claim, plan: Plan) -> tuple[str, str]:
+    """Return the two sides of a comparison in symbols: ("α = 64", "α = 1"), or the names of two arms."""
+    return tuple(  # type: ignore[return-value]
+        side if claim.kind in ("arm", "across") else symbols(side, plan)
+        for side in (claim.arm, claim.control)
+    )
+
+
+def symbols(levels: str, plan: Plan) -> str:
+    """Return "α = 64, λ = 0.01" for "alpha=64 entropy_weight=0.01"."""
+    names = "|".join(re.escape(factor.name) for factor in plan.factors)
+    parts = (part.partition("=") for part in re.split(rf" (?=(?:{names})=)", levels))
+    return ", ".join(f"{plan.symbol(name)} = {value}" if value else name for name, _, value in parts)
+
+
+def compared(claim: Claim, plan: Plan) -> str:
+    """Return what a comparison is called in a figure: "α = 64 instead of 1, at λ = 0.01"; an arm by its name."""
+    arm, control = sides(claim, plan)
+    if claim.kind in ("arm", "across"):
+        return arm
+    if claim.kind == "interaction":
+        return f"{arm} together"
+    at = f", at {symbols(claim.at, plan)}" if claim.at else ""
+    return f"{arm} instead of {control.rpartition(' = ')[2]}{at}"
+
+
+def named(claim: Claim, plan: Plan) -> str:
+    """Return `compared` as Markdown."""
+    return code(claim.arm) if claim.kind in ("arm", "across") else escape(compared(claim, plan))
 
 
 def trial(trials: pd.DataFrame, trial_id: str, metric: str) -> str:

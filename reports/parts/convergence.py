@@ -19,10 +19,11 @@ from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.convergence import convergence_by_arm
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import contrast
+from reports.parts.comparisons import compared_table
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names, column, short
 from reports.reading.frames import records
+from reports.reading.load import Plan
 from reports.words.text import NONE, code, folded, interval, number, several, table
 
 NO_HISTORY = "Nothing to draw: no history of evaluations."
@@ -36,12 +37,13 @@ class Info:
     core: pd.DataFrame
     contrasts: tuple[Claim, ...]
     factors: tuple[Factor, ...]
+    plan: Plan
 
 
 def info(evidence: Evidence) -> Info:
     by_arm = convergence_by_arm(evidence.convergence, evidence.arms)
     contrasts = tuple(claim for claim in evidence.contrasts if claim.metric == "convergence_step")
-    return Info(by_arm, tables.core(by_arm, evidence.plan), contrasts, evidence.plan.factors)
+    return Info(by_arm, tables.core(by_arm, evidence.plan), contrasts, evidence.plan.factors, evidence.plan)
 
 
 def section(info: Info) -> list[str]:
@@ -55,12 +57,10 @@ def section(info: Info) -> list[str]:
     if info.by_arm["n"].sum() == 0:
         why = "no completed confirmed trial has a history of scores, or the baseline is not known"
         return [*paragraphs, f"Nothing to show: {why}."]
-    compared = {claim.arm: claim for claim in info.contrasts}
     heads = ["arm", "median step [earliest, latest]", "censored", "without history"]
     rows = [
         [
             *(code(row["arm"]), _range(row), str(row["censored"]), str(row["unknown"])),
-            *contrast(compared.get(row["arm"]), digits=0),
         ]
         for row in records(info.by_arm)
     ]
@@ -69,8 +69,9 @@ def section(info: Info) -> list[str]:
         folded(
             "Convergence of each arm",
             len(rows),
-            table([*heads, "difference to control, of means [corrected interval]", "verdict"], rows),
+            table(heads, rows),
         ),
+        *compared_table(info.contrasts, info.plan, "steps", digits=0),
         "The range from earliest to latest holds an arm's true median with probability 1 − 2^(1−n), 94% "
         "for n = 5. Differences are over seeds on which both converged; an arm with a censored trial gets "
         "no interval, because the seeds left would be the easy ones.",

@@ -14,6 +14,7 @@ from reports.drawing.axes import series
 from reports.drawing.pieces import heat_map, unit_below
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
 from reports.evidence.evidence import Evidence
+from reports.evidence.planning import Spread
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import Level, cell_names, column, label, level, level_name, levels, short
@@ -21,6 +22,8 @@ from reports.reading.frames import records
 from reports.words.text import escape, several, table
 
 NO_CORE = "Nothing to draw: no completed trials in the factorial core."
+SPANS = 4
+"""Pooled standard deviations of one score that the colours of a heat map span at least."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Info:
     cells: dict[tuple[str, Level], dict]
     score: str
     split: str
+    spread: Spread | None
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -51,7 +55,7 @@ def info(evidence: Evidence) -> Info | None:
         if (known := level(row[first])) is not None
     }
     rows, columns = tuple(series(core, factors[1:])), tuple(levels(core[first]))
-    return Info(core, factors, columns, rows, cells, evidence.scored, evidence.split_name)
+    return Info(core, factors, columns, rows, cells, evidence.scored, evidence.split_name, evidence.spread)
 
 
 def section(info: Info) -> list[str]:
@@ -90,8 +94,12 @@ def draw(info: Info) -> Figure:
         at = info.rows.index(name), info.columns.index(known)
         grid[at], counts[at] = row["mean"], row["n"]
     low, high = np.nanmin(grid), np.nanmax(grid)
-    if high - low < 1e-9:
-        low, high = low - 0.5, high + 0.5
+    # Noise is not painted: the colours span at least a few of its standard deviations.
+    least = (
+        SPANS * info.spread.sd if info.spread and info.spread.sd > 1e-9 else 1.0 if high - low < 1e-9 else 0.0
+    )
+    if high - low < least:
+        low, high = (low + high - least) / 2, (low + high + least) / 2
     texts = [
         [f"{'no result' if np.isnan(grid[at]) else f'{grid[at]:.3f}'}\nn = {counts[at]}" for at in row]
         for row in ([(y, x) for x in range(len(info.columns))] for y in range(len(info.rows)))

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import legend_right
-from reports.drawing.style import COLOURS, HATCHES, new_figure, say_empty, styled
+from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
 from reports.evidence.importances import FANOVA, FEWEST, PED_ANOVA, target_share
@@ -21,7 +21,6 @@ from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.text import code, count, interval, number, several, table
 
-NO_IMPORTANCES = f"Nothing to draw: fewer than {FEWEST} completed search trials with different scores."
 ROLES = ("scientific", "nuisance", "searched")
 
 
@@ -53,7 +52,7 @@ def info(evidence: Evidence) -> Info:
 
 def section(info: Info) -> list[str]:
     done = info.done
-    paragraphs = [_unread(info.unread), figure_link("importances", "Importance of each hyperparameter")]
+    paragraphs = [_unread(info.unread)]
     if not info.importances:
         why = (
             f"{count(done, 'completed search trial')} with a score; importances are worked out from {FEWEST} on, "
@@ -76,7 +75,8 @@ def section(info: Info) -> list[str]:
         for row in records(item)
     ]
     heads = ["hyperparameter", "role", "evaluator", "importance (share)", "middle 90% of resamples"]
-    return [*paragraphs, table(heads, rows), _edges(info.edges)]
+    drawn = figure_link("importances", "Importance of each hyperparameter")
+    return [*paragraphs, drawn, table(heads, rows), _edges(info.edges)]
 
 
 def _evaluator(name: str, done: int) -> str:
@@ -113,14 +113,13 @@ def _edges(edges: Sequence[Edge]) -> str:
 
 
 @styled
-def draw(info: Info) -> Figure:
-    """Share of importance of each hyperparameter with its spread, by the last evaluator."""
-    table = info.importances[-1] if info.importances else pd.DataFrame()
+def draw(info: Info) -> Figure | None:
+    """Share of importance of each hyperparameter with its spread, by the last evaluator; None without importances."""
+    if not info.importances:
+        return None
+    table = info.importances[-1]
     figure = new_figure(1.6 + 0.42 * max(len(table), 2))
     axes = figure.add_subplot()
-    if table.empty:
-        say_empty(axes, NO_IMPORTANCES)
-        return figure
     for place, row in enumerate(records(table)):
         role = ROLES.index(row["role"])
         axes.barh(

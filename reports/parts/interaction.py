@@ -14,21 +14,24 @@ from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.text import escape, interval, number, several, table
+from reports.words.text import count, escape, interval, number, several, table
 
 
 @dataclass(frozen=True)
 class Info:
-    """parts: as from `decomposition.decompose`."""
+    """parts: as from `decomposition.decompose`; alike: how many cells predict what another one does, on every seed."""
 
     parts: pd.DataFrame
     plan: Plan
+    alike: int
 
 
 def info(evidence: Evidence) -> Info | None:
     if evidence.core.empty:
         return None
-    return Info(decompose(evidence.core, evidence.scores, evidence.plan.factors), evidence.plan)
+    alike = evidence.alike(evidence.core["arm"])
+    parts = decompose(evidence.core, evidence.scores, evidence.plan.factors, alike=bool(alike))
+    return Info(parts, evidence.plan, alike)
 
 
 def section(info: Info) -> list[str]:
@@ -55,7 +58,13 @@ def section(info: Info) -> list[str]:
         f"each part, in units of the score: 0 means that the part does nothing. {several_}"
         f"the {ways} decomposition with seeds as blocks "
         f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, "
-        "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it.",
+        "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it."
+        + (
+            f" Here there is none at all: {count(info.alike, 'cell')} predict exactly what another one does, so cells "
+            "are not independent."
+            if info.alike
+            else ""
+        ),
         table(["part", "size", f"{LEVEL:.0%} interval", "degrees of freedom"], rows),
     ]
 

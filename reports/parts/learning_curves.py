@@ -17,7 +17,7 @@ from reports.drawing.style import LINES, new_figure, pick, plain_text, say_empty
 from reports.evidence import tables
 from reports.evidence.curves import learning_curves, milestones
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
+from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
@@ -60,8 +60,8 @@ def section(info: Info) -> list[str]:
         [code(arm), *(cells.get((arm, at), NONE) for at in columns)] for arm in dict.fromkeys(found["arm"])
     ]
     return [
-        f"The best validation score so far, mean and {LEVEL:.0%} t band over seeds, not corrected. A trial that "
-        "stopped early keeps its best, so every seed counts at every step. The best so far never falls: a late "
+        f"The best validation score so far, mean and, from {FEW} seeds on, {LEVEL:.0%} t band, not corrected. A trial "
+        "that stopped early keeps its best, so every seed counts at every step. The best so far never falls: a late "
         "loss of score does not show here.",
         figure,
         folded(
@@ -119,7 +119,8 @@ def draw(info: Info) -> Figure:
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
         grid[0, 0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
     ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
-    title = f"best score so far, mean and 95% band, {seeds_text(curves['n'])}"
+    band = " and 95% band" if curves["n"].max() >= FEW else ""
+    title = f"best score so far, mean{band}, {seeds_text(curves['n'])}"
     figure.legend(handles=ordered, loc="outside lower center", ncols=columns, title=title, frameon=False)
     return figure
 

@@ -14,10 +14,10 @@ from reports.drawing import style
 from reports.drawing.axes import name_levels, series
 from reports.drawing.pieces import legend_right, point, seeds_text
 from reports.drawing.style import LINES, MARKERS, new_figure, pick, plain_text, say_empty, styled
-from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import contrast, summary
+from reports.parts.cells import summary
+from reports.parts.comparisons import compared_table
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names, column, level, levels, name, short
 from reports.reading.frames import records
@@ -42,22 +42,13 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     if not evidence.has_mix:
         return None
-    mix = tables.mix_by_arm(evidence.trials, evidence.plan)
     contrasts = tuple(claim for claim in evidence.contrasts if claim.metric == "mix/entropy")
-    return Info(mix, tables.core(mix, evidence.plan), contrasts, evidence.plan, evidence.lines)
-
-
-def title(info: Info) -> str:
-    return f"What {short(info.plan.factors[-1])} does to the mix" if info.plan.factors else "The mix"
+    return Info(evidence.mix_by_arm, evidence.mix_core, contrasts, evidence.plan, evidence.lines)
 
 
 def section(info: Info) -> list[str]:
-    compared = {claim.arm: claim for claim in info.contrasts}
     rows = [
-        [
-            *(code(row["arm"]), summary(row, "entropy_"), summary(row, "live_", digits=1)),
-            *contrast(compared.get(row["arm"])),
-        ]
+        [code(row["arm"]), summary(row, "entropy_"), summary(row, "live_", digits=1)]
         for row in records(info.mix)
     ]
     heads = ["arm", "entropy (nats), mean [interval]", "live layers, mean [interval]"]
@@ -68,8 +59,9 @@ def section(info: Info) -> list[str]:
         folded(
             "The mix of each arm",
             len(rows),
-            table([*heads, "entropy, difference to control [corrected interval]", "verdict"], rows),
+            table(heads, rows),
         ),
+        *compared_table(info.contrasts, info.plan, "entropy (nats)"),
     ]
 
 
@@ -136,4 +128,4 @@ def draw(info: Info) -> Figure | None:
     return figure
 
 
-PART = Part(title, info, section, {"mix_by_factor": draw})
+PART = Part("The mix", info, section, {"mix_by_factor": draw})

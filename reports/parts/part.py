@@ -15,6 +15,9 @@ Info = TypeVar("Info")
 FIGURES = "figures"
 """The folder of figures, next to the page."""
 
+DETAILS = "details.md"
+"""The page that holds everything else."""
+
 SHOWN = 20
 """Rows of a table of trials or examples on the page; all are in the files."""
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.drawing import style
 from reports.drawing.pieces import heat_map, unit_below
-from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence import surfaces
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
@@ -19,22 +19,28 @@ from reports.reading.load import Plan
 from reports.reading.space import Domain
 from reports.words.text import NONE, escape, folded, number, table
 
-NO_SURFACE = "Nothing to draw: no completed search trials over two hyperparameters."
+FILLED = 0.5
+"""Share of cells with a trial below which no surface is shown."""
 
 
 @dataclass(frozen=True)
 class Info:
-    """axes: the two hyperparameters, x first; None where there are no two; cells: as from `surfaces.surface`."""
+    """axes: the two hyperparameters, x first; cells: as from `surfaces.surface`."""
 
-    axes: tuple[Domain, Domain] | None
+    axes: tuple[Domain, Domain]
     cells: pd.DataFrame
     plan: Plan
     score: str
 
 
-def info(evidence: Evidence) -> Info:
+def info(evidence: Evidence) -> Info | None:
+    """None where most cells would be empty: what is left of a surface then is a list of trials."""
     axes = surfaces.two_factors(evidence.space[0])
-    cells = surfaces.surface(evidence.points, *axes) if axes else pd.DataFrame(columns=surfaces.COLUMNS)
+    if axes is None:
+        return None
+    cells = surfaces.surface(evidence.points, *axes)
+    if (cells["n"] > 0).mean() < FILLED:
+        return None
     return Info(axes, cells, evidence.plan, evidence.chosen)
 
 
@@ -42,8 +48,6 @@ def section(info: Info) -> list[str]:
     drawn = figure_link(
         "search_surface", "Mean validation score of completed search trials over two hyperparameters"
     )
-    if info.axes is None or info.cells["n"].sum() == 0:
-        return ["No completed search trial over two hyperparameters.", drawn]
     x, y = info.axes
     cells = {(row["x"], row["y"]): (row["mean"], row["n"]) for row in records(info.cells)}
     xs, ys = (list(dict.fromkeys(info.cells[name])) for name in ("x", "y"))
@@ -72,9 +76,6 @@ def draw(info: Info) -> Figure:
     xs, ys = list(dict.fromkeys(cells["x"])), list(dict.fromkeys(cells["y"]))
     figure = new_figure(1.7 + 0.52 * max(len(ys), 3))
     axes = figure.add_subplot()
-    if info.axes is None or cells["mean"].notna().sum() == 0:
-        say_empty(axes, NO_SURFACE)
-        return figure
     grid = cells["mean"].to_numpy(dtype=float).reshape(len(xs), len(ys)).T
     counts = cells["n"].to_numpy(dtype=int).reshape(len(xs), len(ys)).T
     low, high = np.nanmin(grid), np.nanmax(grid)

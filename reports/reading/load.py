@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
@@ -46,6 +47,8 @@ class Plan:
     nuisance:        names of the hyperparameters that are tuned along
     baseline:        the trivial model's validation score; None where nothing says
     hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
+    looks:           analyses made; seed: that of the search, below those of confirmed arms; seeds: planned for each
+    comparisons:     what was planned to be compared; without a word on it, what every study compares
     """
 
     study: str
@@ -60,6 +63,9 @@ class Plan:
     baseline: float | None
     hidden_states: tuple[str, ...]
     looks: int
+    seed: int = 0
+    seeds: int = 0
+    comparisons: tuple[Comparison, ...] = ()
 
     def better(self, scores: pd.Series) -> pd.Series:
         """Return scores such that more is better, whatever the mode."""
@@ -113,7 +119,7 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
     """Return the plan that `study.json` states, with what the trials say where it says nothing."""
     scores = [column.removeprefix("val/") for column in trials.columns if column.startswith("val/")]
     guess = next((name for name in (*SCORE_ORDER, *scores) if name in scores), "")
-    asked = study.asked
+    asked, arms, factors = study.asked, _arms(study, trials), _factors(study)
     return Plan(
         study=study.study or "study",
         name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
@@ -121,12 +127,16 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         mode=asked.mode,
         control=asked.control,
         smallest_effect=asked.smallest_effect,
-        arms=_arms(study, trials),
-        factors=_factors(study),
+        arms=arms,
+        factors=factors,
         nuisance=asked.nuisance,
         baseline=study.on.dataset.baseline.get("val"),
         hidden_states=study.on.hidden_states,
         looks=max(1, study.happened.looks),
+        seed=asked.seed,
+        seeds=asked.seeds,
+        comparisons=tuple(one for one in asked.comparisons if one.weights)
+        or _planned(arms, factors, asked.control),
     )
 
 
@@ -195,6 +205,16 @@ def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[Arm, ...]:
     for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
         arms[name] = Arm(name)
     return tuple(arms.values())
+
+
+def _planned(arms: Iterable[Arm], factors: Iterable[Factor], control: str) -> tuple[Comparison, ...]:
+    return tuple(
+        planned_comparisons(
+            [PlannedArm(arm.name, arm.group, {**arm.config, "fusion": arm.fusion}) for arm in arms],
+            [factor.name for factor in factors],
+            control,
+        )
+    )
 
 
 def _factors(study: StudyFile) -> tuple[Factor, ...]:

@@ -29,12 +29,11 @@ def estimate(
     *,
     signed: bool = False,
 ) -> str:
-    """Return a mean with its interval and n: `0.412 [0.371, 0.453], n = 5`; or why there is no interval."""
+    """Return a mean with its interval and n: `0.412 [0.371, 0.453], n = 5`; or without one."""
     if mean is None or pd.isna(mean) or n == 0:
         return f"{NONE} (n = {n:.0f})"
     if low is None or high is None or pd.isna(low) or pd.isna(high):
-        why = "no interval" if n < 2 else "the same on every seed, no interval"
-        return f"{number(mean, digits, signed=signed)} (n = {n:.0f}, {why})"
+        return f"{number(mean, digits, signed=signed)} (n = {n:.0f}, no interval)"
     return f"{number(mean, digits, signed=signed)} {interval(low, high, digits, signed=signed)}, n = {n:.0f}"
 
 

@@ -1,0 +1,152 @@
+"""Which settings may be the best: a set that holds the best one with 95%, whatever its score.
+
+A setting leaves the set once another one is better on the seeds that both have. Only the tests of the truly best
+setting against the others can make the set wrong, so those share the error (multiple comparisons with the best; Hsu
+1981, with Bonferroni's bound: spreads may differ, and pairs may have seeds of their own). It is spent over analyses as
+the claims' is, but is an error of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from reports.evidence import tables
+from reports.evidence.analyses import Analysis
+from reports.evidence.boundaries import critical_values
+from reports.evidence.statistics import LEVEL, differences, paired
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A setting that is not the best: `by` is the first one found better, by `difference`, over `n` seeds."""
+
+    arm: str
+    by: str
+    difference: float
+    n: int
+
+
+@dataclass(frozen=True)
+class BestSet:
+    """arms: those that may be best, by falling mean; cheapest: of them, the one with the fewest added parameters.
+
+    metric, split: of the score; looks: the analysis that this is of
+    """
+
+    metric: str
+    split: str
+    looks: int
+    arms: tuple[str, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    cheapest: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of `best_set.json`."""
+        return {
+            "metric": self.metric,
+            "split": self.split,
+            "level": LEVEL,
+            "looks": self.looks,
+            "arms": list(self.arms),
+            "cheapest": self.cheapest,
+            "excluded": [vars(one) for one in self.excluded],
+        }
+
+
+def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> BestSet:
+    """Return the settings that may be best on the split that arms are compared on; all of them before an analysis."""
+    split = tables.score_split(trials, plan)
+    sign = -1.0 if plan.mode == "min" else 1.0
+    scores = {
+        arm: {seed: sign * value for seed, value in of_arm.items()}
+        for arm, of_arm in tables.values(trials, f"{split}/{plan.metric}").items()
+    }
+    names = [arm.name for arm in plan.arms if arm.name in scores]
+    found: dict[str, Excluded] = {}
+    tests = {pair: _Test() for pair in itertools.permutations(names, 2)}
+    for analysis in made:
+        seen = {
+            one: worse
+            for (one, other), test in tests.items()
+            if one not in found
+            and other not in found
+            and (worse := test.step(one, other, scores, analysis, plan))
+        }
+        if len(found) + len(seen) < len(names):  # if chance rules out all that are left, none is
+            found |= seen
+    left = _by_mean([arm for arm in names if arm not in found], scores)
+    return BestSet(
+        plan.metric,
+        split,
+        made[-1].number if made else 0,
+        tuple(left),
+        tuple(found[arm] for arm in names if arm in found),
+        _cheapest(trials, left),
+    )
+
+
+@dataclass
+class _Test:
+    """The test of one setting against another, analysis by analysis."""
+
+    schedule: list[tuple[int, float]] = field(default_factory=list)
+    spent: float = 0.0
+    error: float = 0.0
+    joined: bool = False
+
+    def step(
+        self,
+        arm: str,
+        other: str,
+        scores: Mapping[str, Mapping[int, float]],
+        analysis: Analysis,
+        plan: Plan,
+    ) -> Excluded | None:
+        """Return how `arm` is worse than `other` at this analysis, if it shows that."""
+        if not {arm, other} <= analysis.seeds.keys():
+            return None
+        if not self.joined and analysis.before is not None:  # what was spent before they joined is spent
+            self.spent = analysis.before.spent(analysis.before.seeds)
+        self.joined = True
+        known = differences(scores, {other: 1.0, arm: -1.0}, analysis.seeds[arm] & analysis.seeds[other])
+        n = len(known)
+        if n < 2 or (self.schedule and n <= self.schedule[-1][0]):
+            return None
+        now = analysis.budget.spent(n)
+        # One side of a two-sided test: twice the error, which is half used.
+        self.error += 2 * max(0.0, now - self.spent) / max(1, len(analysis.seeds) - 1)
+        self.spent = max(self.spent, now)
+        self.schedule.append((n, self.error))
+        pair = paired(
+            known.values(), scale=max(abs(scores[name][seed]) for name in (arm, other) for seed in known)
+        )
+        critical = critical_values(self.schedule)[-1]
+        if pair.p_value is None or pair.difference is None or not math.isfinite(critical):
+            return None
+        if pair.difference > critical * (pair.sd or 0.0) / math.sqrt(n):
+            return Excluded(arm, other, pair.difference if plan.mode == "max" else -pair.difference, n)
+        return None
+
+
+def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """Return arms by falling mean over the seeds that all of them have; without any, as they come."""
+    shared = set.intersection(*({*scores[arm]} for arm in arms)) if arms else set()
+    return sorted(arms, key=lambda arm: -sum(scores[arm][seed] for seed in shared))
+
+
+def _cheapest(trials: pd.DataFrame, arms: Sequence[str]) -> str:
+    """Return the arm with the fewest trained parameters that matter at use; of equals, the fastest to train."""
+    rows = tables.confirmed(trials)
+    costs = pd.DataFrame(
+        {"arm": rows["arm"], "parameters": numbers(rows, "parameters"), "seconds": numbers(rows, "seconds")}
+    )
+    mean = costs[costs["arm"].isin(arms)].groupby("arm").mean().dropna(subset=["parameters"])
+    return "" if mean.empty else str(mean.sort_values(["parameters", "seconds"], kind="stable").index[0])

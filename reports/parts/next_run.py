@@ -1,0 +1,120 @@
+"""Limits of the page, a sentence each, and the next run as a command."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from reports.evidence.claims import Claim
+from reports.evidence.evidence import Evidence
+from reports.evidence.planning import Spread, error_to_come, seeds_for
+from reports.parts.part import DETAILS, Part
+from reports.parts.seeds import seeds_for_smallest_effect
+from reports.reading.load import Plan
+from reports.words.text import count, listed
+
+MOST = 100
+"""Seeds beyond which a next run is not suggested."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """stopped: whether seeds were added until comparisons were decided; error: what a family has for a further run."""
+
+    claims: tuple[Claim, ...]
+    plan: Plan
+    spread: Spread | None
+    error: float
+    command: str
+    finished: bool
+    stopped: bool
+
+
+def info(evidence: Evidence) -> Info:
+    happened = evidence.loaded.study.happened
+    return Info(
+        tuple(evidence.claims),
+        evidence.plan,
+        evidence.spread,
+        error_to_come(evidence.analyses, evidence.plan.seeds),
+        evidence.loaded.study.asked.command,
+        happened.state == "finished",
+        any(run.until_decided for run in happened.runs),
+    )
+
+
+def section(info: Info) -> list[str]:
+    found = [
+        "One backbone, one dataset, one draw of training examples: nothing here says how far this carries.",
+        "The error of 5% is that of all planned quality comparisons together; the set that may be best, the entropy "
+        "and the speed have 5% each.",
+    ]
+    if info.stopped:
+        found.append(
+            "Seeds were added in blocks: a difference that was decided early is read a little too large. Trust its "
+            "interval more than its middle."
+        )
+    if any(claim.primary and not claim.decided for claim in info.claims):
+        found.append(seeds_for_smallest_effect(info.claims, info.plan, info.spread, info.error))
+    return [listed(sentence for sentence in found if sentence), *_next(info)]
+
+
+def _next(info: Info) -> list[str]:
+    undecided = [claim for claim in info.claims if claim.primary and not claim.decided]
+    if not info.command:
+        return []
+    if not info.finished:
+        return ["The study is not finished; the same command goes on:", _shell(info.command)]
+    if not undecided:
+        return [f"Every primary comparison is decided; more seeds would add nothing ([details]({DETAILS}))."]
+    undecided = [claim for claim in undecided if claim.n]
+    if not undecided:
+        return ["What is open has no pairs of seeds yet; the same command goes on:", _shell(info.command)]
+    seeds = _seeds(undecided, info)
+    if seeds is None:
+        return [
+            f"{count(len(undecided), 'comparison')} would take more than {MOST} seeds to decide: more examples, or a "
+            "larger `--smallest-effect` in a study of its own, is the better next step."
+        ]
+    return [
+        f"The next run, to decide {count(len(undecided), 'further comparison')}:",
+        _shell(_with(info.command, seeds)),
+    ]
+
+
+def _seeds(claims: list[Claim], info: Info) -> int | None:
+    """Return the seeds that decide most of what is open, by the pooled spread; None: more than `MOST`."""
+    have, small = max(info.plan.seeds, 1), info.plan.smallest_effect
+    if info.spread is None or not small:
+        return max(10, 2 * have)
+    wanted = [
+        seeds
+        for claim in claims
+        if claim.share and (seeds := seeds_for(small, claim.weights, claim.share, info.spread, info.error))
+    ]
+    fit = [seeds for seeds in wanted if seeds <= MOST]
+    return max(max(fit), have + 3) if fit else None
+
+
+def _with(command: str, seeds: int) -> str:
+    """Return a study's command with other seeds, until decided."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # written by hand: no shell can read it
+        return command
+    kept, skip = [], False
+    for word in words:
+        if skip:
+            skip = False
+        elif word == "--seeds":
+            skip = True
+        elif word not in ("--until-decided", "--fresh") and not word.startswith("--seeds="):
+            kept.append(word)
+    return shlex.join([*kept, "--until-decided", "--seeds", str(seeds)])
+
+
+def _shell(command: str) -> str:
+    return f"```sh\n{command}\n```"
+
+
+PART = Part("Limits and the next run", info, section)

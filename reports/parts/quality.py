@@ -1,0 +1,141 @@
+"""Quality on the page: the primary differences with their intervals, the seeds as dots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from reports.drawing import style
+from reports.drawing.pieces import point
+from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, say_empty, styled
+from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
+from reports.evidence.evidence import Evidence
+from reports.parts.cells import compared
+from reports.parts.part import DETAILS, Part, figure_link
+from reports.reading.load import Plan
+from reports.words.text import code, number
+
+NO_PAIRS = "Nothing to draw: no analysis of paired seeds yet."
+LOOKS = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
+"""Verdict -> colour and marker; what is not decided is grey."""
+UNDECIDED = ("#777777", "d")
+
+
+@dataclass(frozen=True)
+class Info:
+    """claims: the primary ones; searched, confirmed, tested: of the search's best, on validation, then on `split`."""
+
+    claims: tuple[Claim, ...]
+    plan: Plan
+    score: str
+    split: str
+    best: str
+    searched: float | None
+    confirmed: float | None
+    tested: float | None
+
+
+def info(evidence: Evidence) -> Info | None:
+    claims = tuple(claim for claim in evidence.claims if claim.primary)
+    if not claims:
+        return None
+    best = next((arm for arm in evidence.plan.arms if arm.group == "best"), None)
+    row = evidence.row_of(best.name) if best else None
+    search = evidence.search
+    done = search.loc[search["status"] == "completed", "score"].dropna()
+    top = float(done.iloc[evidence.plan.better(done).argmax()]) if len(done) else None
+    return Info(
+        claims,
+        evidence.plan,
+        evidence.scored,
+        evidence.split_name,
+        best.name if best else "",
+        top if row else None,
+        float(row["val_mean"]) if row and row["val_n"] else None,
+        float(row["mean"]) if row and row["n"] else None,
+    )
+
+
+def section(info: Info) -> list[str]:
+    small = info.plan.smallest_effect
+    zone = (
+        f" Within the grey zone, ±{small:g}, a difference is too small to matter."
+        if small is not None
+        else ""
+    )
+    return [
+        "Each dot is one seed; bars are simultaneous 95% intervals over seeds. Left of 0: "
+        f"worse than what it is compared with.{zone} All numbers: [details]({DETAILS}#comparisons).",
+        figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
+        _curse(info),
+    ]
+
+
+def _curse(info: Info) -> str:
+    """Return the search's best by its search score and by its confirmed one: the winner's curse."""
+    if info.searched is None or info.confirmed is None or info.tested is None:
+        return ""
+    sign = -1 if info.plan.mode == "min" else 1
+    fell = sign * info.searched > sign * info.confirmed
+    read = " A score that won is read high: use the confirmed one." if fell else ""
+    tested = "" if info.split == "validation" else f", and {number(info.tested)} on {info.split}"
+    return (
+        f"{code(info.best)} won the search with {number(info.searched)} on validation; confirmed with fresh seeds it "
+        f"has {number(info.confirmed)} there{tested}.{read}"
+    )
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """A row per primary comparison: its difference by seed, their mean and its interval, over the smallest effect."""
+    shown = [claim for claim in info.claims if claim.n]
+    figure = new_figure(1.5 + 0.36 * max(len(shown), 3))
+    axes = figure.add_subplot()
+    if not shown:
+        say_empty(axes, NO_PAIRS)
+        return figure
+    small = info.plan.smallest_effect or 0.0
+    if small:
+        axes.axvspan(-small, small, color="0.9", zorder=0)
+    axes.axvline(0, color="0.3", linewidth=1, zorder=1)
+    for place, claim in enumerate(shown):
+        colour, marker = LOOKS.get(claim.verdict, UNDECIDED)
+        values = list(claim.values.values())
+        apart = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
+        axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
+        low, high = (np.nan if end is None else end for end in (claim.low, claim.high))
+        point(axes, claim.difference or 0.0, place, low, high, colour, marker, along="x")
+    names = [
+        f"{compared(claim, info.plan)}{' instead of the control' if claim.kind == 'arm' else ''}  (n = {claim.n})"
+        for claim in shown
+    ]
+    style.name_ticks(axes, names, axis="y")
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    reach = max([*(abs(value) for claim in shown for value in claim.values.values()), 2 * small, 1e-9])
+    ends = [
+        abs(end)
+        for claim in shown
+        if claim.verdict != OPEN
+        for end in (claim.low, claim.high)
+        if end is not None
+    ]
+    reach = 1.15 * max([reach, *ends])
+    axes.set_xlim(-reach, reach)  # intervals of what is not decided may run out of the picture
+    axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
+    axes.set_ylabel("comparison (n = pairs of seeds)")
+    handles = [
+        Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)
+        for verdict, (colour, marker) in {**LOOKS, OPEN: UNDECIDED}.items()
+        if any(claim.verdict == verdict for claim in shown)
+    ]
+    if small:
+        handles.append(Patch(color="0.9", label=f"within ±{small:g}"))  # type: ignore[arg-type]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+    return figure
+
+
+PART = Part("Quality", info, section, {"quality": draw})

@@ -1,0 +1,135 @@
+"""The settings compared, defined: what scores are, what the control is, the factors' levels, the arms outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from adalayers.results.study_file import On
+from reports.evidence.evidence import Evidence
+from reports.parts.part import Part
+from reports.reading.data import NAMES
+from reports.reading.factors import level, level_name, levels, name
+from reports.reading.load import Arm, Plan
+from reports.words.labels import short
+from reports.words.text import code, escape, prose, several, table
+
+MEANING = {
+    "uniform": "all layers alike, nothing learned",
+    "last": "the last layer alone",
+    "best": "the best configuration of the search",
+}
+NOTE = 400
+"""Most characters of a note of the study on this page."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """method: the study's own paragraphs on its model and factors; cells: arms in the core.
+
+    alike: arm outside the core -> an arm of the core that predicts the very same on every seed; on: on what it ran
+    """
+
+    plan: Plan
+    split: str
+    method: tuple[str, ...]
+    on: str
+    alike: dict[str, str]
+    notes: tuple[str, ...]
+    cells: int
+    shared: dict[str, Any]
+    seeds: int
+
+
+def info(evidence: Evidence) -> Info:
+    asked = evidence.loaded.study.asked
+    return Info(
+        plan=evidence.plan,
+        split=evidence.split_name,
+        method=tuple(asked.method.values()),
+        on=_on(evidence.loaded.study.on),
+        alike=_alike(evidence),
+        notes=asked.notes,
+        cells=len(evidence.core),
+        shared=asked.fixed,
+        seeds=asked.seeds,
+    )
+
+
+def section(info: Info) -> list[str]:
+    plan = info.plan
+    rows = [
+        [escape(name(factor)), several([level_name(of) for of in _levels(plan, factor.name)], 12)]
+        for factor in plan.factors
+    ]
+    rows += [
+        [code(arm.name), _meaning(arm, plan) + _same_as(info.alike.get(arm.name))]
+        for arm in plan.arms
+        if arm.group != "core" and arm.name != plan.control
+    ]
+    crossed = (
+        f" The core crosses all levels of {several([escape(name(factor).split(',')[0]) for factor in plan.factors])}: "
+        f"{info.cells} arms."
+        if len(plan.factors) > 1 and info.cells > 1
+        else ""
+    )
+    settings = ", ".join(
+        f"{key} {value}" for key, value in info.shared.items() if key in ("lr", "k", "epochs", "batch_size")
+    )
+    return [
+        prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
+        f"{info.on}Scores are {escape(short(plan.metric))} on {info.split}, of the epoch that is best on validation. "
+        f"Arms share their seeds, {info.seeds} at most. Control: "
+        f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}",
+        table(["factor, or arm outside the core", "levels, or what it is"], rows) if rows else "",
+        *(prose(note, NOTE) for note in info.notes),
+    ]
+
+
+def _on(on: On) -> str:
+    """Return the sizes of backbone and data, as far as they are known: a sentence."""
+    backbone, examples = on.backbone, on.dataset.examples
+    if not backbone.layers or not examples:
+        return ""
+    sizes = several([f"{n:,} {NAMES.get(split, split)}" for split, n in examples.items()])
+    return (
+        f"{escape(backbone.name)} has {backbone.layers} layers of width {backbone.width}; examples: {sizes}. "
+    )
+
+
+def _alike(evidence: Evidence) -> dict[str, str]:
+    said: dict[tuple[tuple[int, str], ...], str] = {}
+    found = {}
+    for arm in sorted(evidence.plan.arms, key=lambda arm: arm.group != "core"):
+        known = tuple(sorted((seed, text) for (of, seed), text in evidence.answers.items() if of == arm.name))
+        if known and arm.group != "core" and known in said:
+            found[arm.name] = said[known]
+        said.setdefault(known, arm.name)
+    return found
+
+
+def _same_as(arm: str | None) -> str:
+    return f"; predicts exactly what {code(arm)} does" if arm else ""
+
+
+def _levels(plan: Plan, factor: str) -> list[Any]:
+    return levels(
+        arm.fusion if factor == "fusion" else arm.config.get(factor)
+        for arm in plan.arms
+        if arm.group == "core" and (factor == "fusion" or level(arm.config.get(factor)) is not None)
+    )
+
+
+def _meaning(arm: Arm, plan: Plan) -> str:
+    told = MEANING.get(arm.group, "")
+    control = next((other for other in plan.arms if other.name == plan.control), arm)
+    differs = {key: value for key, value in arm.config.items() if control.config.get(key) != value}
+    values = ", ".join(
+        f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}"
+        for key, value in differs.items()
+    )
+    known = f"; also {several([code(alias) for alias in arm.aliases])}" if arm.aliases else ""
+    return f"{told}{': ' if told and values else ''}{code(values)}{known}"
+
+
+PART = Part("The settings compared", info, section)
