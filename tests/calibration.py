@@ -1,54 +1,60 @@
-"""Is the report right as often as it says? Simulated studies, written as results folders, read by `python -m reports`.
+"""Is the report right as often as it says? Simulated studies whose truth is known, judged by the report's own code.
 
-    python -m tests.calibration --processes 8    the long form: one to two hours on one core
+    python -m tests.calibration --processes 2    the long form: about an hour on two cores
     python -m tests.calibration --studies 200    coarser
 
-Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains: the truth is known.
+Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains.
 
-Identical arms   no arm differs; the study is analysed at 3, 5 and 10 seeds. A *false claim* is a verdict
-                 `better` or `worse` in claims.json, of any arm, at any analysis: at most 5% of studies may hold one.
-Planted effect   one arm is better by one SD of the paired difference. The study is analysed at 3 seeds, its page
-                 asks for more, and is given as many: at least 90% must then find that arm `better`.
+False claims     no arm differs. A *false claim* is a verdict `better` or `worse` of any planned comparison, at any
+                 analysis: at most 5% of studies may hold one.
+Factor effect    one level of a factor is better by the SD of a cell: how many seeds find it, against cell by cell.
+Until decided    trials that studies run block by block need, against a fixed number of seeds of the same power.
+Best set         how often the best setting is in the set of those that may be best.
 Coverage         how often the interval of a difference misses the truth where paired differences are not normal.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import json
-import re
+import math
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
-from adalayers.results import files as results
-from adalayers.results.folder import Folder
-from reports.__main__ import main as reports
-from reports.evidence.statistics import comparison_alpha
+from adalayers.comparisons import PlannedArm, block_end, planned_comparisons
+from adalayers.results.study_file import Run
+from reports.evidence.analyses import analyses
+from reports.evidence.best_set import best_set
+from reports.evidence.claims import BETTER, WORSE, Claim, claims, undecided
+from reports.evidence.spending import PLANNED, shares
+from reports.evidence.statistics import power, seeds_needed
+from reports.reading.load import Arm, Plan
 from reports.words.text import table
-from tests.helpers.made_up import MadeUp
 
-ANALYSES = (3, 5, 10)
-FIRST = 3
 PART = 50
 """Studies that one process simulates at a time."""
+SD = 0.01
+"""Of one score, once its arm and its seed are known."""
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 """Scores [arms, seeds] of arms that do not differ."""
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Luck that all arms of a seed share, and normal noise of SD 0.01."""
-    return 0.4 + 0.02 * rng.normal(size=(1, shape[1])) + 0.01 * rng.normal(size=shape)
+    """Luck that all arms of a seed share, and normal noise."""
+    return 0.4 + 0.02 * rng.normal(size=(1, shape[1])) + SD * rng.normal(size=shape)
+
+
+def unequal(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """As `normal`, with noise from half of the SD in the first arm, the control, to eight times it in the last."""
+    spreads = 2.0 ** np.linspace(-1, 3, shape[0])[:, None]
+    return 0.4 + 0.02 * rng.normal(size=(1, shape[1])) + SD * spreads * rng.normal(size=shape)
 
 
 def accuracy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
@@ -58,11 +64,12 @@ def accuracy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 def collapsing(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     """Normal, but one trial in ten falls by thirty SDs, as when training collapses."""
-    return normal(rng, shape) - 0.3 * (rng.random(shape) < 0.1)
+    return normal(rng, shape) - 30 * SD * (rng.random(shape) < 0.1)
 
 
 KINDS: dict[str, Draw] = {
     "normal": normal,
+    "arms of unequal spread": unequal,
     "accuracy on 100 examples": accuracy,
     "one trial in ten collapses": collapsing,
 }
@@ -91,88 +98,261 @@ def together(shares: Iterable[Share]) -> Share:
     return Share(sum(part.hits for part in parts), sum(part.n for part in parts))
 
 
+# The studies
+
+
+ALPHAS, WEIGHTS, OUTSIDE = (1.0, 8.0, 64.0, 512.0), (0.0, 0.001, 0.01), ("published", "uniform", "last")
+
+
+def grid() -> Plan:
+    """Return the plan of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
+    core = [
+        PlannedArm(f"alpha={a:g} weight={w:g}", "core", {"alpha": a, "weight": w})
+        for a in ALPHAS
+        for w in WEIGHTS
+    ]
+    others = [PlannedArm(name, name, {}) for name in OUTSIDE]
+    return _plan([*core, *others], ("alpha", "weight"))
+
+
+def against_control(arms: int) -> Plan:
+    """Return the plan of so many arms, each against one control."""
+    return _plan([PlannedArm(f"arm-{number}", "arm", {}) for number in range(arms + 1)], ())
+
+
+def _plan(arms: Sequence[PlannedArm], factors: Sequence[str]) -> Plan:
+    return Plan(
+        study="simulated",
+        name="simulated",
+        metric="matthews",
+        mode="max",
+        control=arms[0].name,
+        smallest_effect=SD / 10,
+        arms=tuple(Arm(arm.name, arm.group, config=arm.config) for arm in arms),
+        factors=(),
+        nuisance=(),
+        baseline=None,
+        hidden_states=(),
+        looks=1,
+        comparisons=tuple(planned_comparisons(arms, factors, arms[0].name)),
+    )
+
+
 class Simulated:
-    """A study of `comparisons` arms and the control, rewritten with other scores before each analysis."""
+    """A study that is run and judged as the driver and the report do it, on scores that are given."""
 
-    def __init__(self, folder: Path, comparisons: int, seeds: int):
-        made = MadeUp(seeds=seeds, search=0, evaluations=1, between=0)
-        if comparisons >= len(made.arms):
-            raise ValueError(f"wanted at most {len(made.arms) - 1} comparisons, got {comparisons}")
-        self.arms = [arm["arm"] for arm in made.arms[: comparisons + 1]]
-        self.place = Folder(folder)
-        self._study = made.study
-        self._study["asked"]["arms"] = made.arms[: comparisons + 1]
-        self._rows = [made.of(arm) for arm in self.arms]
+    def __init__(self, plan: Plan, scores: np.ndarray):
+        self.plan, self.scores = plan, scores
+        self.names = [arm.name for arm in plan.arms]
+        self.had: dict[str, set[int]] = {name: set() for name in self.names}
+        self.runs: list[Run] = []
 
-    def analyse(self, number: int, scores: np.ndarray, seeds: int) -> dict[str, str]:
-        """Write the first `seeds` columns of `scores` [arms, seeds] as analysis `number`; return arm -> verdict."""
-        self.write(number, scores, seeds)
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert reports(["--claims-only", self.place.uri]) == 0
-        return {claim["arm"]: claim["verdict"] for claim in json.loads(self.place.read_bytes(results.CLAIMS))}
+    @property
+    def trials_run(self) -> int:
+        return sum(map(len, self.had.values()))
 
-    def write(self, number: int, scores: np.ndarray, seeds: int) -> None:
-        rows = []
-        for of_arm, values in zip(self._rows, scores[:, :seeds], strict=True):
-            for row, value in zip(of_arm, values, strict=False):
-                row["test/matthews"] = float(value)
-                rows.append(row)
-        results.write_trials(self.place, rows)
-        self._study["happened"] |= {"looks": number, "counts": {"confirm": {"completed": len(rows)}}}
-        self.place.write_json(results.STUDY, self._study)
+    def fixed(self, seeds: int) -> list[Claim]:
+        """Run every arm with all seeds in one run; return the claims."""
+        self._add(self.names, seeds, Run(confirmed=1, planned=seeds, looks=(seeds,)))
+        return self.claims()
 
-    def page(self) -> str:
-        with contextlib.redirect_stdout(io.StringIO()):
-            assert reports([self.place.uri]) == 0
-        return self.place.read_bytes(results.REPORT).decode()
+    def until_decided(self, planned: int) -> list[Claim]:
+        """Run block by block while primary comparisons are undecided; return the claims."""
+        end = max((look for run in self.runs for look in run.looks), default=0)
+        wanted = undecided(self.claims()) if end else frozenset(self.names)
+        while end < planned and wanted:
+            end = block_end(end, planned)
+            self._add(wanted, end, Run(confirmed=1, planned=planned, until_decided=True, looks=(end,)))
+            wanted = undecided(self.claims())
+        return self.claims()
+
+    def every_look(self, *plans: int) -> list[Claim]:
+        """Run every arm with all seeds of one plan after another; return the claims of all analyses on the way.
+
+        They are those of `until_decided`: a comparison ends where it is decided, whatever seeds its arms have later.
+        """
+        end = 0
+        for planned in plans:
+            looks = []
+            while end < planned:
+                end = block_end(end, planned)
+                looks.append(end)
+            self._add(self.names, planned, Run(confirmed=1, planned=planned, looks=tuple(looks)))
+        return self.claims()
+
+    def claims(self) -> list[Claim]:
+        frame = self.frame()
+        return claims(frame, self.plan, analyses(self.runs, frame, self.plan), {})
+
+    def frame(self) -> pd.DataFrame:
+        """Return `trials.csv` as far as it has been run."""
+        rows = [
+            ("confirm", "completed", name, seed, f"{place:03d}-{seed:04d}", self.scores[place, seed - 1])
+            for place, name in enumerate(self.names)
+            for seed in sorted(self.had[name])
+        ]
+        return pd.DataFrame(rows, columns=["stage", "status", "arm", "seed", "trial_id", "test/matthews"])
+
+    def _add(self, arms: Iterable[str], seeds: int, run: Run) -> None:
+        added = {name: sorted(set(range(1, seeds + 1)) - self.had[name]) for name in arms}
+        for name, new in added.items():
+            self.had[name] |= set(new)
+        known = {name: added.get(name, []) for name in self.names}
+        self.runs.append(Run(**{**vars(run), "seeds": known}))
 
 
-def false_claims(
-    studies: int, comparisons: int, draw: Draw = normal, analyses: Sequence[int] = ANALYSES, seed: int = 0
-) -> Share:
-    """Return the share of studies of identical arms that claim a difference at any analysis."""
+# False claims
+
+
+def false_claims(studies: int, draw: Draw, how: str, seed: int = 0) -> Share:
+    """Return the share of studies of identical arms that claim a difference, of the score, at any analysis.
+
+    how: until-decided (to 20 seeds, then extended to 30), or fixed (5 seeds, extended to 10)
+    """
     rng = np.random.default_rng([seed, 1])
-    hits = 0
-    for study in _studies(studies, comparisons, max(analyses)):
-        scores = draw(rng, (comparisons + 1, max(analyses)))
-        verdicts = {
-            verdict
-            for number, seeds in enumerate(analyses, start=1)
-            for verdict in study.analyse(number, scores, seeds).values()
-        }
-        hits += bool(verdicts & {"better", "worse"})
+    plan, hits = grid(), 0
+    for _ in range(studies):
+        study = Simulated(plan, draw(rng, (len(plan.arms), 30)))
+        fixed = how == "fixed"
+        found = [*study.fixed(5), *study.fixed(10)] if fixed else study.every_look(20, 30)
+        hits += any(claim.verdict in (BETTER, WORSE) for claim in found)
     return Share(hits, studies)
 
 
-def effects_found(studies: int, comparisons: int, seed: int = 0) -> tuple[Share, int]:
-    """Return the share of studies that find a planted effect of one SD at the seeds their page asks for, and those."""
+# Effects
+
+
+def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Share:
+    """Return the share of fixed studies that find a level of a factor better by one SD of a cell.
+
+    shared: the correlation of the noise of cells that differ in the other factor alone
+    """
     rng = np.random.default_rng([seed, 2])
-    wanted = seeds_wanted(comparisons)
-    sd = 0.01 * np.sqrt(2)  # of the difference of two scores of `normal`
-    hits = 0
-    for study in _studies(studies, comparisons, wanted):
-        scores = normal(rng, (comparisons + 1, wanted))
-        scores[1] += sd
-        study.analyse(1, scores, FIRST)
-        hits += study.analyse(2, scores, wanted)[study.arms[1]] == "better"
-    return Share(hits, studies), wanted
+    plan, hits = grid(), 0
+    core = len(ALPHAS) * len(WEIGHTS)
+    for _ in range(studies):
+        common = rng.normal(size=(len(ALPHAS), 1, seeds))
+        own = rng.normal(size=(len(ALPHAS), len(WEIGHTS), seeds))
+        cells = SD * (math.sqrt(shared) * common + math.sqrt(1 - shared) * own)
+        cells[1] += SD
+        scores = 0.4 + np.concatenate(
+            [cells.reshape(core, seeds), SD * rng.normal(size=(len(OUTSIDE), seeds))]
+        )
+        found = Simulated(plan, scores).fixed(seeds)
+        hits += any(
+            claim.kind == "factor" and claim.arm == "alpha=8" and claim.verdict == BETTER for claim in found
+        )
+    return Share(hits, studies)
 
 
-def seeds_wanted(comparisons: int) -> int:
-    """Return the seeds that the page of a first analysis names, to find one SD."""
-    (study,) = _studies(1, comparisons, FIRST)
-    study.write(1, normal(np.random.default_rng(0), (comparisons + 1, FIRST)), FIRST)
-    found = re.search(r"one standard deviation.*? takes (\d+) seeds per arm", study.page())
-    assert found
-    return int(found[1])
+def factor_seeds() -> int:
+    """Return how many seeds find a level of `alpha` better by one SD of independent cells, nine times in ten."""
+    plan = grid()
+    of = next(one for one in plan.comparisons if one.arm == "alpha=8" and one.kind == "factor")
+    share = shares([one.primary for one in plan.comparisons])[plan.comparisons.index(of)]
+    sd = math.sqrt(sum(weight**2 for weight in of.weights.values()))
+    return seeds_needed(1 / sd, PLANNED * share) or 0
 
 
-def _studies(number: int, comparisons: int, seeds: int) -> Iterator[Simulated]:
-    with tempfile.TemporaryDirectory() as folder:
-        study = Simulated(Path(folder), comparisons, seeds)
-        for _ in range(number):
-            yield study
+def cell_seeds() -> int:
+    """Return how many seeds find one of the 14 arms better than the control by one SD of a cell, cell by cell."""
+    return seeds_needed(1 / math.sqrt(2), PLANNED / 14) or 0
 
+
+@dataclass(frozen=True)
+class Cost:
+    """Trials run over those of a fixed design, and how often an effect of one SD of the difference was found."""
+
+    trials: int
+    fixed: int
+    found: Share
+
+
+def cost(studies: int, effects: Sequence[float], planned: int, fixed: int, seed: int = 0) -> Cost:
+    """Return what until-decided costs for arms against a control; effects: in SDs of the difference, in turn by arm."""
+    rng = np.random.default_rng([seed, 3])
+    plan = against_control(10)
+    sizes = np.array([0.0, *(effects[place % len(effects)] for place in range(10))])
+    trials, hits, ones = 0, 0, 0
+    for _ in range(studies):
+        # Independent differences of SD 1: the control's scores are the shared luck.
+        scores = SD * (rng.normal(size=(11, planned)) + sizes[:, None])
+        scores[0] = 0.0
+        study = Simulated(plan, 0.4 + scores)
+        found = study.until_decided(planned)
+        trials += study.trials_run
+        of_one = [claim.verdict == BETTER for claim, size in zip(found, sizes[1:], strict=True) if size == 1]
+        hits, ones = hits + sum(of_one), ones + len(of_one)
+    return Cost(trials, studies * 11 * fixed, Share(hits, max(1, ones)))
+
+
+def grid_cost(studies: int, effects: Sequence[float], planned: int, fixed: int, seed: int = 0) -> Cost:
+    """Return the same for the factorial and its three arms; effects: in SDs of each comparison's own difference."""
+    rng = np.random.default_rng([seed, 4])
+    plan, trials, hits, ones = grid(), 0, 0, 0
+    turns = [effects[place % len(effects)] for place in range(len(ALPHAS) + len(WEIGHTS) + len(OUTSIDE) - 2)]
+    primary = [one for one in plan.comparisons if one.primary]
+    raised = np.zeros(len(plan.arms))
+    for turn, one in zip(turns, primary, strict=True):
+        size = turn * SD * math.sqrt(sum(weight**2 for weight in one.weights.values()))
+        for place, arm in enumerate(plan.arms):
+            raised[place] += size * (one.weights.get(arm.name, 0.0) > 0)
+    for _ in range(studies):
+        study = Simulated(plan, normal(rng, (len(plan.arms), planned)) + raised[:, None])
+        found = [claim for claim in study.until_decided(planned) if claim.primary]
+        trials += study.trials_run
+        of_one = [claim.verdict == BETTER for claim, turn in zip(found, turns, strict=True) if turn == 1]
+        hits, ones = hits + sum(of_one), ones + len(of_one)
+    return Cost(trials, studies * len(plan.arms) * fixed, Share(hits, max(1, ones)))
+
+
+def planned_for_power(comparisons: int, wanted: float = 0.9, seed: int = 0) -> tuple[int, int]:
+    """Return the seeds of a fixed design, and of one run until decided, that find one SD of the difference alike often.
+
+    Both spend the error up to the planned seeds on `comparisons`; the second by simulation of 40,000 differences.
+    """
+    from reports.evidence.boundaries import critical_values
+    from reports.evidence.spending import next_budget
+
+    fixed = seeds_needed(1.0, PLANNED / comparisons, wanted) or 0
+    reached = power(1.0, fixed, PLANNED / comparisons)
+    draws = np.random.default_rng([seed, 5]).normal(1, 1, size=(40_000, 3 * fixed))
+    n = np.arange(1, draws.shape[1] + 1)
+    mean = draws.cumsum(axis=1) / n
+    spread = np.sqrt(np.maximum(1e-12, (draws**2).cumsum(axis=1) - n * mean**2) / np.maximum(1, n - 1))
+    t = np.abs(mean) / (spread / np.sqrt(n))
+    for planned in range(fixed, 3 * fixed):
+        ends, schedule, budget = [0], [], None
+        while ends[-1] < planned:
+            ends.append(block_end(ends[-1], planned))
+            budget = next_budget(budget, seeds=ends[-1], planned=planned)
+            schedule.append((ends[-1], budget.spent(ends[-1]) / comparisons))
+        crossed = np.zeros(len(t), dtype=bool)
+        for end, critical in zip(ends[1:], critical_values(schedule), strict=True):
+            crossed |= t[:, end - 1] > critical
+        if crossed.mean() >= reached:
+            return fixed, planned
+    raise ValueError("no number of seeds reaches that power")
+
+
+def best_kept(studies: int, seed: int = 0) -> Share:
+    """Return the share of studies, run until decided, whose set of settings that may be best holds the best one.
+
+    The best is ahead of five others by half an SD, of five more by nothing: ties are the hard case.
+    """
+    rng = np.random.default_rng([seed, 6])
+    plan, hits = against_control(10), 0
+    for _ in range(studies):
+        scores = normal(rng, (11, 20))
+        scores[6:] -= SD / 2
+        study = Simulated(plan, scores)
+        study.until_decided(20)
+        frame = study.frame()
+        hits += study.names[0] in best_set(frame, plan, analyses(study.runs, frame, plan)).arms
+    return Share(hits, studies)
+
+
+# Coverage
 
 DIFFERENCES: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], np.ndarray], float]] = {
     "normal": (lambda rng, shape: rng.normal(1, 1, size=shape), 1.0),
@@ -200,6 +380,9 @@ DIFFERENCES: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], np
 }
 """Paired differences [simulations, seeds] and their true mean."""
 
+CORRECTED = PLANNED / 11
+"""The part of the error of one of nine primary comparisons, in a study of one analysis."""
+
 
 def misses(differences: np.ndarray, truth: float, alpha: float) -> tuple[Share, Share]:
     """Return how often the paired t interval at 1 - alpha misses the truth, and how often there is none.
@@ -214,15 +397,15 @@ def misses(differences: np.ndarray, truth: float, alpha: float) -> tuple[Share, 
     return Share(int(missed.sum()), len(differences)), Share(int(none.sum()), len(differences))
 
 
-def coverage(simulations: int, comparisons: int, seeds: Sequence[int] = (3, 5, 13)) -> list[list[str]]:
-    """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of analysis 1."""
+def coverage(simulations: int, seeds: Sequence[int] = (3, 5, 13)) -> list[list[str]]:
+    """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of the error."""
     rng = np.random.default_rng(3)
     rows = []
     for name, (draw, truth) in DIFFERENCES.items():
         for n in seeds:
             differences = draw(rng, (simulations, n))
             plain, none = misses(differences, truth, 0.05)
-            corrected, _ = misses(differences, truth, comparison_alpha(1, comparisons))
+            corrected, _ = misses(differences, truth, CORRECTED)
             cells = [f"{share.hits / share.n:.2%}" for share in (plain, corrected, none)]
             rows.append([name, str(n), *cells])
     return rows
@@ -234,39 +417,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--studies", type=int, default=4000, help="of each kind (default 4000)")
+    parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--comparisons", type=int, default=14, help="arms next to the control (default 14)")
     parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
     flags = parser.parse_args(arguments)
-    analyses, m = ", ".join(map(str, ANALYSES)), flags.comparisons
     with ProcessPoolExecutor(flags.processes) as pool:
         # Parts of a fixed size and a seed each: the figures do not depend on the number of processes.
         sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
         seeds = range(len(sizes))
-        print(f"Identical arms, {m} comparisons, analyses at {analyses} seeds:\n")
-        _row("scores", "studies with a false claim [95% interval]", head=True)
+        print("Identical arms, a 4 x 3 core with three arms outside it:\n")
+        _row("scores", "run", "studies with a false claim [95% interval]", head=True)
         for name, draw in KINDS.items():
-            shares = pool.map(false_claims, sizes, repeat(m), repeat(draw), repeat(ANALYSES), seeds)
-            _row(name, str(together(shares)))
-        print(
-            "\nOne arm better by one SD of the paired difference, at the seeds that analysis 1's page names:\n"
-        )
-        _row("comparisons", "seeds named", "studies that find it [95% interval]", head=True)
-        for comparisons in (1, m):
-            found = list(pool.map(effects_found, sizes, repeat(comparisons), seeds))
-            _row(str(comparisons), str(found[0][1]), str(together(share for share, _ in found)))
-    part = comparison_alpha(1, flags.comparisons)
+            for how in ("until-decided", "fixed"):
+                found = pool.map(false_claims, sizes, repeat(draw), repeat(how), seeds)
+                _row(name, how, str(together(found)))
+        few = [min(PART, size) for size in sizes[: max(1, len(sizes) // 4)]]
+        wanted, cells = factor_seeds(), cell_seeds()
+        print(f"\nOne level of a factor better by one SD of a cell; cell by cell it takes {cells} seeds:\n")
+        _row("noise shared by cells of one level", "seeds", "share of cell by cell", "found", head=True)
+        for shared in (0.0, 0.5, 0.9):
+            share = together(pool.map(factor_found, few, repeat(wanted), repeat(shared), seeds))
+            _row(f"{shared:g}", str(wanted), f"{wanted / cells:.0%}", str(share))
+        fixed, planned = planned_for_power(10)
+        print(f"\nUntil decided ({planned} seeds at most) against {fixed} seeds fixed, of equal power:\n")
+        _row("design", "effects", "trials, share of the fixed design's", "effects of one SD found", head=True)
+        for effects in ((0.0, 1.0, 2.0), (2.0,), (2.0, 3.0, 4.0)):
+            costs = list(pool.map(cost, few, repeat(effects), repeat(planned), repeat(fixed), seeds))
+            _row(
+                "10 arms against a control", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects)
+            )
+        for effects in ((0.0, 1.0, 2.0), (2.0,)):
+            costs = list(pool.map(grid_cost, few, repeat(effects), repeat(planned), repeat(fixed), seeds))
+            _row("4 x 3 core and 3 arms", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects))
+        kept = together(pool.map(best_kept, few, seeds))
+        print(f"\nThe best of eleven settings, five of them alike, is in the set that may be best: {kept}")
     print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")
-    heads = [
-        "paired differences",
-        "n",
-        "at 5%",
-        f"at {part:.3%} (analysis 1, {flags.comparisons} comparisons)",
-        "none",
-    ]
-    print(table(heads, coverage(flags.simulations, flags.comparisons)))
+    heads = ["paired differences", "n", "at 5%", f"at {CORRECTED:.3%}", "none"]
+    print(table(heads, coverage(flags.simulations)))
     return 0
+
+
+def _cost(costs: Sequence[Cost], found: bool) -> tuple[str, str]:
+    ratio = sum(one.trials for one in costs) / sum(one.fixed for one in costs)
+    return f"{ratio:.0%}", str(together(one.found for one in costs)) if found else "none there"
 
 
 def _row(*cells: str, head: bool = False) -> None:

@@ -11,10 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import reports
 from adalayers.command.main import DONE, main
 from adalayers.results.files import REPORT, load
 from adalayers.tuning.session import ray_session
-from reports import write_cover, write_report
 
 STUDIES = Path(__file__).resolve().parents[1] / "studies"
 SECONDS = 120
@@ -25,9 +25,7 @@ def smoke(name: str, output: str) -> str | None:
     """Run one study with --smoke; return what is wrong with it, None where nothing is."""
     study = importlib.import_module(f"studies.{name}").STUDY
     began = time.monotonic()
-    code = main(
-        study, write_report, write_cover, ["--smoke", "--output", output, "--cache-dir", f"{output}/cache"]
-    )
+    code = main(study, reports, ["--smoke", "--output", output, "--cache-dir", f"{output}/cache"])
     seconds = time.monotonic() - began
     if code != DONE:
         return f"exit code {code}"

@@ -41,9 +41,16 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     began = time.perf_counter()
     limits = Limits(max_concurrent=concurrent)
     case = CaseToRun(
-        plan=plan, data=data, folder=folder, mirror=mirror, identity={}, about={}, before={"id": "b"}
+        plan=plan,
+        data=data,
+        folder=folder,
+        mirror=mirror,
+        smallest_effect=0.01,
+        identity={},
+        about={},
+        before={"id": "b"},
     )
-    run_study(study, [case], ask=ask, limits=limits)
+    run_study(study, [case], ask=ask, limits=limits, undecided=lambda _: ())
     wall = time.perf_counter() - began
     rows = read_trials(folder)
     assert list(rows["status"]) == ["completed"] * trials

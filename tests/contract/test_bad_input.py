@@ -23,7 +23,7 @@ def refuse(argv, capsys):
     def never(*args):
         raise AssertionError("a report was written")
 
-    assert main(STUDY, never, never, argv) == 2
+    assert main(STUDY, never, argv) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Traceback" not in captured.err
@@ -143,7 +143,7 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
     def never(*args):
         raise AssertionError("a report was written")
 
-    assert main(STUDY, never, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
+    assert main(STUDY, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
     plan = capsys.readouterr().out
     for word in ("trials", "cache", "memory", "time", "cut         train 0, validation 0, test 0"):
         assert word in plan
@@ -152,7 +152,7 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
 
 def test_help_names_every_flag_of_the_contract(capsys):
     with pytest.raises(SystemExit) as exit:
-        main(STUDY, None, None, ["--help"])
+        main(STUDY, None, ["--help"])
     assert exit.value.code == 0
     text = capsys.readouterr().out
     flags = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples

@@ -1,48 +1,136 @@
-"""The short form of `python -m tests.calibration`: false claims, planted effects, coverage."""
+"""The short form of `python -m tests.calibration`: false claims, effects found, seeds saved, coverage."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
-import pandas as pd
 import pytest
 
-from reports.evidence.statistics import difference_interval, paired_difference
-from tests.calibration import DIFFERENCES, coverage, effects_found, false_claims, misses
+from adalayers.results import files as results
+from reports.evidence.evidence import Evidence
+from reports.reading.load import load
+from tests.calibration import (
+    DIFFERENCES,
+    Simulated,
+    best_kept,
+    cell_seeds,
+    cost,
+    coverage,
+    factor_found,
+    factor_seeds,
+    false_claims,
+    grid,
+    misses,
+    normal,
+    planned_for_power,
+    unequal,
+)
+from tests.helpers.made_up import MadeUp
 
 
-def test_identical_arms_are_seldom_called_different():
-    """Two comparisons, analyses at 3, 5 and 10 seeds: the interval of the share of false claims reaches below 5%."""
-    share = false_claims(studies=120, comparisons=2)
+@pytest.mark.parametrize("draw", [normal, unequal])
+def test_identical_arms_are_seldom_called_different(draw):
+    """Until decided, then extended: the interval of the share of false claims reaches below 5%."""
+    share = false_claims(100, draw, "until-decided")
     assert share.interval[0] <= 0.05, share
 
 
-def test_uncorrected_analyses_would_be_caught(monkeypatch):
+def test_analyses_that_do_not_share_the_error_would_be_caught(monkeypatch):
     """The same simulation with 5% for every comparison at every analysis: well over 5% of studies claim something."""
-    monkeypatch.setattr("reports.evidence.claims.comparison_alpha", lambda analysis, comparisons: 0.05)
-    share = false_claims(studies=60, comparisons=2)
+    from scipy import stats
+
+    monkeypatch.setattr(
+        "reports.evidence.claims.critical_values",
+        lambda schedule: [float(stats.t.isf(0.025, n - 1)) for n, _ in schedule],
+    )
+    share = false_claims(30, normal, "until-decided")
     assert share.interval[0] > 0.05, share
 
 
-def test_a_planted_effect_is_found_at_the_seeds_wanted():
-    share, wanted = effects_found(studies=60, comparisons=2)
-    assert wanted == 20  # 1 SD, 90%, at 0.0125 / 2: the alpha spent at analysis 2, for each of two
+def test_analyses_of_all_seeds_claim_what_until_decided_claims():
+    """The simulation's short cut: arms that stop early change no claim."""
+    rng = np.random.default_rng(1)
+    plan = grid()
+    for _ in range(4):
+        scores = normal(rng, (len(plan.arms), 20)) + 0.02 * rng.normal(size=(len(plan.arms), 1))
+        stopping = Simulated(plan, scores)
+        one, other = stopping.until_decided(20), Simulated(plan, scores).every_look(20)
+        assert stopping.trials_run < 20 * len(plan.arms)
+        told = [[(c.verdict, c.n, c.low, c.high) for c in found if c.primary] for found in (one, other)]
+        assert told[0] == told[1]
+
+
+def test_a_factor_takes_far_fewer_seeds_than_its_cells_and_is_found():
+    wanted = factor_seeds()
+    assert wanted <= 0.6 * cell_seeds()
+    share = factor_found(80, wanted, shared=0.0)
     assert share.interval[1] >= 0.9, share
 
 
+def test_until_decided_is_cheaper_than_a_fixed_design_of_equal_power():
+    fixed, planned = planned_for_power(10)
+    mixed = cost(25, (0.0, 1.0, 2.0), planned, fixed)
+    assert mixed.trials <= 0.9 * mixed.fixed
+    assert mixed.found.interval[1] >= 0.9, mixed.found
+    large = cost(10, (2.0,), planned, fixed)
+    assert large.trials <= 0.6 * large.fixed
+
+
+def test_the_best_setting_is_in_the_set_that_may_be_best():
+    share = best_kept(40)
+    assert share.interval[1] >= 0.95, share
+
+
+def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
+    """The claims of a simulated study equal those read from the files of one with the same scores."""
+    plan = grid()
+    scores = normal(np.random.default_rng(0), (len(plan.arms), 6))
+    scores[3:6] += 0.2
+    study = Simulated(plan, scores)
+    simulated = study.until_decided(6)
+    made = MadeUp(seeds=6, search=0, evaluations=1, between=0)
+    made.trials = [
+        {**made.of(made.arms[0]["arm"])[0], "trial_id": row.trial_id, "arm": row.arm, "seed": row.seed}
+        | {"test/matthews": row.score}
+        for row in study.frame().rename(columns={"test/matthews": "score"}).itertuples()
+    ]
+    made.study["asked"] |= {
+        "arms": [{"arm": arm.name, "group": arm.group, "config": dict(arm.config)} for arm in plan.arms],
+        "comparisons": [dataclasses.asdict(one) for one in plan.comparisons],
+        "control": plan.control,
+        "smallest_effect": plan.smallest_effect,
+    }
+    made.study["happened"]["runs"] = [dataclasses.asdict(run) for run in study.runs]
+    made.study["happened"]["looks"] = len(study.runs)
+    made.write(tmp_path)
+    assert (tmp_path / results.TRIALS).exists()
+    read = Evidence(load(tmp_path)).over_seeds
+    assert [(c.arm, c.at, c.n, c.verdict, c.looks) for c in read] == [
+        (c.arm, c.at, c.n, c.verdict, c.looks) for c in simulated
+    ]
+    assert [c.low for c in read] == pytest.approx([c.low for c in simulated])
+    assert {c.verdict for c in read} > {"better"}
+
+
 @pytest.mark.parametrize("name", DIFFERENCES)
-def test_misses_are_those_of_the_reports_own_interval(name):
+def test_misses_count_what_the_t_interval_misses(name):
+    from scipy import stats
+
     draw, truth = DIFFERENCES[name]
     differences = draw(np.random.default_rng(0), (300, 5))
+    missed, none = misses(differences, truth, 0.05)
     intervals = [
-        difference_interval(paired_difference(pd.Series(row + 10), pd.Series(np.full(5, 10.0))), 0.05)
+        None if np.ptp(row) <= 1e-12 else stats.ttest_1samp(row, 0).confidence_interval(0.95)
         for row in differences
     ]
-    missed, none = misses(differences, truth, 0.05)
     assert none.hits == intervals.count(None)
-    assert missed.hits == sum(not low <= truth <= high for low, high in filter(None, intervals))
+    assert missed.hits == sum(
+        not found.low <= truth <= found.high for found in intervals if found is not None
+    )
 
 
 def test_coverage_where_it_is_exact():
-    rows = {(row[0], row[1]): row[2] for row in coverage(simulations=20_000, comparisons=3)}
+    rows = {(row[0], row[1]): row[2] for row in coverage(simulations=20_000)}
     for n in ("3", "5", "13"):
         assert float(rows["normal", n].rstrip("%")) == pytest.approx(5, abs=0.6)

@@ -14,7 +14,7 @@ import sys
 import mean_fusion
 from adalayers.command.main import main
 from adalayers.study import Arm, Space, Study
-from reports import write_cover, write_report
+import reports
 
 STUDY = Study(
     name="toy",
@@ -24,7 +24,7 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, write_report, write_cover))
+    sys.exit(main(STUDY, reports))
 """
 
 
@@ -59,4 +59,4 @@ def test_a_fusion_of_ones_own_is_trained_written_and_reported(tmp_path):
     assert mean["config/alpha"].isna().all()
     history = pd.read_parquet(folder / "history.parquet")
     assert history.loc[history["trial_id"].isin(mean["trial_id"]), "mean/norm"].notna().all()
-    assert "| `mean` |" in (folder / "report.md").read_text()
+    assert "| `mean` |" in (folder / "details.md").read_text()

@@ -3,26 +3,56 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, cover, draw_cover
-from reports.page.report import PARTS, Page, parts
+from reports.page.report import PARTS, SHORT, details_page, parts, short_page
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
 
-FIGURES = {
+SHORT_FIGURES = {"quality", "mix_entropy", "mix_layers"}
+"""Those drawn for report.md."""
+FIGURES = SHORT_FIGURES | {
     *("arms", "core_heatmap", "search_trials", "score_by_factor"),
     *("convergence", "mix_by_factor", "mix_weights", "mix_history"),
     *("learning_curves", "importances", "search_surface", "search_parallel", "confusion"),
 }
-SEARCH = {"search_trials", "search_surface", "search_parallel"}
+SEARCH = {"search_trials", "search_parallel"}
+CORE_FIGURES = {
+    "core_heatmap",
+    "score_by_factor",
+    "convergence",
+    "mix_by_factor",
+    "mix_entropy",
+    "mix_layers",
+}
+LEFT_OUT = {"importances", "search_surface", "mix_entropy", "mix_layers"}
+"""Those that are left out, and their links with them, where there is nothing to draw."""
+
+
+def drawn(evidence: Evidence) -> dict[str, Figure]:
+    """Return the figures of both pages."""
+    return {**short_page(evidence).figures(), **details_page(evidence).figures()}
+
+
+def texts(evidence: Evidence) -> str:
+    """Return both pages, one after the other."""
+    pages = [short_page(evidence).text(), details_page(evidence).text()]
+    assert all(page.startswith("# ") for page in pages)
+    return "\n".join(pages)
+
+
+def linked(text: str) -> set[str]:
+    return set(re.findall(r"\(figures/(\w+)\.svg\)", text))
 
 
 def no_trials(made: MadeUp) -> None:
@@ -102,29 +132,33 @@ def odd_epochs(made: MadeUp) -> None:
         row["epoch"] = np.nan
 
 
-ALL = FIGURES
-CORE_FIGURES = {"core_heatmap", "score_by_factor", "convergence", "mix_by_factor"}
+ALL = FIGURES - LEFT_OUT
 KINDS = {
-    "no trials": (no_trials, ALL),
-    "one trial": (one_trial, {*SEARCH, "importances"}),
-    "one search trial": (one_search_trial, ALL - SEARCH - {"mix_weights", "mix_history"}),
-    "only failed": (only("failed"), ALL),
-    "only stopped": (only("stopped"), ALL - {"search_trials"}),
-    "only unfinished": (only("unfinished"), ALL),
-    "only diverged": (only("diverged"), ALL),
-    "nan metrics": (nan_metrics, ALL),
-    "some nan": (some_nan, set()),
-    "no history": (no_history, {"convergence", "mix_weights", "mix_history", "learning_curves"}),
-    "identical scores": (identical, {"importances"}),
-    "all censored": (all_censored, set()),
-    "no learned mix": (no_learned_mix, ALL - {"arms", "learning_curves", "confusion"}),
-    "odd names": (odd_names, set()),
-    "no groups": (no_groups, set()),
-    "no predictions": (no_predictions, {"confusion"}),
-    "no space": (no_space, {"importances", "search_surface", "search_parallel"}),
-    "odd epochs": (odd_epochs, set()),
-    "whole": (lambda made: None, set()),
+    "no trials": (no_trials, LEFT_OUT, ALL),
+    "one trial": (one_trial, {"importances", "search_surface"}, {*SEARCH, "quality"}),
+    "one search trial": (one_search_trial, LEFT_OUT, ALL - SEARCH - {"mix_weights", "mix_history"}),
+    "only failed": (only("failed"), LEFT_OUT, ALL),
+    "only stopped": (only("stopped"), LEFT_OUT, ALL - {"search_trials"}),
+    "only unfinished": (only("unfinished"), LEFT_OUT, ALL),
+    "only diverged": (only("diverged"), LEFT_OUT, ALL),
+    "nan metrics": (nan_metrics, LEFT_OUT, ALL),
+    "some nan": (some_nan, {"search_surface"}, set()),
+    "no history": (
+        no_history,
+        {"mix_layers"},
+        {"convergence", "mix_weights", "mix_history", "learning_curves"},
+    ),
+    "identical scores": (identical, {"importances"}, set()),
+    "all censored": (all_censored, set(), set()),
+    "no learned mix": (no_learned_mix, LEFT_OUT, ALL - {"arms", "learning_curves", "confusion"}),
+    "odd names": (odd_names, set(), set()),
+    "no groups": (no_groups, CORE_FIGURES, set()),
+    "no predictions": (no_predictions, set(), {"confusion"}),
+    "no space": (no_space, {"importances", "search_surface"}, {"search_parallel"}),
+    "odd epochs": (odd_epochs, {"mix_layers"}, set()),
+    "whole": (lambda made: None, set(), set()),
 }
+"""How a study is changed; the figures that are left out then; those that say that there is nothing to draw."""
 
 
 HARD = (
@@ -138,12 +172,13 @@ RARE = ("class_scores", "confusion", "single_layers", "layer_profiles", "score_b
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_figure_survives(tmp_path, kind):
-    change, empty = KINDS[kind]
+    change, left_out, empty = KINDS[kind]
     made = MadeUp(seeds=2, search=26, stopped=2, evaluations=3, examples=6)
     change(made)
-    loaded = load(made.write(tmp_path))
-    figures = Page(Evidence(loaded)).figures()
-    assert set(figures) == (FIGURES - CORE_FIGURES if kind == "no groups" else FIGURES)
+    evidence = Evidence(load(made.write(tmp_path)))
+    figures = drawn(evidence)
+    assert set(figures) == FIGURES - left_out
+    assert linked(texts(evidence)) == set(figures)
     said = set()
     for name, figure in figures.items():
         FigureCanvasAgg(figure).draw()
@@ -157,32 +192,31 @@ def test_every_figure_survives(tmp_path, kind):
 def test_figures_and_pages_that_only_some_studies_have_survive_too(tmp_path, kind):
     made = with_single_layers(MadeUp(seeds=2, search=4, stopped=1, evaluations=3, tokens=True, examples=6))
     KINDS[kind][0](made)
-    place = made.write(tmp_path)
-    loaded = load(place)
-    evidence = Evidence(loaded)
-    assert Page(evidence).text().startswith("# ")
+    evidence = Evidence(load(made.write(tmp_path)))
+    figures = drawn(evidence)
+    assert linked(texts(evidence)) == set(figures)
     entry = Entry("here", evidence)
     assert cover("x", [entry]).startswith("# ")
-    drawn = {**Page(evidence).figures(), **draw_cover([entry])}
-    assert "class_scores" in drawn
+    figures |= draw_cover([entry])
+    assert "class_scores" in figures
     if kind == "whole":
-        assert {"single_layers", "layer_profiles"} <= set(drawn)
-    for name in set(RARE) & set(drawn):
-        FigureCanvasAgg(drawn[name]).draw()
+        assert {"single_layers", "layer_profiles"} <= set(figures)
+    for name in set(RARE) & set(figures):
+        FigureCanvasAgg(figures[name]).draw()
 
 
 @pytest.mark.parametrize("kind", HARD)
 def test_a_study_of_data_size_survives_too(tmp_path, kind):
     made = with_sizes(MadeUp(seeds=2, search=0, evaluations=3))
     KINDS[kind][0](made)
-    loaded = load(made.write(tmp_path))
-    evidence = Evidence(loaded)
-    drawn = Page(evidence).figures()
+    evidence = Evidence(load(made.write(tmp_path)))
+    figures, text = drawn(evidence), texts(evidence)
+    assert linked(text) == set(figures)
     if kind == "whole":
-        assert "score_by_size" in drawn
-        assert "## Score against data size" in Page(evidence).text()
-    for name in set(RARE) & set(drawn):
-        FigureCanvasAgg(drawn[name]).draw()
+        assert "score_by_size" in figures
+        assert "## Score against data size" in text
+    for name in {*RARE, "quality"} & set(figures):
+        FigureCanvasAgg(figures[name]).draw()
 
 
 def one_factor(made: MadeUp) -> None:
@@ -242,7 +276,7 @@ def toys_alone(made: MadeUp) -> None:
 
 
 SHAPES = {
-    **{kind: change for kind, (change, _) in KINDS.items()},
+    **{kind: change for kind, (change, *_) in KINDS.items()},
     "one factor": one_factor,
     "three factors": three_factors,
     "named levels": named_levels,
@@ -263,7 +297,8 @@ def test_every_part_survives_every_study(tmp_path, shape):
     made = MadeUp(seeds=2, search=8, stopped=2, evaluations=2, examples=4, tokens=shape in KINDS)
     SHAPES[shape](made)
     evidence = Evidence(load(made.write(tmp_path)))
-    for name, part in zip(PARTS, parts(), strict=True):
+    names = (*SHORT, *PARTS)
+    for name, part in zip(names, parts(names), strict=True):
         info = part.info(evidence)
         if info is None:
             continue
@@ -272,24 +307,26 @@ def test_every_part_survives_every_study(tmp_path, shape):
         text = "\n".join(paragraphs)
         for figure_name, draw in part.draw.items():
             figure = draw(info)
-            assert (figure is not None) == (f"figures/{figure_name}.svg" in text), name
+            assert (figure is not None) == (figure_name in linked(text)), name
             if figure is not None and (shape not in KINDS or figure_name in RARE):
                 FigureCanvasAgg(figure).draw()
 
 
 def test_a_fusion_unknown_to_reports_stands_in_the_table_of_arms(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
-    assert "| fusion |" not in Page(Evidence(load(made.write(tmp_path)))).text()
+    assert "| fusion |" not in texts(Evidence(load(made.write(tmp_path))))
     toy_fusion(made)
     evidence = Evidence(load(made.write(tmp_path)))
-    text = Page(evidence).text()
+    text = texts(evidence)
     assert "| arm | fusion |" in text
     assert "| `uniform` | toy |" in text
-    assert "uniform" not in {claim.arm for claim in evidence.contrasts if claim.metric == "mix/entropy"}
+    compared = [claim for claim in evidence.contrasts if claim.metric == "mix/entropy"]
+    assert compared
+    assert not any("uniform" in claim.weights for claim in compared)
 
 
-def test_the_page_of_other_factors_names_neither_alpha_nor_lambda(tmp_path):
-    made = MadeUp(seeds=2, search=14, evaluations=2)
+def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
+    made = MadeUp(seeds=2, search=26, evaluations=2)
     study = (
         json.dumps(made.study)
         .replace("alpha_lambda", "toy")
@@ -302,38 +339,38 @@ def test_the_page_of_other_factors_names_neither_alpha_nor_lambda(tmp_path):
         json.dumps(made.trials).replace("alpha", "speed").replace("entropy_weight", "depth")
     )
     evidence = Evidence(load(made.write(tmp_path)))
-    page = Page(evidence)
-    text = page.text()
-    assert "What d does to the mix" in text
+    text = texts(evidence)
+    assert "Entropy of the mix weights and live layers against d, a line per s" in text
     assert "s, scale of the mix logits" in text
-    others = text.replace("alpha spent", "").replace(
-        "5% / 2^j of alpha", ""
-    )  # that alpha is the statistician's
+    assert "s = 8 instead of 1, at d = 0.001" in text
     for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
-        assert word not in others, word
-    assert set(page.figures()) == FIGURES
+        assert word not in text, word
+    assert set(drawn(evidence)) == FIGURES
 
 
 @pytest.mark.parametrize("layers", [1, 25, 49])
 def test_few_and_many_layers(tmp_path, layers):
     made = MadeUp(seeds=2, layers=layers, search=0, evaluations=3)
-    loaded = load(made.write(tmp_path))
-    figures = Page(Evidence(loaded)).figures()
-    for name in ("mix_weights", "mix_history", "mix_by_factor"):
+    figures = drawn(Evidence(load(made.write(tmp_path))))
+    for name in ("mix_weights", "mix_history", "mix_by_factor", "mix_entropy", "mix_layers"):
         FigureCanvasAgg(figures[name]).draw()
 
 
 def test_a_figure_is_a_png_and_an_svg(tmp_path):
     loaded = load(MadeUp(seeds=2, search=0, evaluations=3).write(tmp_path))
-    made = images(Page(Evidence(loaded)).figures()["arms"])
+    made = images(details_page(Evidence(loaded)).figures()["arms"])
     assert made["png"].startswith(b"\x89PNG")
     assert b"<svg" in made["svg"]
     assert b"<dc:date>" not in made["svg"]
 
 
 def test_drawn_axes_are_labelled(tmp_path):
-    loaded = load(MadeUp(seeds=2, evaluations=3, search=14, tokens=True, examples=6).write(tmp_path))
-    for name, figure in Page(Evidence(loaded)).figures().items():
-        drawn = [axes for axes in figure.axes if axes.axison]
-        assert all(axes.get_ylabel() for axes in drawn), name
-        assert all(axes.get_xlabel() for axes in drawn if axes.get_label() != "<colorbar>"), name
+    loaded = load(MadeUp(seeds=2, evaluations=3, search=26, tokens=True, examples=6).write(tmp_path))
+    figures = drawn(Evidence(loaded))
+    assert figures.keys() > FIGURES - {"confusion"}
+    for name, figure in figures.items():
+        axes_ = [axes for axes in figure.axes if axes.axison]
+        for axes in axes_:
+            beside = axes.get_shared_y_axes().get_siblings(axes)  # panels of one scale are labelled once
+            assert any(other.get_ylabel() for other in beside), name
+            assert axes.get_xlabel() or axes.get_label() == "<colorbar>", name

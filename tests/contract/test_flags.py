@@ -140,3 +140,39 @@ def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
     after = used.state_dict()
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name].numpy(), after[name].numpy()) for name in before)
+
+
+def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
+    """Analyses after 3 and 5 seeds, then after 6 of an extension; arms that nothing undecided compares get no more."""
+    more = (
+        "--seeds",
+        "5",
+        "--until-decided",
+        "--trials",
+        "0",
+        "--epochs",
+        "1",
+        "--smallest-effect",
+        "0.000001",
+    )
+    assert study(made, tmp_path / "results", *more) == 0
+    folder = tmp_path / "results/alpha_lambda/tiny-echo"
+
+    def runs():
+        return json.loads((folder / "study.json").read_text())["happened"]["runs"]
+
+    assert [(run["looks"], run["planned"], run["until_decided"]) for run in runs()] == [([3, 5], 5, True)]
+    trials = pd.read_csv(folder / "trials.csv")
+    assert set(trials.groupby("arm")["seed"].max()) <= {3, 5}
+    assert trials.groupby("arm")["seed"].max().max() == 5, (
+        "an effect of a millionth is not decided by three seeds"
+    )
+    before = (folder / "trials.csv").read_bytes()
+    assert study(made, tmp_path / "results", *more) == 0
+    assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
+    assert study(made, tmp_path / "results", *more, "--seeds", "6", report=True) == 0
+    assert [run["looks"] for run in runs()] == [[3, 5], [], [6]]
+    claims = json.loads((folder / "claims.json").read_text())
+    assert {claim["looks"] for claim in claims} <= {1, 2, 3}
+    assert max(claim["n"] for claim in claims) == 6
+    assert "Seeds were added in blocks" in (folder / "report.md").read_text()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ class MadeUp:
     stopped:   search trials that the scheduler stopped, among `search` of them
     evaluations: rows of history per trial, `between` rows of mix weights before each
     examples:  of the test split; with any, test scores are those of predictions that are right as often as
-               the trial's level says
+               the trial's level says; without, predictions differ from arm to arm and give no score
     """
 
     seeds: int = 3
@@ -111,6 +111,28 @@ class MadeUp:
         """Return the rows of one arm, to be changed in place."""
         return [row for row in self.trials if row["arm"] == arm]
 
+    def ran(self, *runs: Sequence[int], planned: Sequence[int] = ()) -> MadeUp:
+        """Record runs by their analyses, each after how many seeds; of several, the run went on until decided.
+
+        planned: the most seeds of each run; without, those of its last analysis. A run without analyses added nothing.
+        """
+        happened, before = [], 0
+        for day, looks in enumerate(runs, start=1):
+            end = max(looks, default=before)
+            seeds = {arm["arm"]: list(range(before + 1, end + 1)) for arm in self.arms}
+            added = (end - before) * len(self.arms)
+            run = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
+            run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "looks": list(looks)}
+            run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(looks) > 1}
+            happened.append(run | {"commit": "abc", "dirty": False})
+            before = end
+        self.study["happened"] |= {
+            "runs": happened,
+            "looks": sum(map(len, runs)),
+            "test_opened": sum(map(bool, runs)),
+        }
+        return self
+
     def _arms(self) -> list[dict[str, Any]]:
         arms = [
             {"arm": f"alpha={alpha} entropy_weight={weight:g}", "group": "core"}
@@ -158,9 +180,12 @@ class MadeUp:
         if self.examples:
             self._predict(row, level)
         else:
-            self.predictions.append(
-                {"trial_id": trial_id, "split": "test", "index": 0, "label": 1, "prediction": 1, "score": 0.9}
-            )
+            number = self.arms.index(dict(arm))
+            self.predictions += [
+                {"trial_id": trial_id, "split": "test", "index": i, "label": 1, "score": 0.9}
+                | {"prediction": number >> i & 1}
+                for i in range(len(self.arms).bit_length())
+            ]
 
     def _predict(self, row: dict[str, Any], level: float) -> None:
         """Add predictions on the test split, and the score that they have."""

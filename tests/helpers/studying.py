@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from datasets import ClassLabel, Dataset, Features, Value
 
+import reports
 from adalayers.command.main import main
-from reports import write_cover, write_report
+from adalayers.results.folder import Folder
 from studies.alpha_lambda import STUDY
 from tests.helpers.tiny import WORDS, tiny_backbone
 
@@ -81,6 +82,17 @@ class Ran:
     err: str
 
 
+class NoPages:
+    """The reports of a study whose pages nobody reads."""
+
+    undecided_arms = staticmethod(reports.undecided_arms)
+    write_cover = staticmethod(reports.write_cover)
+
+    @staticmethod
+    def write_report(folder: Folder) -> str:
+        return folder.uri
+
+
 def run_here(argv: list[str], *, report: bool = True) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
 
@@ -89,5 +101,5 @@ def run_here(argv: list[str], *, report: bool = True) -> Ran:
     out, err = io.StringIO(), io.StringIO()
     environment = mock.patch.dict(os.environ)  # what the study sets there ends with it
     with environment, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(STUDY, write_report if report else lambda folder: folder.uri, write_cover, argv)
+        code = main(STUDY, reports if report else NoPages, argv)
     return Ran(code, out.getvalue(), err.getvalue())

@@ -35,6 +35,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
         trials=16,
         seeds=5,
         seed=0,
+        until_decided=False,
         epochs=20,
         fixed={},
         smallest_effect=None,

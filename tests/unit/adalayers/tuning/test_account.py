@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from adalayers.tuning.account import Account
+from adalayers.tuning.account import Account, Look
 
 GIT = {"commit": "abc", "dirty": False}
 ARMS = ("a", "b")
+LOOKED = (Look(2, {}),)
 
 
 def record(*rows: tuple[str, int], test: bool = True, status: str = "completed") -> SimpleNamespace:
@@ -21,9 +22,14 @@ def record(*rows: tuple[str, int], test: bool = True, status: str = "completed")
     )
 
 
-def after(before: dict, opened: SimpleNamespace, closed: SimpleNamespace) -> dict:
+def after(before: dict, opened: SimpleNamespace, closed: SimpleNamespace, looks=LOOKED) -> dict:
     """Return what `study.json` holds after a run that found `opened` and left `closed`."""
-    return {"happened": Account(before, opened).happened("finished", closed, GIT, ARMS, smoke=False)}
+    account = Account(before, opened)
+    return {
+        "happened": account.happened(
+            "finished", closed, GIT, ARMS, planned=2, until_decided=False, looks=looks, smoke=False
+        )
+    }
 
 
 FIRST = (("a", 1), ("b", 1))
@@ -42,17 +48,20 @@ def test_a_run_that_adds_confirmed_trials_is_a_look_and_an_opening():
 
 def test_reading_again_and_failing_are_no_looks():
     one = after({}, record(), record(*FIRST))
-    again = after(one, record(*FIRST), record(*FIRST))
+    again = after(one, record(*FIRST), record(*FIRST), looks=())
     assert (again["happened"]["looks"], len(again["happened"]["runs"])) == (1, 2)
-    failed = after({}, record(), record(*FIRST, status="failed"))
+    failed = after({}, record(), record(*FIRST, status="failed"), looks=())
     assert (failed["happened"]["looks"], failed["happened"]["test_opened"]) == (1, 0)
 
 
-def test_rows_that_a_killed_run_left_uncounted_are_its_look():
-    killed = after({}, record(), record())  # killed after the rows were written, before they were counted
+def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
+    killed = after(
+        {}, record(), record(), looks=()
+    )  # killed after the rows were written, before they were counted
     happened = after(killed, record(*FIRST), record(*SECOND))["happened"]
     assert [run["confirmed"] for run in happened["runs"]] == [2, 1]
-    assert (happened["looks"], happened["test_opened"]) == (2, 2)
+    assert [run["looks"] for run in happened["runs"]] == [[], [2]]
+    assert (happened["looks"], happened["test_opened"]) == (1, 2)
 
 
 def test_without_a_test_split_it_is_never_opened():

@@ -8,6 +8,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id
+from adalayers.tuning.account import Look
 from adalayers.tuning.agenda import Agenda
 from tests.helpers.made_data import made_data
 
@@ -49,9 +50,19 @@ def folder(tmp_path):
     return Folder(tmp_path / "study")
 
 
-def agenda(folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None):
+def agenda(folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None, undecided=None, looks=()):
     record = record or StudyRecord(folder, "accuracy")
-    return Agenda(plan or made_plan(), record, DATA, search=search, trials=trials, seeds=seeds, seed=0)
+    return Agenda(
+        plan or made_plan(),
+        record,
+        DATA,
+        search=search,
+        trials=trials,
+        seeds=seeds,
+        seed=0,
+        undecided=undecided,
+        looks=looks,
+    )
 
 
 def run(agenda, score=lambda request: 0.5, stop=lambda request: None):
@@ -258,3 +269,106 @@ def test_merge_keeps_names_once():
     for _ in range(2):
         assert merge(made, ConfirmedArm("b", "best", BASE), DATA.shape) == "a"
     assert made[0].aliases == ("b",)
+
+
+# Until decided
+
+
+def ends(made):
+    """Return after how many seeds a run has made its analyses, as it closes."""
+    return [look.after for look in made.looks(closing=True)]
+
+
+class Deciding:
+    """Says which arms need more seeds: those of `after` the analyses made so far, in turn."""
+
+    def __init__(self, *after):
+        self.after, self.asked = [*after], 0
+
+    def __call__(self):
+        self.asked += 1
+        return self.after.pop(0)
+
+
+def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
+    deciding = Deciding({"alpha=1", "uniform"}, set())
+    made = agenda(folder, trials=0, seeds=20, undecided=deciding)
+    assert made.total() == 3 * 20, "at most"
+    ran = names(run(made))
+    assert ran == [(arm, seed) for seed in (1, 2, 3) for arm in ("alpha=1", "alpha=8", "uniform")] + [
+        (arm, seed) for seed in (4, 5, 6) for arm in ("alpha=1", "uniform")
+    ]
+    assert (ends(made), deciding.asked) == ([3, 6], 2)
+    assert made.looks()[1].covered == {
+        "alpha=1": [1, 2, 3, 4, 5, 6],
+        "alpha=8": [1, 2, 3],
+        "uniform": [1, 2, 3, 4, 5, 6],
+    }
+    assert (made.remaining(), made.total()) == (0, len(ran))
+
+
+def test_the_last_block_ends_at_the_seeds_planned(folder):
+    made = agenda(folder, trials=0, seeds=5, undecided=Deciding({"alpha=1"}, {"alpha=1"}))
+    assert [seed for arm, seed in names(run(made)) if arm == "alpha=1"] == [1, 2, 3, 4, 5]
+    assert ends(made) == [3, 5]
+
+
+def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
+    made = agenda(folder, seeds=6, undecided=Deciding(set()))
+    ran = names(run(made))
+    assert len(ran) == 4 * 3
+    assert {seed for _, seed in ran} == {1, 2, 3}
+    assert ends(made) == [3]
+
+
+def test_an_analysis_waits_for_the_trials_of_its_block(folder):
+    made = agenda(folder, trials=0, seeds=6, undecided=Deciding(set()))
+    requests = []
+    while not isinstance(request := made.next(), str):
+        made.record.begin(request.trial_id, made.row(request))
+        requests.append(request)
+    assert (len(requests), request, made.looks()) == (9, "wait", [])
+
+
+def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
+    run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
+    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), looks=(Look(3, {}),))
+    assert done.remaining() == 0
+    assert run(done) == []
+    assert done.looks() == []
+    more = agenda(
+        folder, trials=0, seeds=4, undecided=Deciding({"alpha=8"}, {"alpha=8"}), looks=(Look(3, {}),)
+    )
+    assert more.remaining() == 1
+    assert names(run(more)) == [("alpha=8", 4)]
+    assert ends(more) == [4]
+
+
+def test_an_arm_that_joins_late_gets_the_seeds_that_others_have(folder):
+    run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
+    joined = agenda(
+        folder, trials=2, seeds=6, undecided=Deciding({"alpha=1", "search-best"}, set()), looks=(Look(3, {}),)
+    )
+    ran = names(run(joined))
+    assert [seed for arm, seed in ran if arm == "search-best"] == [1, 2, 3, 4, 5, 6]
+    assert [seed for arm, seed in ran if arm == "alpha=1"] == [4, 5, 6]
+
+
+def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(folder):
+    made = agenda(folder, trials=0, seeds=5)
+    assert ends(made) == []
+    run(made)
+    assert ends(made) == [5]
+    longer = agenda(folder, trials=0, seeds=8, looks=(Look(5, {}),))
+    longer._looks[0].covered.update(made.looks(closing=True)[0].covered)
+    assert ends(longer) == [], "nothing new yet"
+    for seed_end in range(3):  # arms of seed 6, one after another
+        request = longer.next()
+        longer.record.begin(request.trial_id, longer.row(request))
+        longer.record.work(request.trial_id).write_json(
+            PROGRESS,
+            {"status": "completed", "error": "", "row": {"val/accuracy": 0.5, "epochs": 1}, "history": []},
+        )
+        longer.record.end(request.trial_id, "completed")
+        longer.ended(request.trial_id, "completed")
+        assert ends(longer) == ([6] if seed_end == 2 else [])

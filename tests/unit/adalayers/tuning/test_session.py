@@ -30,7 +30,7 @@ for seed in range(int(sys.argv[1])):
     trial.join()
     print(anonymous_mb() - before)
 """
-LEFT, GROWTH = 20, 5
+LEFT, GROWTH = 28, 12
 """MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
 
 

@@ -1,41 +1,26 @@
-"""Interim analyses and openings of the test split: worked out again from the files, or said not to be."""
+"""Analyses and openings of the test split: worked out again from the files, or said not to be."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from adalayers.results.study_file import parse
-from reports.evidence.analyses import changed, recorded
+from reports.evidence.analyses import analyses
+from reports.evidence.boundaries import critical_values
+from reports.evidence.claims import claims
 from reports.evidence.evidence import Evidence
-from reports.page.report import Page
+from reports.page.report import details_page, short_page
 from reports.parts import openings
 from reports.reading.load import Loaded, load
+from tests.helpers.made_scores import by_seed, plan, run, trials, whole_runs
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
-FIRST, SECOND = CORE[1], CORE[2]
-
-
-def analysed(made: MadeUp, *seeds: list[int]) -> MadeUp:
-    """Record a run per list of seeds, which every arm completed in it."""
-    names = [arm["arm"] for arm in made.arms]
-    runs: list[dict[str, Any]] = [
-        {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "commit": "abc", "dirty": False}
-        | {"confirmed": len(names) * len(added), "test_scored": len(names) * len(added)}
-        | {"seeds": {name: list(added) for name in names}}
-        for day, added in enumerate(seeds, start=1)
-    ]
-    idle = {
-        "started": "2026-05-09",
-        "ended": "2026-05-09",
-        "confirmed": 0,
-        "seeds": {name: [] for name in names},
-    }
-    made.study["happened"] |= {"looks": len(seeds), "test_opened": len(seeds), "runs": [*runs, idle]}
-    return made
+FIRST, SECOND = "uniform", "last"
+ARMS = ("control", "a", "b")
 
 
 def scored(made: MadeUp, arm: str, differences: list[float]) -> MadeUp:
@@ -49,67 +34,193 @@ def read(made: MadeUp, tmp_path) -> Loaded:
     return load(made.write(tmp_path))
 
 
+def of(evidence: Evidence, arm: str):
+    return next(claim for claim in evidence.claims if claim.arm == arm)
+
+
+def had(seeds: int, arms=ARMS):
+    """Return trials in which every arm has so many seeds."""
+    return trials(by_seed({arm: np.linspace(0.4, 0.5, seeds) for arm in arms}))
+
+
+def part(text: str, title: str) -> str:
+    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+# From runs to analyses
+
+
+def test_a_run_until_decided_has_an_analysis_after_each_block():
+    runs = [run(dict.fromkeys(ARMS, range(1, 7)), 20, 3, 6, until_decided=True)]
+    one, two = analyses(runs, had(6), plan(ARMS))
+    assert (one.number, two.number) == (1, 2)
+    assert one.seeds == {arm: {1, 2, 3} for arm in ARMS}
+    assert two.seeds == {arm: {*range(1, 7)} for arm in ARMS}
+    assert [budget.spent(budget.seeds) for budget in (one.budget, two.budget)] == pytest.approx(
+        [0.04 * 0.15**1.5, 0.04 * 0.3**1.5]
+    )
+    assert (one.before, two.before) == (None, one.budget)
+    assert one.ended == two.ended == "after (3, 6)"
+
+
+def test_a_fixed_run_and_its_extension():
+    """Beyond what was first planned, every block has its analysis, looked at or not."""
+    found = analyses(whole_runs(ARMS, 5, 10), had(10), plan(ARMS))
+    assert [one.number for one in found] == [1, 2, 3, 4]
+    assert [len(one.seeds["a"]) for one in found] == [5, 6, 9, 10]
+    assert {one.budget.stages for one in found[1:]} == {((0, 5), (5, 10))}
+    spent = [one.budget.spent(one.budget.seeds) for one in found]
+    assert spent == pytest.approx([0.04, *(0.04 + 0.005 * k / (k + 3) for k in (1, 4, 5))])
+    assert [one.before for one in found] == [None, *(one.budget for one in found[:-1])]
+
+
+def test_an_extension_asked_for_at_once_or_step_by_step_is_the_same():
+    at_once = analyses(whole_runs(ARMS, 6, 12), had(12), plan(ARMS))
+    by_step = analyses(whole_runs(ARMS, 6, 9, 12), had(12), plan(ARMS))
+    assert [one.seeds for one in at_once] == [one.seeds for one in by_step]
+    assert at_once[1].budget.spent(9) == by_step[1].budget.spent(9)
+
+
+def test_what_an_analysis_covered_is_what_its_run_says():
+    """A trial that failed and was run again later is no part of the analyses made before."""
+    three = {arm: [1, 2, 3] for arm in ARMS}
+    first = replace(run(three | {"a": [1, 3]}, 3, 3), covered=(three | {"a": [1, 3]},))
+    again = replace(run(dict.fromkeys(ARMS, ()) | {"a": [2]}, 3, 3), covered=(three,))
+    one, two = analyses([first, again], had(3), plan(ARMS))
+    assert (one.seeds["a"], two.seeds["a"]) == ({1, 3}, {1, 2, 3})
+    assert (one.budget.spent(3), two.budget.spent(3)) == (0.04, 0.045)
+
+
+def test_a_run_that_goes_on_for_some_arms_alone():
+    runs = [
+        run(dict.fromkeys(ARMS, range(1, 4)), 20, 3, until_decided=True),
+        run({"control": [4, 5, 6], "a": [4, 5, 6], "b": []}, 20, 6, until_decided=True),
+    ]
+    table = had(6)
+    last = analyses(runs, table[(table["arm"] != "b") | (table["seed"] <= 3)], plan(ARMS))[-1]
+    assert {arm: len(seeds) for arm, seeds in last.seeds.items()} == {"control": 6, "a": 6, "b": 3}
+    assert last.budget.spent(3) == pytest.approx(0.04 * 0.15**1.5)
+
+
+def test_a_block_that_is_not_whole_is_no_analysis_and_no_part_of_one():
+    runs = [run(dict.fromkeys(ARMS, range(1, 5)), 10, 3)]
+    (one,) = analyses(runs, had(4), plan(ARMS))
+    assert one.seeds["a"] == {1, 2, 3}
+    assert analyses([run(dict.fromkeys(ARMS, (1, 2)), 10)], had(2), plan(ARMS)) == []
+
+
+def test_seeds_count_from_the_studys_own():
+    runs = [run(dict.fromkeys(ARMS, range(101, 107)), 6, 3, 6, until_decided=True)]
+    table = had(6).assign(seed=lambda rows: rows["seed"] + 100)
+    one, two = analyses(runs, table, plan(ARMS, seed=100))
+    assert (one.seeds["a"], two.seeds["a"]) == ({101, 102, 103}, {*range(101, 107)})
+
+
+def test_a_row_that_is_gone_is_gone_from_every_analysis():
+    table = had(6)
+    gone = (table["arm"] == "a") & (table["seed"] == 2)
+    found = analyses(whole_runs(ARMS, 3, 6), table[~gone], plan(ARMS))
+    assert [one.seeds["a"] for one in found] == [{1, 3}, {1, 3, 4, 5, 6}]
+
+
+def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
+    old = [replace(one, planned=0, looks=()) for one in whole_runs(ARMS, 4, 7)]
+    idle = run(dict.fromkeys(ARMS, ()), 0)
+    found = analyses([*old, idle], had(7), plan(ARMS))
+    assert [(len(one.seeds["a"]), one.budget.spent(one.budget.seeds)) for one in found] == [
+        (4, 0.04),
+        (7, pytest.approx(0.0425)),
+    ]
+
+
+@pytest.mark.parametrize("looks", [1, 2, 4])
+def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(looks):
+    silent = [replace(one, seeds={}) for one in whole_runs(ARMS, 3, 6)]
+    for runs in ([], silent):
+        (one,) = analyses(runs, had(6), plan(ARMS, looks=looks))
+        assert (one.number, one.seeds["a"]) == (looks, {1, 2, 3, 4, 5, 6})
+        before = one.before.spent(6) if one.before else 0.0
+        expected = 0.04 if looks == 1 else 0.01 / 2 ** (looks - 1)
+        assert one.budget.spent(6) - before == pytest.approx(expected)
+    assert analyses([], had(0), plan(ARMS, looks=looks)) == []
+
+
+def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
+    """At the first analysis two comparisons have half of 4% each; the third one has a third of what came later."""
+    runs = whole_runs(ARMS, 6, 12)
+    later = replace(runs[1], seeds={**runs[1].seeds, "new": [*range(1, 13)]})
+    rng = np.random.default_rng(0)
+    names = (*ARMS, "new")
+    table = trials(by_seed({arm: rng.normal(0.4, 0.01, 12) for arm in names}))
+    found = analyses([runs[0], later], table, plan(names))
+    assert [sorted(one.seeds) for one in found] == [sorted(ARMS), sorted(names), sorted(names)]
+    criticals = {claim.arm: claim.critical for claim in claims(table, plan(names), found, {})}
+    thirds = [(n, 0.005 * (n - 6) / (n - 3) / 3) for n in (9, 12)]
+    assert criticals["new"] == pytest.approx(critical_values(thirds)[-1])
+    halves = [(6, 0.04 / 2), *((n, 0.04 / 2 + error) for n, error in thirds)]
+    assert criticals["a"] == pytest.approx(critical_values(halves)[-1])
+
+
+# On the page
+
+
 def test_an_earlier_analysis_is_that_of_its_seeds_at_its_level(tmp_path):
     differences = [0.2, 0.21, 0.19, -0.3, 0.5, 0.1]
-    made = analysed(scored(MadeUp(seeds=6, search=0), FIRST, differences), [1, 2, 3], [4, 5, 6])
-    first, second = Evidence(read(made, tmp_path)).analyses
-    claim = next(claim for claim in first.claims if claim.arm == FIRST)
-    assert (claim.n, claim.looks, claim.comparisons) == (3, 1, 14)
-    half = stats.t.isf(0.025 / 14 / 2, 2) * 0.01 / np.sqrt(3)
+    made = scored(MadeUp(seeds=6, search=0), FIRST, differences).ran((3,), (6,))
+    evidence = Evidence(read(made, tmp_path))
+    first, second = evidence.analyses
+    found = claims(evidence.trials, evidence.plan, [first], {})
+    claim = next(claim for claim in found if claim.arm == FIRST)
+    assert (claim.n, claim.looks, claim.comparisons) == (3, 1, 31)
+    # 4% at the analysis of the first plan; eight primary comparisons divide four fifths of it.
+    half = stats.t.isf(0.04 * 0.8 / 8 / 2, 2) * 0.01 / math.sqrt(3)
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
     assert second.seeds[FIRST] == {1, 2, 3, 4, 5, 6}
-    assert list(second.claims) == Evidence(read(made, tmp_path)).claims
+    assert claims(evidence.trials, evidence.plan, [first, second], evidence.answers) == evidence.over_seeds
 
 
-def test_a_claim_that_no_longer_holds_is_said_plainly(tmp_path):
+def test_a_decided_claim_stays_and_the_page_says_where_it_was_decided(tmp_path):
     made = MadeUp(seeds=6, search=0)
-    scored(made, FIRST, [0.2, 0.2001, 0.1999, -0.3, 0.5, 0.1])  # certain at analysis 1, open at 2
-    scored(made, SECOND, [0.2, 0.2001, 0.1999, 0.2, 0.2001, 0.1999])  # at both
-    loaded = read(analysed(made, [1, 2, 3], [4, 5, 6]), tmp_path)
-    evidence = Evidence(loaded)
-    verdicts = {claim.arm: claim.verdict for claim in evidence.claims}
-    assert (verdicts[FIRST], verdicts[SECOND]) == ("not enough evidence", "better")
-    assert changed(evidence.analyses[0], evidence.claims) == [FIRST]
-    page = Page(evidence).text()
-    assert f"**A claim of an earlier interim analysis no longer holds**: `{FIRST}`" in page
-    assert f"| serious | A claim of an earlier interim analysis no longer holds: `{FIRST}`" in page
+    scored(made, FIRST, [0.2, 0.2001, 0.1999, -0.3, 0.5, 0.1])  # certain at analysis 1, not after it
+    scored(made, SECOND, [0.2, 0.1, -0.1, 0.2, -0.2001, 0.1999])  # at neither
+    evidence = Evidence(read(made.ran((3,), (6,)), tmp_path))
+    assert (of(evidence, FIRST).verdict, of(evidence, FIRST).looks, of(evidence, FIRST).n) == ("better", 1, 3)
+    assert (of(evidence, SECOND).verdict, of(evidence, SECOND).looks) == ("not enough evidence", 2)
+    text = part(details_page(evidence).text(), "Analyses")
+    assert f"| 1 | 2026-05-01T12:00 | 3 | 4.00% | `{FIRST}` |" in text
+    assert "| 2 | 2026-05-02T12:00 | 6 | 4.25% | nothing |" in text
 
 
-def test_an_arm_that_joined_later_is_no_comparison_of_the_first_analysis(tmp_path):
-    made = analysed(MadeUp(seeds=4, search=0), [1, 2], [3, 4])
-    del made.study["happened"]["runs"][0]["seeds"]["best"]
-    first, second = Evidence(read(made, tmp_path)).analyses
-    assert {claim.comparisons for claim in first.claims} == {13}
-    assert {claim.comparisons for claim in second.claims} == {14}
+def test_rebuilding_is_no_analysis(tmp_path):
+    made = MadeUp(seeds=6, search=0, effects={FIRST: 0.1}).ran((3, 6), (), planned=(20, 20))
+    before, again = Evidence(read(made, tmp_path)), Evidence(load(tmp_path))
+    assert [one.number for one in before.analyses] == [1, 2]
+    assert before.analyses == again.analyses
+    assert before.claims == again.claims
+    assert short_page(before).text() == short_page(again).text()
 
 
-def test_analyses_without_a_record_of_seeds(tmp_path):
-    made = analysed(MadeUp(seeds=2, search=0), [1], [2])
-    del made.study["happened"]["runs"][0]["seeds"]
-    assert [one.seeds for one in recorded(parse(made.study)[0].happened.runs)] == [None, None]
-    loaded = read(made, tmp_path)
-    assert "not known" in Page(Evidence(loaded)).text()
-    made.study["happened"]["looks"] = 5  # more than are recorded: nothing is known of any
-    assert Evidence(read(made, tmp_path)).analyses == []
+def test_no_whole_block_is_said(tmp_path):
+    made = MadeUp(seeds=2, search=0).ran((2,))
+    made.study["happened"]["runs"][0] |= {"looks": [], "planned": 20}
+    evidence = Evidence(read(made, tmp_path))
+    assert evidence.analyses == []
+    assert {claim.n for claim in evidence.claims} == {0}
+    assert "No whole block of seeds has ended" in part(details_page(evidence).text(), "Analyses")
+    assert "**There is no answer yet**" in part(short_page(evidence).text(), "Answer")
 
 
 def test_openings_and_optimism(tmp_path):
-    made = analysed(MadeUp(seeds=3, search=0), [1, 2], [3])
-    for row, gap in zip(made.of(FIRST), (0.01, 0.02, 0.03), strict=True):
+    made = MadeUp(seeds=5, search=0).ran((3,), (5,))
+    gaps = (0.01, 0.02, 0.03, 0.01, 0.03)
+    for row, gap in zip(made.of(CORE[1]), gaps, strict=True):
         row["test/matthews"] = row["val/matthews"] - gap
     loaded = read(made, tmp_path)
     table = openings.info(Evidence(loaded)).optimism.set_index("arm")
-    low, high = stats.t.interval(0.95, 2, 0.02, 0.01 / np.sqrt(3))
-    assert tuple(table.loc[FIRST, ["mean", "low", "high", "n"]]) == pytest.approx((0.02, low, high, 3))
-    page = Page(Evidence(loaded)).text()
+    low, high = stats.t.interval(0.95, 4, 0.02, 0.01 / np.sqrt(5))
+    assert tuple(table.loc[CORE[1], ["mean", "low", "high", "n"]]) == pytest.approx((0.02, low, high, 5))
+    page = details_page(Evidence(loaded)).text()
     assert "opened in 2 runs" in page
-    assert "| 2026-05-01T12:00 | 30 | `abc` |" in page
+    assert "| 2026-05-01T12:00 | 45 | `abc` |" in page
     made = MadeUp(seeds=2, search=0, test=False)
     assert openings.info(Evidence(read(made, tmp_path))).optimism.empty
-
-
-def test_the_alpha_spent_is_on_the_page(tmp_path):
-    loaded = read(analysed(MadeUp(seeds=2, search=0), [1], [2]), tmp_path)
-    text = Page(Evidence(loaded)).text()
-    assert "this one 1.250%, shared by 14 comparisons" in text
-    assert {claim.interval_level for claim in Evidence(loaded).claims} == {1 - 0.0125 / 14}

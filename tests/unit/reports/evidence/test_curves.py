@@ -18,9 +18,10 @@ from tests.helpers.made_up import CONTROL, MadeUp
 
 
 def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=3, between=0)
+    made = MadeUp(seeds=5, search=0, evaluations=3, between=0)
     made.trials = made.of(CONTROL)
-    scores = {"0001": [0.1, 0.3, 0.2], "0002": [0.2, 0.5]}  # the second stopped early
+    scores = {f"000{seed}": [0.1, 0.3, 0.2] for seed in range(1, 5)}
+    scores["0005"] = [0.35, 0.5]  # stopped early
     made.history = [
         {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
         for trial, of in scores.items()
@@ -30,10 +31,14 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
     assert table["arm"].tolist() == [CONTROL] * 3
     assert table["step"].tolist() == [10, 20, 30]
-    assert table["mean"].tolist() == pytest.approx([0.15, 0.4, 0.4])
-    assert set(table["n"]) == {2}
-    wanted = stats.t.interval(0.95, 1, 0.15, np.std([0.1, 0.2], ddof=1) / math.sqrt(2))
+    assert table["mean"].tolist() == pytest.approx([0.15, 0.34, 0.34])
+    assert set(table["n"]) == {5}
+    wanted = stats.t.interval(0.95, 4, 0.15, np.std([0.1] * 4 + [0.35], ddof=1) / math.sqrt(5))
     assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(list(wanted))
+    made.trials.pop()
+    loaded = load(made.write(tmp_path))
+    four = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    assert four[["low", "high"]].isna().all(axis=None)  # too few seeds for a band
 
 
 def test_a_curve_starts_where_all_seeds_were_evaluated(tmp_path):
@@ -57,7 +62,11 @@ def test_a_long_curve_is_thinned_and_keeps_its_ends(tmp_path):
     assert (of_control["step"].min(), of_control["step"].max()) == (100, 20_000)
     assert of_control["low"].isna().all()
     found = curves.milestones(table)
-    assert found[found["arm"] == CONTROL]["at"].tolist() == [100, 5_000, 10_000, 20_000]
+    steps = of_control["step"]
+    quarter, half = (steps[steps <= at].max() for at in (5_000, 10_000))
+    assert quarter > 4_500
+    assert found[found["arm"] == CONTROL]["at"].tolist() == [100, quarter, half, 20_000]
+    assert found[found["arm"] == CONTROL]["step"].tolist() == [100, quarter, half, 20_000]
 
 
 def test_single_layers_and_the_learned_arm(tmp_path):

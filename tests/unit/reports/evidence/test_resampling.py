@@ -14,7 +14,7 @@ from reports.evidence import claims as claiming
 from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
 from reports.reading.load import load
-from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.made_up import CONTROL, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"
 
@@ -76,18 +76,29 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     """For accuracy the bootstrap has a formula: the variance of the per-example differences over their number."""
     study = made()
     loaded = load(study.write(tmp_path))
-    split = ("test", 2)
-    variances, notes = example_variances(
-        loaded.results.predictions, loaded.results.trials, loaded.plan, *split
-    )
-    assert notes == []
-    assert set(variances) == {*CORE, "uniform", "last", "best"} - {CONTROL}
     rows = loaded.results.predictions.assign(right=lambda x: x["label"] == x["prediction"])
     right = rows.pivot(index="index", columns="trial_id", values="right").astype(float)
-    arms = {arm: [row["trial_id"] for row in study.of(arm)] for arm in (OTHER, CONTROL)}
-    per_example = right[arms[OTHER]].mean(axis=1) - right[arms[CONTROL]].mean(axis=1)
-    expected = per_example.var(ddof=0) / len(per_example)
-    assert variances[OTHER] == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
+    whole, some = {1, 2, 3, 4}, {2, 4}
+    factor = next(one for one in loaded.plan.comparisons if one.kind == "factor")
+    contrasts = [
+        ({OTHER: 1.0, CONTROL: -1.0}, whole),
+        ({OTHER: 1.0, CONTROL: -1.0}, some),
+        (factor.weights, whole),
+    ]
+    variances, notes = example_variances(
+        loaded.results.predictions, loaded.results.trials, loaded.plan, "test", contrasts, 2
+    )
+    assert notes == []
+    assert set(variances) == {0, 1, 2}
+    for place, (weights, seeds) in enumerate(contrasts):
+        per_example = sum(
+            weight * right[row["trial_id"]] / len(seeds)
+            for arm, weight in weights.items()
+            for row in study.of(arm)
+            if row["seed"] in seeds
+        )
+        expected = per_example.var(ddof=0) / len(per_example)
+        assert variances[place] == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
 
 
 @pytest.mark.parametrize("tokens", [False, True])
@@ -95,18 +106,21 @@ def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     loaded = load(made(tokens=tokens).write(tmp_path))
     found = Evidence(loaded).claims
     for claim in found:
-        assert claim.examples_low < claim.low < claim.high < claim.examples_high
-        middle = (claim.examples_low + claim.examples_high) / 2
-        assert middle == pytest.approx(claim.difference)
+        reach = 2.0 if claim.kind == "interaction" else 1.0  # of scores between 0 and 1
+        assert claim.examples_low == -reach or claim.examples_low < claim.low
+        assert claim.examples_high == reach or claim.examples_high > claim.high
+        assert -reach <= claim.examples_low < claim.examples_high <= reach
+        if claim.primary:
+            middle = (claim.examples_low + claim.examples_high) / 2
+            assert middle == pytest.approx(claim.difference)
     assert Evidence(loaded).claims == found
 
 
 def test_the_wider_interval_adds_the_variances(tmp_path):
-    loaded = load(made().write(tmp_path))
-    plain = claiming.claims(loaded.results.trials, loaded.plan)
+    plain = Evidence(load(made().write(tmp_path))).over_seeds
     first = plain[0]
     seeds = first.sd**2 / first.n
-    wide = claiming.with_examples(plain, {first.arm: 3 * seeds})
+    wide = claiming.with_examples(plain, {0: 3 * seeds})
     assert wide[0].examples_high - first.difference == pytest.approx(2 * (first.high - first.difference))
     assert (wide[1].examples_low, wide[1].examples_high) == (None, None)
     assert [replace(claim, examples_low=None, examples_high=None) for claim in wide] == plain
@@ -116,9 +130,9 @@ def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
     study = made()
     study.of(OTHER)[0]["test/accuracy"] += 0.1
     evidence = Evidence(load(study.write(tmp_path)))
-    widened = {claim.arm: claim.examples_low for claim in evidence.claims}
-    assert widened[OTHER] is None
-    assert None not in [low for arm, low in widened.items() if arm != OTHER]
+    assert 0 < sum(OTHER in claim.weights for claim in evidence.claims) < len(evidence.claims)
+    for claim in evidence.claims:
+        assert (claim.examples_low is None) == (OTHER in claim.weights)
     assert evidence.without_examples == [
         "`predictions.parquet` does not give the score of 1 trial in `trials.csv`"
     ]

@@ -13,7 +13,6 @@ import pytest
 from optuna.distributions import IntDistribution, distribution_to_json
 from scipy import stats
 
-from adalayers.results import files as results
 from adalayers.results.study_file import Asked, Factor, StudyFile
 from reports import write
 from reports.evidence import kept
@@ -28,6 +27,7 @@ from reports.evidence.importances import (
     target_share,
 )
 from reports.evidence.surfaces import bin_names, bin_places, surface, two_factors
+from reports.parts.part import DETAILS
 from reports.reading.load import load, make_plan
 from reports.reading.space import Domain, as_choice, describe, domains, read
 from tests.helpers.made_up import MadeUp, choice, ranged
@@ -183,14 +183,15 @@ def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
     assert kept.fanova(place, load(place), wanted=False) is None
 
 
-def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path):
+def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "images", lambda figure: {})  # the page's words alone
     place = MadeUp(seeds=1, search=14, stopped=2, evaluations=2).write(tmp_path)
     write.build(place, fanova=True)
-    asked = place.read_bytes(results.REPORT)
+    asked = place.read_bytes(DETAILS)
     assert "fANOVA (Optuna)" in asked.decode()
     assert "PED-ANOVA (Optuna)" in asked.decode()
     write.build(place)
-    assert place.read_bytes(results.REPORT) == asked
+    assert place.read_bytes(DETAILS) == asked
 
 
 def test_the_key_is_of_everything_that_counts():
@@ -293,13 +294,26 @@ def test_a_part_smaller_than_noise_has_no_interval_rather_than_one_of_no_width()
     assert table.loc["entropy_weight", ["low", "high"]].isna().all()
 
 
+def test_cells_that_predict_alike_leave_the_sizes_without_intervals():
+    plain, alike = decompose(*grid(TWO_BY_TWO), FACTORS), decompose(*grid(TWO_BY_TWO), FACTORS, alike=True)
+    pd.testing.assert_series_equal(plain["size"], alike["size"])
+    assert plain["high"].notna().all()
+    assert alike[["low", "high"]].isna().all(axis=None)
+
+
 @pytest.mark.slow
 def test_the_intervals_of_a_decomposition_cover():
-    rng, effect, hits = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01]), np.zeros(3)
+    rng, effect = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01])
     true = [math.sqrt((effect**2).sum() / 2), 0.0, 0.0]
+    hits, shown = np.zeros(3), np.zeros(3)
     for _ in range(300):
         values = {(a, b): list(effect[a] + 0.01 * rng.normal(size=4)) for a in range(3) for b in range(2)}
         table = decompose(*grid(values), FACTORS)
         ends = zip(table["low"], table["high"], true, strict=True)
-        hits += [low <= size <= high for low, high, size in ends]  # no interval is a miss
-    assert (hits / 300 > 0.92).all()
+        hits += [low <= size <= high for low, high, size in ends]
+        shown += table["low"].notna()
+    assert hits[0] / 300 > 0.92  # no interval is a miss
+    # A part that does nothing has none where F is below 1, so those shown are its larger ones.
+    for place, df in ((1, 1), (2, 2)):
+        assert shown[place] / 300 == pytest.approx(stats.f.sf(1, df, 15), abs=0.1)
+        assert hits[place] / shown[place] > 0.85

@@ -5,20 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 from reports.evidence.statistics import (
     Interval,
     Paired,
-    adjusted_p,
-    analysis_alpha,
-    analysis_cost,
-    comparison_alpha,
-    difference_interval,
+    differences,
     mean_interval,
-    paired_difference,
+    paired,
     power,
     sd_upper_limit,
     seeds_needed,
@@ -26,19 +21,31 @@ from reports.evidence.statistics import (
 )
 
 
+def pairs(a: dict[int, float], b: dict[int, float]) -> Paired:
+    """Return the differences a - b, on the seeds that both have."""
+    known = differences({"a": a, "b": b}, {"a": 1.0, "b": -1.0}, {*a, *b})
+    largest = max((abs(value) for of in (a, b) for value in of.values() if value == value), default=0.0)
+    return paired(known.values(), scale=largest)
+
+
 def test_mean_interval_by_hand():
-    # 1, 2, 3: mean 2, SD 1, and 4.302653 is the 97.5% point of t with 2 degrees of freedom in any table.
-    interval = mean_interval([1.0, 2.0, 3.0])
-    assert interval.n == 3
-    assert interval.mean == 2.0
-    assert interval.high == pytest.approx(2 + 4.302653 / math.sqrt(3), abs=1e-6)
-    assert interval.low == pytest.approx(2 - 4.302653 / math.sqrt(3), abs=1e-6)
+    # 1 to 5: mean 3, SD sqrt(2.5), and 2.776445 is the 97.5% point of t with 4 degrees of freedom in any table.
+    interval = mean_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert interval.n == 5
+    assert interval.mean == 3.0
+    assert interval.high == pytest.approx(3 + 2.776445 * math.sqrt(2.5 / 5), abs=1e-6)
+    assert interval.low == pytest.approx(3 - 2.776445 * math.sqrt(2.5 / 5), abs=1e-6)
 
 
 def test_mean_interval_agrees_with_scipy_at_another_level():
-    values = [0.41, 0.37, 0.44, 0.40]
-    low, high = stats.t.interval(0.99, 3, loc=np.mean(values), scale=stats.sem(values))
+    values = [0.41, 0.37, 0.44, 0.40, 0.39, 0.43]
+    low, high = stats.t.interval(0.99, 5, loc=np.mean(values), scale=stats.sem(values))
     assert (mean_interval(values, 0.99).low, mean_interval(values, 0.99).high) == pytest.approx((low, high))
+
+
+def test_an_interval_stays_within_the_limits_of_its_values():
+    found = mean_interval([0.9, 0.95, 0.99, 0.999, 1.0, 0.2], limits=(0.0, 1.0))
+    assert (found.high, found.low > 0) == (1.0, True)
 
 
 @pytest.mark.parametrize(
@@ -48,30 +55,39 @@ def test_mean_interval_agrees_with_scipy_at_another_level():
         ([math.nan], Interval(None, None, None, 0)),
         ([0.5], Interval(0.5, None, None, 1)),
         ([0.5, math.nan], Interval(0.5, None, None, 1)),
-        ([0.5, 0.5, 0.5], Interval(0.5, None, None, 3)),
+        ([1.0, 2.0, 3.0, 4.0], Interval(2.5, None, None, 4)),  # four say more of the t distribution
+        ([1.0, 2.0, 3.0, 4.0, math.nan], Interval(2.5, None, None, 4)),
+        ([0.5] * 6, Interval(0.5, None, None, 6)),
     ],
 )
-def test_what_has_no_spread_has_no_interval(values, expected):
+def test_what_is_too_few_or_has_no_spread_has_no_interval(values, expected):
     assert mean_interval(values) == expected
 
 
-def test_paired_difference_by_hand():
+def test_paired_differences_by_hand():
     # Differences 1, 2, 3 on the seeds that both have: t = 2 / (1 / sqrt 3) = 3.4641 with 2 degrees of
     # freedom, whose two-sided p is 1 - t / sqrt(t^2 + 2).
-    a, b = pd.Series({1: 2.0, 2: 4.0, 3: 6.0, 9: 100.0}), pd.Series({3: 3.0, 2: 2.0, 1: 1.0, 8: -100.0})
-    paired = paired_difference(a, b)
-    assert (paired.n, paired.difference, paired.sd) == (3, 2.0, 1.0)
+    found = pairs({1: 2.0, 2: 4.0, 3: 6.0, 9: 100.0}, {3: 3.0, 2: 2.0, 1: 1.0, 8: -100.0})
+    assert (found.n, found.difference, found.sd, found.above) == (3, 2.0, 1.0, 3)
     t = 2 * math.sqrt(3)
-    assert paired.p_value == pytest.approx(1 - t / math.sqrt(t**2 + 2))
+    assert found.p_value == pytest.approx(1 - t / math.sqrt(t**2 + 2))
 
 
-def test_paired_difference_agrees_with_scipys_related_t_test():
+def test_differences_weigh_arms_on_the_seeds_that_all_have():
+    values = {"a": {1: 1.0, 2: 2.0, 3: 3.0}, "b": {2: 10.0, 3: 20.0}, "c": {3: 1.0, 2: math.nan}}
+    weights = {"a": 1.0, "b": 0.5, "c": -1.5}
+    assert differences(values, weights, {1, 2, 3}) == {3: 3.0 + 10.0 - 1.5}
+    assert list(differences(values, {"a": 1.0, "b": -1.0}, {3, 2, 1}).items()) == [(2, -8.0), (3, -17.0)]
+    assert differences(values, {"a": 1.0, "b": -1.0}, {2}) == {2: -8.0}
+    assert differences(values, {"a": 1.0, "nobody": -1.0}, {1, 2, 3}) == {}
+
+
+def test_paired_differences_agree_with_scipys_related_t_test():
     rng = np.random.default_rng(0)
-    a, b = pd.Series(rng.normal(size=7)), pd.Series(rng.normal(size=7))
-    paired, test = paired_difference(a, b), stats.ttest_rel(a, b)
-    assert paired.p_value == pytest.approx(test.pvalue)
-    expected = test.confidence_interval(0.9)
-    assert difference_interval(paired, 0.1) == pytest.approx((expected.low, expected.high))
+    a, b = rng.normal(size=7), rng.normal(size=7)
+    found = pairs(dict(enumerate(a)), dict(enumerate(b)))
+    assert found.p_value == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert found.sd == pytest.approx(np.std(a - b, ddof=1))
 
 
 @pytest.mark.parametrize(
@@ -85,59 +101,17 @@ def test_paired_difference_agrees_with_scipys_related_t_test():
     ],
 )
 def test_differences_that_cannot_be_tested(a, b, expected):
-    paired = paired_difference(pd.Series(a, dtype=float), pd.Series(b, dtype=float))
-    assert paired == expected
-    assert difference_interval(paired, 0.05) is None
+    assert pairs(a, b) == expected
 
 
 def test_differences_that_are_the_same_but_for_rounding_are_not_tested():
     assert 0.3 - 0.2 != 0.4 - 0.3
-    paired = paired_difference(pd.Series({1: 0.3, 2: 0.4}), pd.Series({1: 0.2, 2: 0.3}))
-    assert paired.p_value is None
-
-
-def test_looks_spend_half_of_what_is_left():
-    assert [analysis_alpha(number) for number in (1, 2, 3)] == pytest.approx([0.025, 0.0125, 0.00625])
-    assert sum(analysis_alpha(number) for number in range(1, 20)) < 0.05
-    assert comparison_alpha(2, 5) == pytest.approx(0.0025)
-
-
-def test_what_a_analysis_costs_in_width():
-    # One comparison, very many seeds: 2.2414 (97.5%) against 1.9600 (95%), of the normal distribution.
-    assert analysis_cost(1, 1, 10**6) == pytest.approx(2.2414 / 1.9600, abs=1e-4)
-    assert analysis_cost(2, 14, 5) > analysis_cost(1, 14, 5) > 1
-
-
-def test_bonferroni_agrees_with_a_table():
-    # Bonferroni's t for 5 comparisons at 5%, 10 degrees of freedom: 3.1693 (Dunn 1961). Analysis 1 has half of
-    # the level, so its 5 comparisons have the t of 10 at 5%: 3.5814.
-    pair = Paired(11, 0.0, math.sqrt(11.0), 1.0)
-    assert difference_interval(pair, 0.05 / 5)[1] == pytest.approx(3.1693, abs=1e-4)
-    assert difference_interval(pair, comparison_alpha(1, 5))[1] == pytest.approx(3.5814, abs=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_an_interval_leaves_out_zero_exactly_where_its_adjusted_p_says_so(seed):
-    rng = np.random.default_rng(seed)
-    number, m = seed % 3 + 1, 8
-    for shift in rng.uniform(0, 5, size=m):
-        pair = paired_difference(pd.Series(rng.normal(shift, 1, size=6)), pd.Series(rng.normal(0, 1, size=6)))
-        low, high = difference_interval(pair, comparison_alpha(number, m))
-        assert (adjusted_p(pair.p_value, number, m) <= 0.05) == (low > 0 or high < 0)
-
-
-def test_other_variance_is_added_to_that_of_seeds():
-    # SD 3 over 9 seeds: variance of the mean 1. With 3 more, twice the width.
-    pair = Paired(9, 1.0, 3.0, 0.5)
-    low, high = difference_interval(pair, 0.05)
-    wider = difference_interval(pair, 0.05, 3.0)
-    assert wider == pytest.approx((1 - (high - low), 1 + (high - low)))
+    assert pairs({1: 0.3, 2: 0.4}, {1: 0.2, 2: 0.3}).p_value is None
 
 
 def test_seeds_won_and_their_exact_interval():
-    a, b = pd.Series([2.0, 0.3 - 0.2, 3.0, 1.0]), pd.Series([1.0, 0.4 - 0.3, 1.0, 2.0])
-    pair = paired_difference(a, b)
-    assert (pair.n, pair.above, pair.ties) == (4, 2, 1)  # 0.3 - 0.2 is 0.4 - 0.3, rounding apart
+    found = pairs({1: 2.0, 2: 0.3 - 0.2, 3: 3.0, 4: 1.0}, {1: 1.0, 2: 0.4 - 0.3, 3: 1.0, 4: 2.0})
+    assert (found.n, found.above, found.ties) == (4, 2, 1)  # 0.3 - 0.2 is 0.4 - 0.3, rounding apart
     beta = (stats.beta.ppf(0.005, 7, 3), stats.beta.ppf(0.995, 8, 2))  # Clopper and Pearson's quantiles
     assert share_interval(7, 0, 9, 0.01) == pytest.approx(beta)
     # By hand: all of 3 won, two-sided at 0.05: low is the p with p^3 = 0.025.

@@ -17,6 +17,8 @@ from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"
+OUTSIDE = "uniform"
+"""An arm outside the core, which is compared with the control alone."""
 
 
 def read(made: MadeUp, tmp_path) -> Loaded:
@@ -31,12 +33,12 @@ def scored(made: MadeUp, scores: dict[str, list[float]]) -> MadeUp:
     return made
 
 
-def claim_of(loaded: Loaded, arm: str = OTHER) -> claims.Claim:
-    return next(claim for claim in claims.claims(loaded.results.trials, loaded.plan) if claim.arm == arm)
+def claim_of(loaded: Loaded, arm: str = OUTSIDE) -> claims.Claim:
+    return next(claim for claim in Evidence(loaded).claims if claim.arm == arm)
 
 
 def test_arms_table(tmp_path):
-    made = scored(MadeUp(seeds=3), {OTHER: [0.1, 0.2, 0.3]})
+    made = scored(MadeUp(seeds=5), {OTHER: [0.1, 0.2, 0.3, 0.1, 0.3]})
     loaded = read(made, tmp_path)
     table = tables.arms(loaded.results.trials, loaded.plan)
     assert list(table["arm"]) == [*CORE, "uniform", "last", "best"]
@@ -46,12 +48,20 @@ def test_arms_table(tmp_path):
         0,
         "learned",
         "test",
-        3,
+        5,
     )
     assert row["mean"] == pytest.approx(0.2)
-    assert (row["low"], row["high"]) == pytest.approx(stats.t.interval(0.95, 2, 0.2, 0.1 / math.sqrt(3)))
+    assert (row["low"], row["high"]) == pytest.approx(stats.t.interval(0.95, 4, 0.2, 0.1 / math.sqrt(5)))
     assert row["val_mean"] == pytest.approx(np.mean([trial["val/matthews"] for trial in made.of(OTHER)]))
     assert table.loc[table["arm"] == CORE[6], "aliases"].item() == "published"
+
+
+def test_few_seeds_have_no_interval_and_intervals_end_where_the_metric_does(tmp_path):
+    table = Evidence(read(scored(MadeUp(seeds=5), {OTHER: [0.99, 1.0, 0.2, 1.0, 1.0]}), tmp_path)).arms
+    assert table.loc[table["arm"] == OTHER, "high"].item() == 1.0
+    four = Evidence(read(MadeUp(seeds=4), tmp_path)).arms
+    assert four[["low", "high", "val_low", "val_high"]].isna().all(axis=None)
+    assert set(four["n"]) == {4}
 
 
 def test_failed_and_search_trials_never_enter_a_mean(tmp_path):
@@ -71,59 +81,37 @@ def test_without_test_scores_arms_are_compared_on_validation(tmp_path):
 
 
 def test_claim_by_hand(tmp_path):
-    made = scored(MadeUp(seeds=3), {CONTROL: [0.3, 0.4, 0.5], OTHER: [0.4, 0.6, 0.8]})
+    made = scored(MadeUp(seeds=3), {CONTROL: [0.3, 0.4, 0.5], OUTSIDE: [0.4, 0.6, 0.8]})
     claim = claim_of(read(made, tmp_path))
     assert (claim.control, claim.metric, claim.split, claim.n) == (CONTROL, "matthews", "test", 3)
-    assert (claim.level, claim.comparisons, claim.looks) == (0.95, 14, 1)
+    assert (claim.level, claim.comparisons, claim.looks) == (0.95, 31, 1)
     assert claim.difference == pytest.approx(0.2)
-    # Differences 0.1, 0.2, 0.3 have SD 0.1; analysis 1 has 2.5%, shared by 14 comparisons.
-    half = stats.t.ppf(1 - 0.025 / 14 / 2, 2) * 0.1 / math.sqrt(3)
+    # Differences 0.1, 0.2, 0.3 have SD 0.1; eight primary comparisons share four fifths of 4%.
+    half = stats.t.ppf(1 - 0.04 * 0.8 / 8 / 2, 2) * 0.1 / math.sqrt(3)
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
     assert claim.p_value == pytest.approx(stats.ttest_rel([0.4, 0.6, 0.8], [0.3, 0.4, 0.5]).pvalue)
     assert claim.verdict == "not enough evidence"
 
 
-def test_verdicts(tmp_path):
-    made = MadeUp(seeds=5, noise=0.0)
-    level = [0.40, 0.42, 0.38, 0.41, 0.39]
-    wobble = np.array([0.001, -0.001, 0.0005, -0.0005, 0.0])
-    made = scored(
-        made,
-        {
-            CONTROL: level,
-            CORE[1]: list(np.array(level) + 0.1 + wobble),
-            CORE[2]: list(np.array(level) - 0.1 + wobble),
-            CORE[3]: list(np.array(level) + wobble),
-            CORE[4]: list(np.array(level) + 30 * wobble),
-            CORE[5]: list(np.array(level) + 0.1),
-        },
-    )
-    loaded = read(made, tmp_path)
-    verdicts = {claim.arm: claim for claim in claims.claims(loaded.results.trials, loaded.plan)}
-    assert verdicts[CORE[1]].verdict == "better"
-    assert verdicts[CORE[1]].low > 0
-    assert verdicts[CORE[2]].verdict == "worse"
-    assert verdicts[CORE[2]].high < 0
-    assert verdicts[CORE[3]].verdict == "no difference seen"
-    assert -0.01 <= verdicts[CORE[3]].low <= verdicts[CORE[3]].high <= 0.01
-    assert verdicts[CORE[4]].verdict == "not enough evidence"
-    same = verdicts[CORE[5]]  # 0.1 on every seed: no spread to reckon from
-    assert (same.verdict, same.low, same.high, same.p_value, same.n) == (
-        "not enough evidence",
-        None,
-        None,
-        None,
-        5,
-    )
+def test_an_effect_that_was_put_in_is_found_in_the_factor(tmp_path):
+    """A level of alpha is better in every cell; one cell of lambda is not enough for an average over four."""
+    effects = dict.fromkeys(CORE[3:6], 0.1)
+    found = Evidence(read(MadeUp(seeds=6, effects=effects), tmp_path)).claims
+    by_name = {(claim.kind, claim.arm, claim.at): claim for claim in found}
+    assert by_name["factor", "alpha=8", ""].verdict == "better"
+    assert by_name["factor", "alpha=8", ""].difference == pytest.approx(0.1, abs=0.02)
+    assert by_name["factor", "alpha=64", ""].verdict == "not enough evidence"
+    assert {claim.verdict for claim in found if claim.kind == "interaction"} == {"not enough evidence"}
 
 
 def test_mode_min_turns_better_into_worse(tmp_path):
-    made = MadeUp(seeds=5, effects={OTHER: 0.5})
+    made = MadeUp(seeds=5, effects={OUTSIDE: 0.5})
     made.study["asked"]["mode"] = "min"
     loaded = read(made, tmp_path)
-    assert claim_of(loaded).verdict == "worse"
+    assert (claim_of(loaded).verdict, claim_of(loaded).improvement) == ("worse", 0.0)
     evidence = Evidence(loaded)
-    assert evidence.best_arm != OTHER
+    assert evidence.best_arm != OUTSIDE
+    assert OUTSIDE not in evidence.best_set.arms
     done = [row for row in made.trials if row["status"] == "completed"]
     assert (
         tables.best_trial(loaded.results.trials, loaded.plan)
@@ -132,30 +120,43 @@ def test_mode_min_turns_better_into_worse(tmp_path):
 
 
 def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
-    """From the upper limit of the SD seen and the next analysis's part of 5%; the difference seen plays no part."""
-    wobble = 0.01 * np.array([1.0, -1.0, 1.0, -1.0, 0.0])  # SD 0.01
-    level = np.full(5, 0.4)
+    """From the spread pooled over arms and each comparison's part of 4%; the differences seen play no part."""
+    wobble = 0.01 * np.array([1.0, -1.0, 1.0, -1.0, 0.0])
 
     def words(difference: float) -> str:
-        scores = {arm: list(level) for arm in (*CORE, "uniform", "last", "best")}
-        loaded = read(scored(MadeUp(seeds=5), scores | {OTHER: list(level + wobble + difference)}), tmp_path)
-        return seeds_for_smallest_effect(claims.claims(loaded.results.trials, loaded.plan), loaded.plan)
+        level = np.full(5, 0.4)
+        scores = {
+            arm: list(level + wobble * (-1) ** i) for i, arm in enumerate((*CORE, "uniform", "last", "best"))
+        }
+        made = scored(MadeUp(seeds=5), scores)
+        for row in made.of(OUTSIDE):
+            row["test/matthews"] += difference
+        evidence = Evidence(read(made, tmp_path))
+        return seeds_for_smallest_effect(evidence.claims, evidence.plan, evidence.spread, 0.04)
 
-    # The 5% point of chi-square with 4 degrees of freedom is 0.710723; 0.01 is the smallest effect.
-    effect = 0.01 / (0.01 * math.sqrt(4 / 0.710723))
+    # Eight arms go one way and seven the other: the mean of a seed is a fifteenth of the wobble.
+    residuals = sum((wobble * (sign - 1 / 15)) ** 2 for sign in [1] * 8 + [-1] * 7)
+    sd = math.sqrt(residuals.sum() / (14 * 4))
 
-    def power(n: int) -> float:
-        critical = stats.t.isf(0.05 / 4 / 14 / 2, n - 1)
-        return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
+    def wanted(squares: float) -> int:
+        """Return the seeds that find 0.01 nine times in ten, by the noncentral t."""
+        effect, alpha = 0.01 / (sd * math.sqrt(squares)), 0.04 * 0.8 / 8
+        return next(
+            n
+            for n in range(5, 1000)
+            if stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, effect * math.sqrt(n)) >= 0.9
+        )
 
-    wanted = next(n for n in range(10, 1000) if power(n) >= 0.9)
-    assert f"would take about {wanted} seeds per arm, counted at interim analysis 2" in words(0.0)
+    # A level of alpha is averaged over three cells: its weights are 1/3, three times up and three times down.
+    assert f"about {wanted(2)} for one arm against the control" in words(0.0)
+    assert f"about {wanted(6 / 9)} for an averaged effect of a factor" in words(0.0)
+    assert f"{sd:.3f} per score, pooled over the 15 arms" in words(0.0)
     assert words(0.0) == words(0.3)
 
 
 def test_pairs_are_by_seed_not_by_place(tmp_path):
-    made = scored(MadeUp(seeds=3, failed=((OTHER, 1),)), {CONTROL: [0.1, 0.2, 0.3]})
-    for row in made.of(OTHER):
+    made = scored(MadeUp(seeds=3, failed=((OUTSIDE, 1),)), {CONTROL: [0.1, 0.2, 0.3]})
+    for row in made.of(OUTSIDE):
         row["test/matthews"] = {1: None, 2: 0.25, 3: 0.45}[row["seed"]]
     claim = claim_of(read(made, tmp_path))
     assert claim.n == 2
@@ -163,16 +164,14 @@ def test_pairs_are_by_seed_not_by_place(tmp_path):
 
 
 def test_an_arm_that_failed_throughout_and_a_missing_control(tmp_path):
-    claim = claim_of(read(MadeUp(failed=tuple((OTHER, seed) for seed in (1, 2, 3))), tmp_path))
+    claim = claim_of(read(MadeUp(failed=tuple((OUTSIDE, seed) for seed in (1, 2, 3))), tmp_path))
     assert (claim.n, claim.difference, claim.low, claim.verdict) == (0, None, None, "not enough evidence")
-    loaded = read(MadeUp(failed=tuple((CONTROL, seed) for seed in (1, 2, 3))), tmp_path)
-    assert {claim.n for claim in claims.claims(loaded.results.trials, loaded.plan)} == {0}
+    evidence = Evidence(read(MadeUp(failed=tuple((CONTROL, seed) for seed in (1, 2, 3))), tmp_path))
+    assert {claim.n for claim in evidence.claims if CONTROL in claim.weights} == {0}
     made = MadeUp()
     made.study["asked"]["control"] = "alpha=2 entropy_weight=0"
     loaded = read(made, tmp_path)
-    found = claims.claims(loaded.results.trials, loaded.plan)
-    assert len(found) == 15
-    assert {claim.n for claim in found} == {0}
+    assert Evidence(loaded).claims == []
     assert any("alpha=2 entropy_weight=0" in problem for problem in loaded.problems)
 
 
@@ -241,14 +240,16 @@ def test_contrasts_compare_entropy_among_arms_that_learn_it(tmp_path):
         for row, entropy in zip(made.of(arm), entropies, strict=True):
             row["mix/entropy"] = entropy
     found = {
-        claim.arm: claim
+        (claim.arm, claim.at): claim
         for claim in Evidence(read(made, tmp_path)).contrasts
         if claim.metric == "mix/entropy"
     }
-    assert set(found) == {*CORE, "best"} - {CONTROL}
-    assert found[OTHER].verdict == "lower"
-    assert found[OTHER].comparisons == 12
-    assert found[OTHER].difference == pytest.approx(0.505 - 1.7)
+    assert all(claim.weights.keys() <= {*CORE, "best"} for claim in found.values())
+    assert len(found) == 31 - 2  # but for the arms that do not learn it
+    assert ("best", "") in found
+    simple = found["alpha=8", "entropy_weight=0"]
+    assert (simple.verdict, simple.comparisons) == ("lower", 29)
+    assert simple.difference == pytest.approx(0.505 - 1.7)
 
 
 def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
@@ -263,7 +264,7 @@ def test_ties_for_best_go_to_the_smallest_trial_id(tmp_path):
 
 def test_the_same_seed_twice_counts_once_and_is_named(tmp_path):
     made = MadeUp(seeds=2)
-    first = made.of(OTHER)[0]
+    first = made.of(OUTSIDE)[0]
     made.trials.append({**first, "trial_id": "zz", "test/matthews": 99.0, "config/lr": 0.5})
     loaded = read(made, tmp_path)
     assert claim_of(loaded).n == 2

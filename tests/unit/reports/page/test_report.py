@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -16,36 +17,59 @@ import pytest
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
 from adalayers.results.study_file import parse
-from reports import write_cover, write_report
+from reports import write, write_cover, write_report
 from reports.__main__ import main
+from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
-from reports.page.report import Page
+from reports.page.report import details_page, short_page
 from reports.reading.load import Loaded, lacking, load, make_plan
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
 OTHER = "alpha=8 entropy_weight=0"
-CLAIM = [
-    *("arm", "control", "metric", "split", "n", "difference", "low", "high", "level", "comparisons"),
-    *("looks", "verdict", "p_value", "p_adjusted", "interval_level"),
-    *("improvement", "improvement_low", "improvement_high", "examples_low", "examples_high"),
-]
+OUTSIDE = "uniform"
 HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "pyplot")
 
 
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Figures are laid out but not written: drawing takes most of the time of a report."""
+    monkeypatch.setattr(write, "images", lambda figure: {})
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A folder with its whole report: not to be changed."""
+    folder = tmp_path_factory.mktemp("built")
+    write_report(MadeUp(failed=((OTHER, 2),), search=14).write(folder))  # enough for importances
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return what a report is made of: path below the folder -> bytes."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.suffix in (".md", ".json", ".svg", ".png")
+    }
+
+
 def page(made: MadeUp, folder: Path, **how: bool) -> str:
-    """Return the page of a made-up study without drawing its figures."""
+    """Return both pages of a made-up study, one after the other, without drawing their figures."""
     return read(made.write(folder, **how))
 
 
 def read(place: Folder) -> str:
-    loaded = load(place)
-    return Page(Evidence(loaded)).text()
+    return "\n".join(pages(Evidence(load(place))))
 
 
-def claims(folder: Path) -> dict[str, dict]:
-    """Return the claims of a results folder by arm, as they are written."""
-    return {claim.arm: claim.as_json() for claim in Evidence(load(folder)).claims}
+def pages(evidence: Evidence) -> tuple[str, str]:
+    return short_page(evidence).text(), details_page(evidence).text()
+
+
+def claims(folder: Path) -> dict[tuple[str, str], dict]:
+    """Return the claims of a results folder by arm and level of the other factor, as they are written."""
+    return {(claim.arm, claim.at): claim.as_json() for claim in Evidence(load(folder)).claims}
 
 
 def part(text: str, title: str) -> str:
@@ -53,36 +77,43 @@ def part(text: str, title: str) -> str:
     return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def test_sections_come_in_order_and_links_lead_somewhere(tmp_path):
-    text = Path(write_report(MadeUp().write(tmp_path))).read_text()
-    assert text == read(Folder(tmp_path))
+def test_sections_come_in_order_and_links_lead_somewhere(built):
+    text, details = ((built / name).read_text() for name in ("report.md", "details.md"))
+    assert (text, details) == pages(Evidence(load(built)))
     assert re.findall(r"^## (.*)$", text, re.M) == [
         "Question",
         "Answer",
+        "Doubts",
+        "The settings compared",
+        "Quality",
+        "The mix",
+        "Limits and the next run",
+    ]
+    assert re.findall(r"^## (.*)$", details, re.M) == [
         "How it was done",
         "Arms",
-        "What the intervals cover",
+        "Comparisons",
         "The factorial core",
         "Convergence",
-        "What λ does to the mix",
+        "The mix",
         "Mix weights of the best model",
         "Errors",
         "The search, apart",
         "What the search's scores hang on",
         "Where the search went",
-        "Interim analyses",
+        "Analyses",
         "Use of the test split",
         "Failures",
         "Problems in the files",
         "Caveats",
-        "Limits",
         "Set-up",
         "Provenance",
     ]
-    links = re.findall(r"\]\((figures/[^)]+)\)", text)
-    assert len(links) == 2 * 13
-    assert all((tmp_path / link).stat().st_size > 0 for link in links)
-    assert "None: all files are there and agree." in text
+    links = re.findall(r"\]\((figures/[^)]+)\)", text + details)
+    assert {path.name for path in (built / "figures").iterdir()} == {Path(link).name for link in links}
+    assert all((built / link).stat().st_size > 0 for link in links)
+    assert "None: all files are there and agree." in details
+    assert "[report.md](report.md)" in details
 
 
 def test_the_page_says_what_the_search_cannot(tmp_path):
@@ -92,42 +123,73 @@ def test_the_page_says_what_the_search_cannot(tmp_path):
     assert "without pruning" in text
     assert "α and `mix_lr` are one axis" in text
     assert "its cutoff 0.2 is not below 1/6" in text
-    assert "- The published pair is that of CoLA" in part(whole, "Answer")
+    assert "The published pair is that of CoLA" in part(whole, "The settings compared")
 
 
-def test_claims_file(tmp_path):
-    made = MadeUp(seeds=5, effects={OTHER: 0.3})
+def test_claims_files(tmp_path, undrawn):
+    made = MadeUp(seeds=5, effects={OUTSIDE: 0.3})
     text = Path(write_report(made.write(tmp_path))).read_text()
-    found = {claim["arm"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    written = {
+        name: json.loads((tmp_path / name).read_text())
+        for name in ("claims.json", "contrasts.json", "best_set.json")
+    }
+    found = {(claim["arm"], claim["at"]): claim for claim in written["claims.json"]}
     assert found == claims(tmp_path)
-    assert len(found) == 14
-    assert all(list(claim) == CLAIM for claim in found.values())
-    assert all(claim["control"] == CONTROL and claim["comparisons"] == 14 for claim in found.values())
-    assert found[OTHER]["verdict"] == "better"
-    assert f"Better than the control: `{OTHER}`" in part(text, "Answer")
-    contrasts = json.loads((tmp_path / "contrasts.json").read_text())
-    assert {claim["metric"] for claim in contrasts} == {"mix/entropy", "convergence_step"}
-    assert all(list(claim) == CLAIM for claim in contrasts)
+    assert len(found) == 31
+    assert all(tuple(claim) == FIELDS for claim in [*found.values(), *written["contrasts.json"]])
+    assert all(claim["comparisons"] == 31 for claim in found.values())
+    assert {claim["control"] for claim in found.values() if claim["kind"] == "arm"} == {CONTROL}
+    assert sum(claim["primary"] for claim in found.values()) == 8
+    assert found[OUTSIDE, ""]["verdict"] == "better"
+    assert re.search(rf"`{OUTSIDE}` is \*\*better\*\* by 0\.\d+ \[0\.\d+, 0\.\d+\]", part(text, "Answer"))
+    assert {claim["metric"] for claim in written["contrasts.json"]} == {"mix/entropy", "convergence_step"}
+    assert written["best_set.json"]["arms"] == [OUTSIDE]
+
+
+def test_claims_alone_are_those_of_the_whole_report(tmp_path, undrawn, capsys):
+    write_report(MadeUp(seeds=5, effects={OUTSIDE: 0.3}).write(tmp_path))
+    names = ("claims.json", "contrasts.json", "best_set.json")
+    before = [(tmp_path / name).read_bytes() for name in names]
+    for path in [*tmp_path.glob("*.md"), *(tmp_path / name for name in names)]:
+        path.unlink()
+    assert main(["--claims-only", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'claims.json'}\n"
+    assert [(tmp_path / name).read_bytes() for name in names] == before
+    assert not list(tmp_path.glob("*.md"))
 
 
 def test_nothing_found_is_not_no_effect(tmp_path):
     text = page(MadeUp(seeds=3), tmp_path)
     answer = part(text, "Answer")
-    assert "**There is not enough evidence to answer.**" in answer
-    assert re.search(r"would take (about \d+|more than 1,000) seeds per arm", answer)
+    assert "0 of 8 primary comparisons are decided" in answer
+    assert answer.count("**not enough evidence** on") == 3
+    assert re.search(r"about \d+ for one arm against the control", part(text, "Limits and the next run"))
     assert "no effect" not in text.lower()
+    assert "no difference" not in answer
 
 
 def test_one_seed_has_no_interval_and_is_marked(tmp_path):
     text = page(MadeUp(seeds=1), tmp_path)
-    assert "**There is not enough evidence to answer.**" in text
-    assert "takes 27 seeds per arm" in text  # 1 SD, 14 comparisons, 90%, at the next analysis
+    assert "0 of 8 primary comparisons are decided, after 1 paired seed" in part(text, "Answer")
+    assert "serious" in part(text, "Doubts")
+    assert "Few seeds" in part(text, "Doubts")
     arms = part(text, "Arms")
-    assert arms.count("(n = 1, no interval)") == 15 + 15 + 14
+    assert arms.count("(n = 1, no interval)") == 15 + 15
     assert not re.search(r"\d \[", arms)
     assert {(claim["n"], claim["low"], claim["verdict"]) for claim in claims(tmp_path).values()} == {
         (1, None, "not enough evidence")
     }
+
+
+@pytest.mark.parametrize("seeds", [4, 5])
+def test_few_seeds_are_shown_one_by_one_in_place_of_an_interval(tmp_path, seeds):
+    made = MadeUp(seeds=seeds, search=0)
+    arms = part(page(made, tmp_path), "Arms")
+    row = next(line for line in arms.splitlines() if line.startswith(f"| `{OTHER}` |"))
+    scores = ", ".join(f"{trial['test/matthews']:.3f}" for trial in made.of(OTHER))
+    assert (f"| {scores} |" in row) == (seeds < 5)
+    assert (f"n = {seeds}, no interval" in row) == (seeds < 5)
+    assert bool(re.search(rf"\[0\.\d+, 0\.\d+\], n = {seeds}", row)) == (seeds >= 5)
 
 
 def test_banner(tmp_path):
@@ -142,13 +204,12 @@ def test_banner(tmp_path):
 
 
 def test_analyses_and_openings_are_said(tmp_path):
-    made = MadeUp()
-    made.study["happened"] |= {"looks": 3, "test_opened": 2}
+    made = MadeUp(seeds=6).ran((3,), (6,))
     text = page(made, tmp_path)
-    assert "This is interim analysis 3" in part(text, "Interim analyses")
-    assert "cannot be worked out again" in part(text, "Interim analyses")  # made-up runs say nothing of seeds
+    table = [line for line in part(text, "Analyses").splitlines() if re.match(r"\| \d", line)]
+    assert [line.split(" | ")[2:4] for line in table] == [["3", "4.00%"], ["6", "4.25%"]]
     assert "opened in 2 runs" in part(text, "Use of the test split")
-    assert claims(tmp_path)[OTHER]["looks"] == 3
+    assert claims(tmp_path)[OUTSIDE, ""]["looks"] == 2
 
 
 def test_a_factor_fixed_by_the_command_is_said(tmp_path):
@@ -183,7 +244,9 @@ def test_edited_rows_are_reported_and_the_disagreement_named(tmp_path):
     results.write_trials(place, frame[~gone].to_dict("records"))
     text = read(place)
     assert "the rows are what is reported" in part(text, "Problems in the files")
-    assert claims(tmp_path)[OTHER]["n"] == 2
+    assert claims(tmp_path)["alpha=8", "entropy_weight=0"]["n"] == 2
+    assert claims(tmp_path)["alpha=8", ""]["n"] == 2
+    assert claims(tmp_path)["alpha=64", ""]["n"] == 3
 
 
 def test_extra_and_missing_columns(tmp_path):
@@ -191,7 +254,7 @@ def test_extra_and_missing_columns(tmp_path):
     frame = pd.read_csv(tmp_path / results.TRIALS)
     frame = frame.drop(columns=["mix/entropy", "config/mix_lr", "parameters", "seconds", "best_epoch"])
     frame.assign(note="by hand").to_csv(tmp_path / results.TRIALS, index=False)
-    assert read(place).startswith("# alpha")
+    assert all(text.startswith("# alpha") for text in pages(Evidence(load(place))))
 
 
 @pytest.mark.parametrize("study", [{}, {"asked": None, "on": []}, {"asked": {"arms": [1, {}]}}])
@@ -226,32 +289,24 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name):
         plan = make_plan(read_, loaded.results.trials)
         problems = tuple(lacking(read_, missing, plan))
         changed = Loaded(replace(loaded.results, study=study), read_, plan, problems)
-        assert Page(Evidence(changed)).text().startswith("# ")
+        assert all(text.startswith("# ") for text in pages(Evidence(changed)))
 
 
-def test_rebuilding_gives_the_same_bytes(tmp_path):
-    place = MadeUp(failed=((OTHER, 2),), search=14).write(tmp_path)  # enough for importances
-
-    def files() -> dict[str, bytes]:
-        write_report(place)
-        return {
-            path.relative_to(tmp_path).as_posix(): path.read_bytes()
-            for path in tmp_path.rglob("*")
-            if path.suffix in (".md", ".json", ".svg", ".png")
-        }
-
-    first = files()
-    assert len(first) == 2 * 13 + 4
-    assert files() == first
-
-
-def test_the_command_imports_nothing_heavy_and_needs_no_network(tmp_path):
-    MadeUp(search=14).write(tmp_path / "study")  # enough for importances, which import Optuna
+def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(built, tmp_path):
+    first = files(built)
+    assert {name for name in first if "/" not in name} == {
+        *("report.md", "details.md", "claims.json", "contrasts.json", "best_set.json", "study.json")
+    }
+    assert sum(name.startswith("figures/") for name in first) > 20
+    folder = tmp_path / built.name
+    shutil.copytree(built, folder)
+    for path in [*folder.glob("*.md"), *folder.glob("figures/*")]:
+        path.unlink()
     program = (
         "import runpy, socket, sys\n"
         "def refuse(*args, **kwargs): raise OSError('no network in this test')\n"
         "socket.socket.connect = refuse\n"
-        f"sys.argv = ['reports', {str(tmp_path / 'study')!r}]\n"
+        f"sys.argv = ['reports', {str(folder)!r}]\n"
         "try: runpy.run_module('reports', run_name='__main__')\n"
         "except SystemExit as end: code = end.code\n"
         "names = {name.split('.')[0] for name in sys.modules}\n"
@@ -259,7 +314,8 @@ def test_the_command_imports_nothing_heavy_and_needs_no_network(tmp_path):
         f"print(code, sorted(names & set({HEAVY!r})))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [str(tmp_path / "study" / "report.md"), "0 []"]
+    assert done.stdout.splitlines() == [str(folder / "report.md"), "0 []"]
+    assert files(folder) == first
 
 
 def test_a_bad_folder_is_a_message_and_exit_code_2(tmp_path):
@@ -288,7 +344,7 @@ def test_a_broken_file_is_a_message_and_exit_code_2(tmp_path, capsys, name, text
     assert "could not read" in capsys.readouterr().err
 
 
-def test_cover_over_several_folders(tmp_path, capsys):
+def test_cover_over_several_folders(tmp_path, capsys, undrawn):
     root = tmp_path / "results" / "alpha_lambda"
     MadeUp(seeds=2).write(root / "minilm-cola")
     MadeUp(seeds=1, tokens=True).write(root / "minilm-conll2003")
@@ -303,8 +359,8 @@ def test_cover_over_several_folders(tmp_path, capsys):
     assert "[minilm-cola](<minilm-cola/report.md>): test Matthews correlation" in text
     assert "[minilm-conll2003](<minilm-conll2003/report.md>): test entity F1" in text
     row = next(line for line in text.splitlines() if line.startswith(f"| `{CONTROL}` | 0."))
-    assert "n = 2 |" in row
-    assert "(n = 1, no interval)" in row
+    assert "(n = 2, no interval) |" in row
+    assert "(n = 1, no interval) |" in row
 
 
 def test_long_tables_are_folded_and_short_ones_are_not(tmp_path):
@@ -338,7 +394,7 @@ def test_importances_name_their_evaluator_and_their_trials(tmp_path):
     assert "Only completed trials count" in text
 
 
-def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tmp_path, capsys):
+def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tmp_path, capsys, undrawn):
     root = tmp_path / "results"
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.write(root / "alpha_lambda" / "minilm-cola")
@@ -352,7 +408,7 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     aside, broken = rest.split("## Not readable")
     assert "1 study, each with its report." in current
     assert (
-        "| alpha\\_lambda | minilm | cola | finished | 2 | 14 not enough evidence (control "
+        "| alpha\\_lambda | minilm | cola | finished | 2 | 8 not enough evidence (control "
         f"`{CONTROL}`) | [minilm-cola](<alpha_lambda/minilm-cola/report.md>) |"
     ) in current
     assert "| interrupted |" in aside
@@ -360,7 +416,7 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     assert "- `other/minilm-imdb`: could not read trials.csv" in broken
 
 
-def test_a_study_alone_has_no_index(tmp_path):
+def test_a_study_alone_has_no_index(tmp_path, undrawn):
     MadeUp(seeds=1, search=0, evaluations=2).write(tmp_path)
     assert main([str(tmp_path)]) == 0
     assert not (tmp_path / "index.md").exists()
@@ -368,11 +424,14 @@ def test_a_study_alone_has_no_index(tmp_path):
 
 def test_cover_has_scores_and_layer_profiles(tmp_path):
     for name, layers in (("minilm-cola", 6), ("roberta-large-cola", 24)):
-        MadeUp(seeds=3, search=0, evaluations=2, layers=layers, effects={OTHER: 0.3}).write(tmp_path / name)
+        made = MadeUp(seeds=5, search=0, evaluations=2, layers=layers, effects={OUTSIDE: 0.3})
+        made.write(tmp_path / name)
     text = Path(write_cover(tmp_path, ["minilm-cola", "roberta-large-cola"])).read_text()
     scores = part(text, "Scores")
-    assert scores.count(f"`{OTHER}`: 0.6") == 2
-    assert scores.count("| better |") == 2
+    assert scores.count(f"`{OUTSIDE}`: 0.6") == 2
+    assert scores.count(f"n = 5 | 1 of 15 | `{OUTSIDE}` |") == 2  # it alone may be best
+    # One of the eight primary comparisons is decided.
+    assert part(text, "Primary comparisons").count(f"| `{CONTROL}` | 1 | 0 | 0 | 7 |") == 2
     profiles = part(text, "Layer profiles")
     assert "| layer 24 | 1.00 |" in profiles
     assert "| layer 3 | 0.50 |" in profiles

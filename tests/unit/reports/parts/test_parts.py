@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 
 from reports.evidence.evidence import Evidence
-from reports.page.report import Page
+from reports.page.report import Page, details_page, short_page
 from reports.parts import (
     arms,
     best_mix,
     classes,
+    comparisons,
     core,
     core_lines,
     interaction,
-    limits,
     method,
+    next_run,
     provenance,
     setup,
 )
@@ -75,6 +76,22 @@ def test_one_factor_has_no_interaction(tmp_path):
     assert "one-way decomposition" in interaction.section(found)[0]
 
 
+def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
+    made = MadeUp(seeds=3, search=0, evaluations=2)
+    assert interaction.info(Evidence(read(made, tmp_path))).alike == 0
+    same = {CORE[1], CORE[2], CORE[5]}
+    trials = {row["trial_id"] for arm in same for row in made.of(arm)}
+    for row in made.predictions:
+        if row["trial_id"] in trials:
+            row["prediction"] = 7
+    evidence = Evidence(read(made, tmp_path))
+    assert evidence.alike(CORE) == 2  # two of the three say nothing new
+    found = interaction.info(evidence)
+    assert found.alike == 2
+    assert found.parts[["low", "high"]].isna().all(axis=None)
+    assert "2 cells predict exactly what another one does" in interaction.section(found)[0]
+
+
 def test_without_a_core_its_parts_are_left_out(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     for arm in made.arms:
@@ -99,29 +116,42 @@ def test_arms_and_their_fusion(tmp_path):
     assert "| fusion |" not in "\n".join(arms.section(found))
 
 
+def test_comparisons_stand_under_their_kind(tmp_path):
+    paragraphs = "\n".join(comparisons.section(comparisons.info(small(tmp_path))))
+    places = [
+        paragraphs.index(comparisons.KINDS[kind]) for kind in ("factor", "arm", "simple", "interaction")
+    ]
+    assert places == sorted(places)
+    assert comparisons.KINDS["across"] not in paragraphs
+    rows = [line for line in paragraphs.splitlines() if line.endswith("| not enough evidence |")]
+    assert len(rows) == 31
+
+
 def test_facts(tmp_path):
     evidence = small(tmp_path)
     assert setup.info(evidence).added == (165_512,)
     assert provenance.info(evidence).seeds == {"confirm": (1, 2), "search": (0,)}
-    assert limits.info(evidence).claims == tuple(evidence.claims)
+    assert next_run.info(evidence).claims == tuple(evidence.claims)
 
 
 def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
-    assert "cut to the maximum length" not in Page(Evidence(read(made, tmp_path))).text()
+    assert "cut to the maximum length" not in details_page(Evidence(read(made, tmp_path))).text()
     made.study["on"]["dataset"] |= {
-        "truncated": {"train": {"examples": 300, "words": 4000}, "test": {"examples": 0, "words": 0}},
+        "truncated": {"train": {"examples": 400, "words": 4000}, "test": {"examples": 0, "words": 0}},
         "shared": {"test": 126},
     }
     evidence = Evidence(read(made, tmp_path))
     rows = setup.section(setup.info(evidence))[0]
-    said = "training 3.9% (300 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
+    said = "training 5.2% (400 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
     assert f"| cut to the maximum length | {said} |" in rows
     assert "| also in train | test 126 of 1,043 examples |" in rows
-    found = limits.info(evidence)
-    assert found.cut == ("training 3.9% (300 of 7,695 examples, 4,000 words lost)",)
-    assert found.shared == ("test 126 of 1,043 examples",)
-    assert "Examples that also stand in train: test 126" in limits.section(found)[0]
+    for page in (short_page(evidence), details_page(evidence)):
+        assert (
+            "cut to the maximum length: training 5.2% (400 of 7,695 examples, 4,000 words lost)"
+            in page.text()
+        )
+        assert "Examples also stand in train: test 126 of 1,043 examples." in page.text()
 
 
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
@@ -176,16 +206,17 @@ def test_no_function_changes_what_it_is_given(tmp_path):
     loaded = read(MadeUp(failed=((OTHER, 1),)), tmp_path)
     before = [frame.copy(deep=True) for frame in (loaded.results.trials, loaded.results.history)]
     evidence = Evidence(loaded)
-    page = Page(evidence)
-    assert page.shown  # works out every table
+    pages = short_page(evidence), details_page(evidence)
+    assert all(page.shown for page in pages)  # works out every table
     small = {
         name: value.copy(deep=True)
         for name, value in vars(evidence).items()
         if isinstance(value, pd.DataFrame)
     }
     assert len(small) > 5
-    page.figures()
-    page.text()
+    for page in pages:
+        page.figures()
+        page.text()
     for frame, copy in zip((loaded.results.trials, loaded.results.history), before, strict=True):
         pd.testing.assert_frame_equal(frame, copy)
     for name, copy in small.items():

@@ -1,0 +1,91 @@
+"""Scores by arm and seed as `trials.csv` and the plan would hold them, for tests of what is claimed of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from adalayers.comparisons import PlannedArm, planned_comparisons
+from adalayers.results.study_file import Factor, Run
+from reports.reading.load import Arm, Plan
+
+METRIC = "matthews"
+ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
+GRID = {
+    f"alpha={alpha} weight={weight:g}": {"alpha": alpha, "weight": weight}
+    for alpha, weight in itertools.product(ALPHAS, WEIGHTS)
+}
+"""The cells of a 4 x 3 core: name -> configuration."""
+
+
+def trials(scores: Mapping[str, Mapping[int, float]], **more: Mapping[str, float]) -> pd.DataFrame:
+    """Return confirmed trials with test scores, arm -> seed -> score; more: a column -> its value by arm."""
+    rows = [
+        {"stage": "confirm", "status": "completed", "arm": arm, "seed": seed, "trial_id": f"{arm}-{seed:03d}"}
+        | {f"test/{METRIC}": score, "config/mix": "learned", "fusion": "layer-mix"}
+        | {name: by_arm[arm] for name, by_arm in more.items()}
+        for arm, of_arm in scores.items()
+        for seed, score in of_arm.items()
+    ]
+    columns = ["stage", "status", "arm", "seed", "trial_id", f"test/{METRIC}", "config/mix", "fusion", *more]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def by_seed(rows: Mapping[str, Sequence[float]]) -> dict[str, dict[int, float]]:
+    """Return arm -> seed -> score of scores in the order of seeds 1, 2, 3..."""
+    return {arm: dict(enumerate(map(float, row), start=1)) for arm, row in rows.items()}
+
+
+def first(scores: Mapping[str, Mapping[int, float]], seeds: int) -> dict[str, dict[int, float]]:
+    """Return the scores of the first seeds alone."""
+    return {arm: {s: x for s, x in of_arm.items() if s <= seeds} for arm, of_arm in scores.items()}
+
+
+def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) -> Plan:
+    """Return a plan over arms, the first of them the control.
+
+    arms: a mapping is a factorial core by configuration, but for arms with none; a sequence are arms without factors
+    """
+    of = arms if isinstance(arms, Mapping) else {arm: {} for arm in arms}
+    known = [PlannedArm(arm, "core" if config else "", config) for arm, config in of.items()]
+    factors = list(next(iter(of.values())))
+    how = {
+        "study": "made",
+        "name": "made",
+        "metric": METRIC,
+        "mode": "max",
+        "control": known[0].name,
+        "smallest_effect": 0.01,
+        "factors": tuple(Factor(name, name) for name in factors),
+        "nuisance": (),
+        "baseline": None,
+        "hidden_states": (),
+        "looks": 1,
+        "arms": tuple(Arm(arm.name, arm.group, config=arm.config) for arm in known),
+        "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
+    }
+    return Plan(**{**how, **changed})
+
+
+def run(seeds: Mapping[str, Collection[int]], planned: int, *looks: int, until_decided: bool = False) -> Run:
+    """Return a run that added `seeds` (arm -> seeds), with its analyses."""
+    return Run(
+        ended=f"after {looks}",
+        confirmed=sum(map(len, seeds.values())),
+        seeds={arm: sorted(of_arm) for arm, of_arm in seeds.items()},
+        planned=planned,
+        until_decided=until_decided,
+        looks=looks,
+    )
+
+
+def whole_runs(arms: Collection[str], *sizes: int, planned: int = 0) -> list[Run]:
+    """Return runs after which every arm had so many seeds, an analysis at the end of each."""
+    ends = [0, *sizes]
+    return [
+        run(dict.fromkeys(arms, range(before + 1, end + 1)), planned or end, end)
+        for before, end in itertools.pairwise(ends)
+    ]

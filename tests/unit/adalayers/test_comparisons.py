@@ -1,0 +1,176 @@
+"""Planned comparisons: which ones a study has, and their weights, by hand."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adalayers.comparisons import Comparison, PlannedArm, block_end, planned_comparisons
+
+ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
+
+
+def cell(**config: Any) -> PlannedArm:
+    return PlannedArm(" ".join(f"{key}={value:g}" for key, value in config.items()), "core", config)
+
+
+def grid(**levels: Sequence[float]) -> list[PlannedArm]:
+    return [cell(**dict(zip(levels, values, strict=True))) for values in itertools.product(*levels.values())]
+
+
+GRID = grid(alpha=ALPHAS, weight=WEIGHTS)
+CONTROL = GRID[0].name
+FACTORS = ("alpha", "weight")
+
+
+def named(found: Sequence[Comparison]) -> dict[tuple[str, str, str], Mapping[str, float]]:
+    return {(one.kind, one.arm, one.at): one.weights for one in found}
+
+
+def test_a_four_by_three_grid_with_arms_outside():
+    outside = [
+        PlannedArm("uniform", "uniform", {}),
+        PlannedArm("best", "best", {"alpha": 3.0, "weight": 0.2}),
+    ]
+    found = planned_comparisons([*GRID, *outside], FACTORS, CONTROL)
+    assert [one.kind for one in found] == ["factor"] * 5 + ["arm"] * 2 + ["simple"] * 17 + ["interaction"] * 6
+    assert Counter((one.kind, one.arm.split("=")[0]) for one in found if one.kind == "simple") == {
+        ("simple", "alpha"): 9,
+        ("simple", "weight"): 8,
+    }
+    assert [one.arm for one in found if one.primary] == [
+        *("alpha=8", "alpha=64", "alpha=512", "weight=0.001", "weight=0.01", "uniform", "best")
+    ]
+    assert all(sum(one.weights.values()) == pytest.approx(0, abs=1e-15) for one in found)
+    assert len(named(found)) == len(found)
+    by_name = named(found)
+    assert by_name["factor", "alpha=8", ""] == {
+        **{f"alpha=8 weight={weight:g}": 1 / 3 for weight in WEIGHTS},
+        **{f"alpha=1 weight={weight:g}": -1 / 3 for weight in WEIGHTS},
+    }
+    assert by_name["factor", "weight=0.01", ""] == {
+        **{f"alpha={alpha} weight=0.01": 1 / 4 for alpha in ALPHAS},
+        **{f"alpha={alpha} weight=0": -1 / 4 for alpha in ALPHAS},
+    }
+    assert by_name["arm", "best", ""] == {"best": 1, CONTROL: -1}
+    assert by_name["simple", "alpha=8", "weight=0.01"] == {
+        "alpha=8 weight=0.01": 1,
+        "alpha=1 weight=0.01": -1,
+    }
+    assert by_name["interaction", "alpha=8 weight=0.01", ""] == {
+        "alpha=8 weight=0.01": 1,
+        "alpha=1 weight=0": 1,
+        "alpha=8 weight=0": -1,
+        "alpha=1 weight=0.01": -1,
+    }
+    first = found[0]
+    assert (first.control, next(one.control for one in found if one.kind == "arm")) == ("alpha=1", CONTROL)
+
+
+def test_the_reference_is_the_controls_level():
+    found = planned_comparisons(GRID, FACTORS, "alpha=64 weight=0.01")
+    assert {(one.arm, one.control) for one in found if one.kind == "factor"} == {
+        *((f"alpha={alpha}", "alpha=64") for alpha in (1, 8, 512)),
+        *(("weight=0", "weight=0.01"), ("weight=0.001", "weight=0.01")),
+    }
+
+
+def test_a_missing_cell_is_left_out_of_what_needs_it():
+    arms = [arm for arm in GRID if arm.name != "alpha=8 weight=0.01"]
+    by_name = named(planned_comparisons(arms, FACTORS, CONTROL))
+    assert by_name["factor", "alpha=8", ""] == {
+        "alpha=8 weight=0": 1 / 2,
+        "alpha=8 weight=0.001": 1 / 2,
+        "alpha=1 weight=0": -1 / 2,
+        "alpha=1 weight=0.001": -1 / 2,
+    }
+    assert by_name["factor", "weight=0.01", ""] == {
+        **{f"alpha={alpha} weight=0.01": 1 / 3 for alpha in (1, 64, 512)},
+        **{f"alpha={alpha} weight=0": -1 / 3 for alpha in (1, 64, 512)},
+    }
+    assert ("simple", "alpha=8", "weight=0.01") not in by_name
+    assert ("interaction", "alpha=8 weight=0.01", "") not in by_name
+    assert Counter(kind for kind, *_ in by_name) == {"factor": 5, "simple": 15, "interaction": 5}
+
+
+def test_one_factor_alone():
+    arms = [*grid(alpha=(1, 8, 64)), PlannedArm("last", "last", {})]
+    assert named(planned_comparisons(arms, ("alpha",), "alpha=1")) == {
+        ("factor", "alpha=8", ""): {"alpha=8": 1, "alpha=1": -1},
+        ("factor", "alpha=64", ""): {"alpha=64": 1, "alpha=1": -1},
+        ("arm", "last", ""): {"last": 1, "alpha=1": -1},
+    }
+
+
+def test_a_factor_that_was_fixed_is_compared_with_nothing():
+    """At its one level, an effect of the other factor is no other than its average."""
+    found = planned_comparisons(grid(alpha=(1, 8), weight=(0.5,)), FACTORS, "alpha=1 weight=0.5")
+    assert [(one.kind, one.arm) for one in found] == [("factor", "alpha=8")]
+
+
+def test_without_factors_every_arm_is_compared_with_the_control():
+    found = planned_comparisons(GRID, (), CONTROL)
+    assert [(one.kind, one.arm, one.primary) for one in found] == [
+        ("arm", arm.name, True) for arm in GRID[1:]
+    ]
+
+
+@pytest.mark.parametrize("control", ["", "alpha=2 weight=0"])
+def test_without_a_control_nothing_is_compared(control):
+    assert planned_comparisons(GRID, FACTORS, control) == []
+
+
+def test_a_control_outside_the_core_leaves_the_factors_their_first_levels():
+    found = planned_comparisons([PlannedArm("last", "last", {}), *GRID], FACTORS, "last")
+    assert {one.control for one in found if one.kind == "factor"} == {"alpha=1", "weight=0"}
+
+
+def test_levels_that_are_no_numbers_are_named_as_they_are():
+    arms = [PlannedArm(str(mix), "core", {"mix": mix}) for mix in ("learned", "uniform", False)]
+    found = planned_comparisons(arms, ("mix",), "learned")
+    assert [(one.arm, one.control) for one in found] == [
+        ("mix=uniform", "mix=learned"),
+        ("mix=False", "mix=learned"),
+    ]
+
+
+def test_three_factors_are_differences_of_means_of_cells():
+    """Against pandas, on random scores: means over the other factors, and differences of differences."""
+    arms = grid(a=(1, 2), b=(0, 1, 2), c=(5, 6))
+    scores = np.random.default_rng(0).normal(size=len(arms))
+    of = dict(zip((arm.name for arm in arms), scores, strict=True))
+    table = pd.DataFrame([arm.config for arm in arms]).assign(score=scores)
+    found = planned_comparisons(arms, ("a", "b", "c"), arms[0].name)
+    values = {
+        (one.kind, one.arm, one.at): sum(weight * of[name] for name, weight in one.weights.items())
+        for one in found
+    }
+    reference = {"a": 1, "b": 0, "c": 5}
+    expected = {}
+    for factor, base in reference.items():
+        mean = table.groupby(factor)["score"].mean()
+        expected |= {("factor", f"{factor}={x}", ""): mean[x] - mean[base] for x in mean.index if x != base}
+    for one, other in itertools.permutations(reference, 2):
+        mean = table.groupby([one, other])["score"].mean()
+        for x, at in mean.index:
+            if x != reference[one]:
+                simple = mean[x, at] - mean[reference[one], at]
+                expected["simple", f"{one}={x}", f"{other}={at}"] = simple
+                if (one, other) in itertools.combinations(reference, 2) and at != reference[other]:
+                    base = mean[x, reference[other]] - mean[reference[one], reference[other]]
+                    expected["interaction", f"{one}={x} {other}={at}", ""] = simple - base
+    assert values == pytest.approx(expected)
+
+
+def test_blocks_of_three_seeds_and_a_last_one():
+    ends = [0]
+    while ends[-1] < 20:
+        ends.append(block_end(ends[-1], 20))
+    assert ends == [0, 3, 6, 9, 12, 15, 18, 20]
+    assert [block_end(4, 20), block_end(0, 2)] == [6, 2]

@@ -1,0 +1,134 @@
+"""The settings that may be best: what is ruled out by hand, and how often the best one is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reports.evidence.analyses import Analysis, analyses
+from reports.evidence.best_set import BestSet, Excluded, best_set
+from reports.evidence.evidence import Evidence
+from reports.evidence.spending import Budget
+from reports.page.report import details_page
+from reports.reading.load import load
+from reports.write import write_claims
+from tests.helpers.made_scores import by_seed, first, plan, run, trials, whole_runs
+from tests.helpers.made_up import CORE, MadeUp
+
+ARMS = ("control", "a", "b", "c")
+WOBBLE = np.array([0.01, -0.01, 0.02, -0.02, 0.005, -0.005])
+
+
+def of(levels: dict[str, float], **changed) -> BestSet:
+    """Return the set of arms at these levels over six seeds, each with a wobble of its own."""
+    scores = by_seed(
+        {arm: level + np.roll(WOBBLE, place) for place, (arm, level) in enumerate(levels.items())}
+    )
+    table, known = trials(scores), plan(ARMS, **changed)
+    return best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+
+
+def test_a_clearly_best_arm_rules_out_the_others():
+    found = of({"control": 0.4, "a": 0.7, "b": 0.41, "c": 0.42})
+    assert found.arms == ("a",)
+    assert [(one.arm, one.by, one.n) for one in found.excluded] == [
+        (arm, "a", 6) for arm in ("control", "b", "c")
+    ]
+    assert [one.difference for one in found.excluded] == pytest.approx([0.3, 0.29, 0.28])
+    assert (found.metric, found.split, found.looks, found.cheapest) == ("matthews", "test", 1, "")
+
+
+def test_arms_that_cannot_be_told_apart_all_stay_best_mean_first():
+    found = of({"control": 0.4, "a": 0.405, "b": 0.401, "c": 0.403})
+    assert (found.arms, found.excluded) == (("a", "c", "b", "control"), ())
+
+
+def test_where_less_is_better_the_lowest_stays():
+    levels = {"control": 0.4, "a": 0.7, "b": 0.1, "c": 0.4}
+    found = of(levels, mode="min")
+    assert found.arms == ("b",)
+    assert [one.arm for one in found.excluded] == ["control", "a", "c"]
+    for one in found.excluded:  # by the scores as they are
+        assert one.difference == pytest.approx(levels[one.by] - levels[one.arm])
+
+
+def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
+    """4% over three other arms, one side: ruled out just above that quantile of t, kept just below it."""
+    critical = stats.t.isf(0.04 / 3, 5)
+    size = critical * stats.sem(WOBBLE)
+    for factor, kept in ((1.01, False), (0.99, True)):
+        scores = by_seed(
+            {
+                "control": [0.4] * 6,
+                "a": 0.4 + factor * size + WOBBLE,
+                **dict.fromkeys(("b", "c"), [0.4] * 6),
+            }
+        )
+        table, known = trials(scores), plan(ARMS)
+        found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+        assert ("control" in found.arms) == kept
+
+
+def test_what_was_ruled_out_stays_out():
+    rng = np.random.default_rng(0)
+    scores = by_seed({"control": 0.4 + 0.001 * rng.normal(size=6), "a": [0.5, 0.501, 0.499, 0.2, 0.2, 0.2]})
+    known, table = plan(("control", "a")), trials(scores)
+    runs = [run(dict.fromkeys(scores, range(1, 7)), 6, 3, 6, until_decided=True)]
+    found = best_set(table, known, analyses(runs, table, known))
+    assert found.excluded == (Excluded("control", "a", found.excluded[0].difference, 3),)
+    early = trials(first(scores, 3))
+    assert found.excluded == best_set(early, known, analyses(runs, early, known)[:1]).excluded
+
+
+def test_before_an_analysis_every_arm_with_scores_may_be_best():
+    table = trials(by_seed({"control": [0.1], "a": [0.9], "b": [0.5]}))
+    found = best_set(table, plan(ARMS), [])
+    assert (found.arms, found.looks, found.excluded) == (("a", "b", "control"), 0, ())
+
+
+def test_the_cheapest_has_the_fewest_parameters_then_the_least_time():
+    scores = by_seed({arm: 0.4 + np.roll(WOBBLE, place) for place, arm in enumerate(ARMS)})
+    scores["c"] = dict.fromkeys(range(1, 7), 0.1)  # ruled out, though it is the smallest
+    known = plan(ARMS)
+    for parameters, cheapest in (
+        ({"control": 900, "a": 800, "b": 700, "c": 1}, "b"),
+        ({"control": 700, "a": 700, "b": 700, "c": 1}, "a"),
+    ):
+        table = trials(scores, parameters=parameters, seconds={"control": 9, "a": 3, "b": 5, "c": 1})
+        found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+        assert "c" not in found.arms
+        assert found.cheapest == cheapest
+
+
+def test_the_best_is_kept_in_nineteen_of_twenty_studies():
+    """Of four that are alike, the hard case, any is the best: some studies lose it, at most one in twenty."""
+    rng, studies, known = np.random.default_rng(3), 300, plan(ARMS)
+    made = [
+        Analysis(
+            number, dict.fromkeys(ARMS, frozenset(range(1, seeds + 1))), Budget(((0, 6),), seeds), before
+        )
+        for number, seeds, before in ((1, 3, None), (2, 6, Budget(((0, 6),), 3)))
+    ]
+    kept = 0
+    for _ in range(studies):
+        scores = 0.4 + 0.02 * rng.normal(size=6) + 0.01 * rng.normal(size=(4, 6))
+        table = trials(by_seed(dict(zip(ARMS, scores, strict=True))))
+        kept += "a" in best_set(table, known, made).arms
+    assert 0.95 * studies <= kept < studies
+
+
+def test_the_file_and_the_page(tmp_path):
+    made = MadeUp(seeds=6, search=0, effects={CORE[4]: 0.3})
+    evidence = Evidence(load(made.write(tmp_path)))
+    write_claims(tmp_path)
+    written = json.loads((tmp_path / "best_set.json").read_text())
+    assert list(written) == ["metric", "split", "level", "looks", "arms", "cheapest", "excluded"]
+    assert (written["arms"], written["level"], written["cheapest"]) == ([CORE[4]], 0.95, CORE[4])
+    assert len(written["excluded"]) == 14
+    assert all(math.isfinite(one["difference"]) and one["by"] == CORE[4] for one in written["excluded"])
+    assert written == json.loads(json.dumps(evidence.best_set.as_json()))
+    assert f"The best setting is with 95% one of `{CORE[4]}`" in details_page(evidence).text()

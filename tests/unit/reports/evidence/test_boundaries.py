@@ -1,0 +1,99 @@
+"""Critical values of repeated t tests, against tables of t, simulated studies and the normal theory."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from reports.evidence import boundaries
+from reports.evidence.boundaries import critical_values
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 20, 200])
+@pytest.mark.parametrize("error", [0.05, 0.001])
+def test_one_analysis_has_the_quantile_of_t(n, error):
+    assert critical_values([(n, error)]) == pytest.approx([stats.t.isf(error / 2, n - 1)], rel=1e-6)
+
+
+def test_bonferroni_agrees_with_a_table():
+    """Bonferroni's t for 5 and for 10 comparisons at 5%, 10 degrees of freedom: 3.1693 and 3.5814 (Dunn 1961)."""
+    assert critical_values([(11, 0.05 / 5)]) == pytest.approx([3.1693], abs=1e-4)
+    assert critical_values([(11, 0.05 / 10)]) == pytest.approx([3.5814], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        [(3, 0.005), (6, 0.015), (9, 0.03), (10, 0.05)],
+        [(4, 0.02), (5, 0.03), (12, 0.2)],
+        [(3, 0.0), (6, 0.05), (9, 0.05), (10, 0.1)],
+    ],
+)
+def test_true_nulls_are_rejected_as_often_as_the_error_says(schedule):
+    studies = 200_000
+    draws = np.random.default_rng(0).normal(size=(studies, schedule[-1][0]))
+    rejected = np.zeros(studies, dtype=bool)
+    for (n, error), critical in zip(schedule, critical_values(schedule), strict=True):
+        seen = draws[:, :n]
+        rejected |= np.abs(seen.mean(axis=1)) > critical * seen.std(axis=1, ddof=1) / math.sqrt(n)
+        assert rejected.mean() == pytest.approx(error, abs=4 * math.sqrt(error * (1 - error) / studies))
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [[(2, 0.02), (3, 0.03), (12, 0.2)], [(3, 1e-5), (6, 5e-5), (9, 0.02), (12, 0.02001), (13, 0.05)]],
+)
+def test_where_errors_or_pairs_are_few_true_nulls_are_not_rejected_too_often(schedule):
+    studies = 200_000
+    draws = np.random.default_rng(1).normal(size=(studies, schedule[-1][0]))
+    rejected = np.zeros(studies, dtype=bool)
+    for (n, error), critical in zip(schedule, critical_values(schedule), strict=True):
+        seen = draws[:, :n]
+        rejected |= np.abs(seen.mean(axis=1)) > critical * seen.std(axis=1, ddof=1) / math.sqrt(n)
+        assert rejected.mean() <= error + 4 * math.sqrt(error * (1 - error) / studies)
+    assert rejected.mean() > 0.9 * schedule[-1][1]
+
+
+def test_what_spends_nothing_rejects_nothing():
+    assert critical_values([(3, 0.0), (6, 0.01), (9, 0.01)])[::2] == [math.inf, math.inf]
+    assert critical_values([(1, 0.01)]) == [math.inf]
+    assert critical_values([]) == []
+
+
+def test_an_analysis_that_spent_nothing_costs_nothing():
+    assert critical_values([(3, 0.0), (6, 0.05)])[1] == pytest.approx(stats.t.isf(0.025, 5), abs=1e-3)
+
+
+@pytest.mark.parametrize("schedule", [[(3, 0.01), (3, 0.02)], [(6, 0.01), (3, 0.02)], [(3, 0.02), (6, 0.01)]])
+def test_numbers_of_pairs_grow_and_errors_do_not_fall(schedule):
+    with pytest.raises(ValueError, match="growing numbers of pairs"):
+        critical_values(schedule)
+
+
+def test_with_many_pairs_they_are_those_of_the_normal_theory():
+    """Pocock's: the same value at both of two analyses of equal size, 2.178 (Pocock 1977)."""
+    both = stats.multivariate_normal([0, 0], [[1, math.sqrt(0.5)], [math.sqrt(0.5), 1]])
+
+    def rejected(value: float) -> float:
+        return 1 - both.cdf([value, value], lower_limit=[-value, -value])
+
+    pocock = optimize.brentq(lambda value: rejected(value) - 0.05, 1.9, 2.5)
+    assert pocock == pytest.approx(2.178, abs=1e-3)
+    found = critical_values([(2000, 2 * stats.norm.sf(pocock)), (4000, 0.05)])
+    assert found == pytest.approx([pocock, pocock], abs=1e-2)
+
+
+def test_finer_cells_change_nothing_that_matters(monkeypatch):
+    schedule = [(n, 0.04 * (n / 10) ** 1.5 / 40) for n in (3, 6, 9, 10)]
+    coarse = critical_values(schedule)
+    boundaries._last.cache_clear()
+    monkeypatch.setattr(boundaries, "CELLS", 2 * boundaries.CELLS)
+    try:
+        fine = critical_values(schedule)
+    finally:  # values of finer cells are not for other tests
+        boundaries._last.cache_clear()
+    assert coarse == pytest.approx(fine, rel=1e-3)
+    assert coarse != fine

@@ -1,0 +1,444 @@
+"""Claims of planned comparisons, against differences that were put in and intervals worked out otherwise."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from adalayers.results import files
+from adalayers.results.study_file import Run
+from reports.evidence.analyses import analyses
+from reports.evidence.boundaries import critical_values
+from reports.evidence.claims import FIELDS, Claim, claims, contrasts, undecided, with_wins
+from reports.evidence.convergence import CENSORED, REACHED
+from reports.evidence.ties import answers
+from reports.reading.load import Plan
+from reports.write import write_claims
+from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, by_seed, first, plan, run, trials, whole_runs
+from tests.helpers.made_up import MadeUp
+
+CELLS = plan(GRID)
+PAIR = plan(("control", "a"))
+BLOCKS = (3, 6, 9, 12)
+
+Scores = Mapping[str, Mapping[int, float]]
+
+
+def found(of: Plan, scores: Scores, runs: Sequence[Run], said=None) -> list[Claim]:
+    """Return the claims of scores (arm -> seed -> score) after some runs."""
+    table = trials(scores)
+    return claims(table, of, analyses(runs, table, of), said or {})
+
+
+def pair(
+    a: Sequence[float], control: Sequence[float] | None = None, of: Plan = PAIR, runs=None, **said
+) -> Claim:
+    """Return the one claim of an arm against a control (0.4 on every seed, unless it is given)."""
+    scores = by_seed({"control": [0.4] * len(a) if control is None else control, "a": a})
+    (claim,) = found(of, scores, runs or whole_runs(scores, len(a)), **said)
+    return claim
+
+
+def noise(seeds: int, arms=tuple(GRID), seed: int = 0) -> dict[str, dict[int, float]]:
+    rng = np.random.default_rng(seed)
+    luck = 0.02 * rng.normal(size=seeds)
+    return by_seed({arm: 0.4 + luck + 0.01 * rng.normal(size=seeds) for arm in arms})
+
+
+def until_decided(*ends: int, planned: int = 20) -> list[Run]:
+    return [run(dict.fromkeys(GRID, range(1, ends[-1] + 1)), planned, *ends, until_decided=True)]
+
+
+# One comparison by hand
+
+
+def test_a_claim_by_hand():
+    claim = pair([0.4, 0.6, 0.8], [0.3, 0.4, 0.5])
+    assert (claim.kind, claim.arm, claim.control, claim.at, claim.primary) == (
+        "arm",
+        "a",
+        "control",
+        "",
+        True,
+    )
+    assert (claim.metric, claim.split, claim.n, claim.level) == (METRIC, "test", 3, 0.95)
+    assert (claim.comparisons, claim.looks) == (1, 1)
+    assert claim.difference == pytest.approx(0.2)
+    half = stats.t.isf(0.04 / 2, 2) * 0.1 / math.sqrt(3)  # differences 0.1, 0.2, 0.3 have SD 0.1
+    assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
+    assert claim.p_value == pytest.approx(stats.ttest_rel([0.4, 0.6, 0.8], [0.3, 0.4, 0.5]).pvalue)
+    assert claim.interval_level == pytest.approx(0.96)
+    assert claim.p_adjusted == pytest.approx(claim.p_value * 0.05 / 0.04)
+    assert claim.verdict == "not enough evidence"
+    assert claim.values == pytest.approx({1: 0.1, 2: 0.2, 3: 0.3})
+
+
+def test_the_error_is_divided_between_primary_and_other_comparisons():
+    by_kind = {claim.kind: claim for claim in found(CELLS, noise(4), whole_runs(GRID, 4))}
+    for kind, share in (("factor", 0.8 / 5), ("simple", 0.2 / 23), ("interaction", 0.2 / 23)):
+        claim = by_kind[kind]
+        assert (claim.comparisons, claim.share) == (28, pytest.approx(share))
+        assert claim.critical == pytest.approx(stats.t.isf(0.04 * share / 2, 3), rel=1e-6)
+        assert 1 - claim.interval_level == pytest.approx(0.04 * share)
+
+
+@pytest.mark.parametrize(
+    ("wobble", "shift", "verdict"),
+    [
+        (0.001, 0.1, "better"),
+        (0.001, -0.1, "worse"),
+        (0.001, 0.0, "no difference seen"),
+        (0.03, 0.0, "not enough evidence"),
+        (0.0, 0.1, "not enough evidence"),  # the same on every seed: no spread to reckon from
+    ],
+)
+def test_verdicts(wobble, shift, verdict):
+    control = [0.40, 0.42, 0.38, 0.41, 0.39]
+    moved = np.array(control) + shift + wobble * np.array([1, -1, 0.5, -0.5, 0.0])
+    claim = pair(moved, control)
+    assert claim.verdict == verdict
+    if wobble == 0:
+        assert (claim.low, claim.high, claim.p_value, claim.p_adjusted, claim.n) == (
+            None,
+            None,
+            None,
+            None,
+            5,
+        )
+    else:
+        assert (claim.p_adjusted <= 0.05) == (verdict in ("better", "worse"))
+
+
+def test_without_a_smallest_effect_no_difference_cannot_be_said():
+    scores = [0.4001, 0.3999, 0.4001, 0.3999, 0.4]
+    assert pair(scores).verdict == "no difference seen"
+    assert pair(scores, of=replace(PAIR, smallest_effect=None)).verdict == "not enough evidence"
+
+
+def test_mode_min_turns_better_into_worse():
+    scores = [0.5, 0.501, 0.499, 0.5]
+    assert pair(scores).verdict == "better"
+    claim = pair(scores, of=replace(PAIR, mode="min"))
+    assert (claim.verdict, claim.difference) == ("worse", pytest.approx(0.1))
+    assert pair([0.3, 0.301, 0.299, 0.3], of=replace(PAIR, mode="min")).verdict == "better"
+
+
+def test_pairs_are_by_seed_and_a_seed_that_one_lacks_is_left_out():
+    scores = {"control": {1: 0.1, 2: 0.2, 3: 0.3}, "a": {3: 0.45, 2: 0.25, 9: 0.9}}
+    runs = [run({"control": [1, 2, 3], "a": [2, 3, 9]}, 9, 9)]
+    (claim,) = found(PAIR, scores, runs)
+    assert (claim.n, claim.values) == (2, pytest.approx({2: 0.05, 3: 0.15}))
+    missing = {name: dict(of) for name, of in noise(5).items()}
+    del missing["alpha=8 weight=0"][4]
+    for claim in found(CELLS, missing, whole_runs(GRID, 5)):
+        assert claim.n == (4 if "alpha=8 weight=0" in claim.weights else 5)
+
+
+@pytest.mark.parametrize("lost", ["control", "a"])
+def test_an_arm_that_failed_throughout(lost):
+    scores = {name: of for name, of in noise(4, ("control", "a")).items() if name != lost}
+    (claim,) = found(PAIR, scores, [run({"control": [1, 2], "a": [3]}, 4, 4)])
+    assert (claim.n, claim.difference, claim.low, claim.verdict) == (0, None, None, "not enough evidence")
+
+
+# Several analyses
+
+
+def test_a_factor_effect_is_found_at_the_first_analysis_that_shows_it_and_kept():
+    scores = {name: dict(of) for name, of in noise(12).items()}
+    for weight in WEIGHTS:  # 0.03 over three cells, of which each difference has SD 0.014
+        for seed in range(1, 13):
+            scores[f"alpha=64 weight={weight:g}"][seed] += 0.03
+    seen: list[Claim] = []
+    for last in range(1, len(BLOCKS) + 1):
+        ends = BLOCKS[:last]
+        now = found(CELLS, first(scores, ends[-1]), until_decided(*ends))
+        seen.append(next(claim for claim in now if (claim.kind, claim.arm) == ("factor", "alpha=64")))
+    verdicts = [claim.verdict for claim in seen]
+    decided = verdicts.index("better")
+    assert 0 < decided < 3
+    assert verdicts[:decided] == ["not enough evidence"] * decided
+    claim = seen[decided]
+    assert (claim.looks, claim.n) == (decided + 1, BLOCKS[decided])
+    assert seen[decided:] == [claim] * (len(BLOCKS) - decided)
+    # By hand: the mean over the cells, and the critical value of the analyses up to that one.
+    by_hand = [
+        np.mean([scores[f"alpha=64 weight={w:g}"][s] - scores[f"alpha=1 weight={w:g}"][s] for w in WEIGHTS])
+        for s in range(1, claim.n + 1)
+    ]
+    schedule = [(n, 0.8 / 5 * 0.04 * (n / 20) ** 1.5) for n in BLOCKS[: decided + 1]]
+    half = critical_values(schedule)[-1] * stats.sem(by_hand)
+    assert claim.difference == pytest.approx(np.mean(by_hand))
+    assert (claim.low, claim.high) == pytest.approx((claim.difference - half, claim.difference + half))
+
+
+def test_a_decided_claim_is_kept_whatever_comes_after():
+    good = [0.5, 0.5001, 0.4999]
+    runs = whole_runs(("control", "a"), 3, 6)
+    assert pair([*good, 0.1, 0.2, 0.1], runs=runs) == pair(good, runs=runs[:1])
+    later = pair([0.5, 0.3, 0.1, *good], runs=runs)
+    assert (later.n, later.looks) == (6, 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_verdict_never_contradicts_its_interval_nor_its_p_value(seed):
+    scores = noise(12, seed=seed)
+    for arm in list(GRID)[::5]:
+        scores[arm] = {s: x + 0.02 for s, x in scores[arm].items()}
+    for ends in (BLOCKS[:1], BLOCKS):
+        for claim in found(CELLS, first(scores, ends[-1]), until_decided(*ends)):
+            outside = claim.low > 0 or claim.high < 0
+            assert outside == (claim.verdict in ("better", "worse")) == (claim.p_adjusted <= 0.05)
+            assert claim.low <= claim.difference <= claim.high
+            small = claim.low >= -0.01 and claim.high <= 0.01 and not outside
+            assert small == (claim.verdict == "no difference seen")
+
+
+def test_an_interval_stays_within_what_the_metric_can_be():
+    """Matthews lies in -1 to 1: a difference of means within 2, an interaction within 4."""
+    made = found(CELLS, noise(2), whole_runs(GRID, 2))
+    reach = {"factor": 2.0, "simple": 2.0, "interaction": 4.0}
+    for claim in made:
+        assert -reach[claim.kind] <= claim.low <= claim.high <= reach[claim.kind]
+    assert {claim.kind for claim in made if claim.high == reach[claim.kind]} >= {"simple"}
+    share = plan(GRID, metric="accuracy")
+    table = trials(noise(2)).rename(columns={f"test/{METRIC}": "test/accuracy"})
+    made = claims(table, share, analyses(whole_runs(GRID, 2), table, share), {})
+    assert max(claim.high for claim in made if claim.kind != "interaction") == 1.0
+    assert max(claim.high for claim in made) <= 2.0
+
+
+def test_no_number_of_extensions_spends_more_than_five_percent():
+    """The error of each comparison is that of its critical values; arms join, one lags behind, one never runs."""
+    names = [f"a{number}" for number in range(5)]
+    of = plan(("control", *names))
+    rng = np.random.default_rng(0)
+    had: dict[str, set[int]] = {}
+    runs = []
+    for number, end in enumerate(range(3, 31, 3)):
+        arms = ["control", *names[: 2 + number // 2]]
+        seeds = {name: set(range(1, end + 1)) - had.get(name, set()) for name in arms if name != "a4"}
+        if "a1" in seeds and number % 3:
+            seeds["a1"] = set()
+        for name, new in seeds.items():
+            had.setdefault(name, set()).update(new)
+        runs.append(run(seeds | {name: [] for name in arms if name == "a4"}, end, end))
+    table = trials({name: {s: 0.4 + 0.01 * rng.normal() for s in of_arm} for name, of_arm in had.items()})
+    made = analyses(runs, table, of)
+    assert len(made) == 10
+    total = 0.0
+    for one in claims(table, of, made, {}):
+        assert one.verdict == "not enough evidence"
+        total += _error_of(one, table, of, made)
+    assert 0.03 < total <= 0.05
+
+
+def _error_of(claim: Claim, table, of: Plan, made) -> float:
+    """Return the error that a comparison's critical values spend together, by the chance to cross any of them."""
+    schedule: dict[int, float] = {}
+    for last in range(1, len(made) + 1):
+        now = next(one for one in claims(table, of, made[:last], {}) if one.arm == claim.arm)
+        if now.n > 1:
+            schedule[now.n] = now.critical
+    if not schedule:
+        return 0.0
+    draws = np.random.default_rng(1).normal(size=(50_000, max(schedule)))
+    crossed = np.zeros(len(draws), dtype=bool)
+    for n, critical in schedule.items():
+        seen = draws[:, :n]
+        crossed |= np.abs(seen.mean(axis=1)) > critical * seen.std(axis=1, ddof=1) / math.sqrt(n)
+    return float(crossed.mean())
+
+
+# Ties
+
+
+def told(right: Mapping[str, Mapping[int, str]]) -> dict[tuple[str, int], str]:
+    return {(arm, seed): text for arm, of_arm in right.items() for seed, text in of_arm.items()}
+
+
+def same(seeds: int) -> dict[tuple[str, int], str]:
+    """Return predictions on which both arms of a pair agree, others on each seed."""
+    return told({arm: {s: f"seed {s}" for s in range(1, seeds + 1)} for arm in ("control", "a")})
+
+
+def test_the_same_predictions_on_five_seeds_are_no_difference():
+    level = [0.4, 0.41, 0.39, 0.42, 0.4]
+    claim = pair(level, level, said=same(5))
+    assert (claim.verdict, claim.tie, claim.difference, claim.low, claim.high) == (
+        "no difference seen",
+        True,
+        0.0,
+        0.0,
+        0.0,
+    )
+    assert pair(level, level, of=replace(PAIR, smallest_effect=None), said=same(5)).verdict == claim.verdict
+
+
+@pytest.mark.parametrize("kind", ["four seeds", "equal scores alone", "one seed otherwise", "one unknown"])
+def test_what_is_not_enough_for_a_tie(kind):
+    seeds = 4 if kind == "four seeds" else 6
+    said = {} if kind == "equal scores alone" else same(seeds)
+    if kind == "one seed otherwise":
+        said["a", 6] = "something else"
+    if kind == "one unknown":
+        del said["a", 6]
+    level = np.linspace(0.4, 0.41, seeds)
+    claim = pair(level, level, said=said)
+    assert (claim.tie, claim.verdict, claim.low) == (False, "not enough evidence", None)
+
+
+def test_a_factor_whose_cells_agree_pair_by_pair_is_a_tie():
+    scores = noise(5)
+    for weight in WEIGHTS:
+        scores[f"alpha=8 weight={weight:g}"] = scores[f"alpha=1 weight={weight:g}"]
+    said = told({arm: {s: f"{x:.6f}" for s, x in of.items()} for arm, of in scores.items()})
+    made = found(CELLS, scores, whole_runs(GRID, 5), said)
+    ties = [(claim.kind, claim.arm, claim.at) for claim in made if claim.tie]
+    assert set(ties) == {
+        ("factor", "alpha=8", ""),
+        *(("simple", "alpha=8", f"weight={weight:g}") for weight in WEIGHTS),
+        *(("interaction", f"alpha=8 weight={weight:g}", "") for weight in WEIGHTS[1:]),
+    }
+    said["alpha=8 weight=0.01", 5] = "another"
+    again = {
+        (claim.kind, claim.arm) for claim in found(CELLS, scores, whole_runs(GRID, 5), said) if claim.tie
+    }
+    assert ("factor", "alpha=8") not in again
+
+
+def test_answers_tell_trials_apart_by_their_predictions_alone(tmp_path):
+    made = MadeUp(seeds=2, search=0, examples=8)
+    made.predictions[:8] = reversed(made.predictions[:8])  # another order of rows
+    for row in made.predictions[8:16]:
+        row["score"] = 0.1
+    folder = made.write(tmp_path)
+    table = trials(by_seed({"x": [0.1, 0.2]})).assign(trial_id=["0001", "0002"])
+    loaded = files.load(folder)
+    before = answers(loaded.predictions, table, "test")
+    assert set(before) == {("x", 1), ("x", 2)}
+    copied = loaded.predictions[loaded.predictions["trial_id"] == "0001"].assign(trial_id="0002")
+    both = loaded.predictions[loaded.predictions["trial_id"] != "0002"]
+    again = answers(pd.concat([both, copied]), table, "test")
+    assert again["x", 1] == again["x", 2] == before["x", 1] != before["x", 2]
+    assert answers(loaded.predictions, table, "val") == {}
+    assert answers(loaded.predictions.drop(columns="prediction"), table, "test") == {}
+
+
+# What follows from claims
+
+
+def test_undecided_arms_are_those_of_open_primary_comparisons_with_pairs():
+    names = ("control", "sure", "open", "gone")
+    rng = np.random.default_rng(0)
+    scores = by_seed(
+        {
+            "control": 0.4 + 0.001 * rng.normal(size=6),
+            "sure": 0.6 + 0.001 * rng.normal(size=6),
+            "open": 0.4 + 0.05 * rng.normal(size=6),
+        }
+    )
+    made = found(plan(names), scores, whole_runs(names, 6))
+    assert undecided(made, names) == {"control", "open"}
+    # Without a pair of seeds it is given up once its arms were tried, not before.
+    assert undecided(made, ("control", "sure", "open")) == undecided(made) == {"control", "open", "gone"}
+    assert undecided([replace(claim, primary=False) for claim in made]) == frozenset()
+    assert undecided(found(CELLS, noise(3), whole_runs(GRID, 3))) == set(GRID)
+    assert undecided([]) == frozenset()
+
+
+def test_seeds_won_and_their_exact_interval():
+    claim = pair([0.5, 0.45, 0.4, 0.3], runs=whole_runs(("control", "a"), 4))
+    for mode, share in (("max", 2.5 / 4), ("min", 1.5 / 4)):
+        (won,) = with_wins([claim], mode)
+        assert won.improvement == share
+        low = stats.binomtest(2 if mode == "max" else 1, 4).proportion_ci(0.96, method="exact").low
+        high = stats.binomtest(3 if mode == "max" else 2, 4).proportion_ci(0.96, method="exact").high
+        assert (won.improvement_low, won.improvement_high) == pytest.approx((low, high))
+
+
+def test_seeds_on_which_sides_differ_by_rounding_alone_are_won_by_neither():
+    assert 0.1 + 0.2 != 0.3
+    (won,) = with_wins([pair([0.1 + 0.2] * 5, [0.3] * 5)], "max")
+    assert won.improvement == 0.5
+
+
+def test_claims_files_have_their_fields_in_order(tmp_path):
+    MadeUp(seeds=3, search=0).write(tmp_path)
+    write_claims(tmp_path)
+    for name, count in (("claims.json", 31), ("contrasts.json", 29 + 31)):
+        written = json.loads((tmp_path / name).read_text())
+        assert len(written) == count
+        assert all(tuple(claim) == FIELDS for claim in written)
+
+
+# Other measures
+
+
+def test_entropy_is_compared_among_arms_that_learn_it():
+    names = ("control", "a", "fixed")
+    entropy = {"control": 1.7, "a": 0.5, "fixed": 0.0}
+    rng = np.random.default_rng(0)
+    table = trials(noise(4, names))
+    table["mix/entropy"] = [entropy[arm] + 0.01 * rng.normal() for arm in table["arm"]]
+    table.loc[table["arm"] == "fixed", "config/mix"] = "last"
+    of = plan(names)
+    made = contrasts(table, steps(table), of, analyses(whole_runs(names, 4), table, of))
+    assert [(one.metric, one.arm) for one in made] == [
+        ("mix/entropy", "a"),
+        ("convergence_step", "a"),
+        ("convergence_step", "fixed"),
+    ]
+    assert (made[0].verdict, made[0].comparisons, made[0].split) == ("lower", 1, "val")
+    assert made[0].difference == pytest.approx(-1.2, abs=0.02)
+
+
+def test_other_measures_are_of_the_last_analysis_whatever_an_earlier_one_said():
+    """No study stops by them, so what was seen once does not end them."""
+    table = trials(noise(6, ("control", "a")))
+    late = [0, 0, 0, 5, -5, 1]
+    table["mix/entropy"] = [
+        1.7 - (arm == "a") * (1 + 0.001 * seed) for arm, seed in zip(table["arm"], table["seed"], strict=True)
+    ]
+    table.loc[table["arm"] == "a", "mix/entropy"] += late
+    runs = whole_runs(("control", "a"), 3, 6)
+    made = analyses(runs, table, PAIR)
+    first_, last = (contrasts(table, steps(table), PAIR, made[:count])[0] for count in (1, 2))
+    assert (first_.verdict, first_.n, first_.looks) == ("lower", 3, 1)
+    assert (last.verdict, last.n, last.looks) == ("not enough evidence", 6, 2)
+
+
+def steps(table):
+    """Return steps of convergence: 100 for the control, more by about 50 for the others."""
+    late = (table["arm"] != "control") * (50 + table["seed"])
+    return table[["arm", "seed"]].assign(step=100 + late, state=REACHED)
+
+
+def test_an_arm_with_a_censored_trial_has_a_difference_of_steps_but_no_verdict():
+    table = trials(noise(4, ("control", "a")))
+    made = analyses(whole_runs(("control", "a"), 4), table, PAIR)
+    reached = steps(table)
+    whole = contrasts(table, reached, PAIR, made)[-1]
+    assert (whole.verdict, whole.difference) == ("higher", pytest.approx(52.5))
+    reached.loc[(reached["arm"] == "a") & (reached["seed"] == 1), ["step", "state"]] = [np.nan, CENSORED]
+    part = contrasts(table, reached, PAIR, made)[-1]
+    assert (part.n, part.difference) == (3, pytest.approx(53))
+    assert (part.low, part.p_value, part.verdict) == (None, None, "not enough evidence")
+
+
+def test_a_trial_that_is_censored_later_takes_nothing_from_an_earlier_analysis():
+    table = trials(noise(6, ("control", "a")))
+    runs = [run(dict.fromkeys(("control", "a"), range(1, 7)), 6, 3, 6, until_decided=True)]
+    made = analyses(runs, table, PAIR)
+    reached = steps(table)
+    reached.loc[(reached["arm"] == "a") & (reached["seed"] == 5), ["step", "state"]] = [np.nan, CENSORED]
+    early, late = (contrasts(table, reached, PAIR, made[:count])[-1] for count in (1, 2))
+    assert (early.n, early.low is None) == (3, False)
+    assert (late.n, late.low is None) == (5, True)

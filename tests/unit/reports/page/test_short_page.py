@@ -1,0 +1,326 @@
+"""report.md: short enough to be read, with links that lead somewhere, and what it says of studies of every outcome."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.parts.cells import named
+from reports.reading.load import load
+from studies.alpha_lambda import STUDY
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+DECIDED = {
+    **{arm: 0.1 * (place // 3) + 0.05 * (place % 3) for place, arm in enumerate(CORE)},
+    "uniform": -0.2,
+    "last": 0.2,
+    "best": 0.4,
+}
+"""Effects that set every level apart from its reference, and every arm outside the core from the control."""
+
+
+def evidence_of(made: MadeUp, tmp_path) -> Evidence:
+    return Evidence(load(made.write(tmp_path)))
+
+
+def page(made: MadeUp, tmp_path) -> str:
+    return short_page(evidence_of(made, tmp_path)).text()
+
+
+def part(text: str, title: str) -> str:
+    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def tied(made: MadeUp) -> MadeUp:
+    """Give every arm the control's predictions and scores on each seed."""
+    for row in made.trials:
+        if row["stage"] == "confirm":
+            row["test/matthews"] = 0.4 + 0.01 * row["seed"]
+    for row in made.predictions:
+        row["prediction"] = 1
+    return made
+
+
+STUDIES = {
+    "nothing decided": lambda: MadeUp(seeds=3, search=14),
+    "everything decided": lambda: MadeUp(seeds=6, search=14, effects=DECIDED),
+    "some decided": lambda: MadeUp(
+        seeds=6, search=14, effects={CORE[4]: 0.2, CORE[5]: 0.2, "last": -0.1}
+    ).ran((3, 6), planned=(20,)),
+    "nothing differs": lambda: tied(MadeUp(seeds=6, search=14)),
+    "failures and doubts": lambda: doubtful(MadeUp(seeds=6, search=14, failed=((CORE[1], 2), ("last", 3)))),
+}
+
+
+def doubtful(made: MadeUp) -> MadeUp:
+    made.study["happened"] |= {"state": "interrupted", "smoke": True, "test_opened": 3}
+    made.study["on"]["git"]["dirty"] = True
+    made.study["on"]["dataset"] |= {"shared": {"test": 16}, "truncated": {"train": {"examples": 900}}}
+    made.trials[-1]["status"] = "unfinished"
+    return made
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_it_is_short_and_every_link_leads_somewhere(tmp_path, study):
+    made = STUDIES[study]()
+    made.study["asked"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
+    evidence = evidence_of(made, tmp_path)
+    text, other = short_page(evidence).text(), details_page(evidence).text()
+    assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1000
+    figures = re.findall(r"\(figures/(\w+)\.svg\)", text)
+    assert 2 < len(figures) == len(set(figures)) <= 5
+    assert len(re.findall(r"^\|(?: --- \|)+$", text, re.M)) <= 3
+    anchors = set(re.findall(r"details\.md(?:#([^)]*))?\)", text)) - {""}
+    assert anchors
+    assert anchors <= {anchor(title) for title in re.findall(r"^## (.*)$", other, re.M)}
+
+
+def anchor(title: str) -> str:
+    """Return what a Markdown viewer makes of a heading: small letters, no punctuation, dashes for spaces."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_sentence_with_a_number_is_said_twice(tmp_path, study):
+    text = page(STUDIES[study](), tmp_path)
+    answer = part(text, "Answer")
+    rest = text.replace(answer, "")
+    sentences = [one.strip() for one in re.split(r"(?<=[.;])\s+|\n", answer)]
+    numbered = [one for one in sentences if re.search(r"\d", one)]
+    assert all(len(one) > 10 for one in numbered)
+    assert len(numbered) > 2
+    assert [one for one in numbered if one in rest] == []
+
+
+# What it says
+
+
+def test_a_study_that_decided_nothing(tmp_path):
+    text = page(STUDIES["nothing decided"](), tmp_path)
+    answer = part(text, "Answer")
+    assert "0 of 8 primary comparisons are decided, after 3 paired seeds." in answer
+    for name in ("α = 8 instead of 1", "`uniform`"):
+        assert re.search(rf"\*\*not enough evidence\*\* on {name} \([+-]?0\.\d+\), ", answer)
+    assert "may depend on each other" in answer
+    assert "choose by cost" in answer or "use one of" in answer
+    for word in ("**better**", "**worse**", "**no difference**", "not one prediction"):
+        assert word not in answer
+    end = part(text, "Limits and the next run")
+    assert "The next run, to decide 8 further comparisons:" in end
+    assert "the smallest effect of interest, nine times in ten" in end
+
+
+def test_a_study_that_decided_everything(tmp_path):
+    text = page(STUDIES["everything decided"](), tmp_path)
+    answer = part(text, "Answer")
+    assert "8 of 8 primary comparisons are decided, after 6 paired seeds." in answer
+    for name in ("α = 8", "α = 64", "α = 512", "λ = 0.001", "λ = 0.01"):
+        assert re.search(rf"{name} instead of \d is \*\*better\*\* by 0\.\d+ \[0\.\d+, 0\.\d+\]", answer)
+    assert re.search(r"`uniform` is \*\*worse\*\* by 0\.\d+ \[0\.\d+, 0\.\d+\]", answer)
+    assert answer.index("α = 512 instead") < answer.index("α = 64 instead") < answer.index("α = 8 instead")
+    assert "not enough evidence" not in "\n".join(re.findall(r"- \*\*(?:α|λ|Against).*", answer))
+    end = part(text, "Limits and the next run")
+    assert "Every primary comparison is decided" in end
+    assert "```" not in end
+
+
+def test_a_study_in_which_nothing_differs(tmp_path):
+    made = STUDIES["nothing differs"]()
+    answer = part(page(made, tmp_path), "Answer")
+    assert "8 of 8 primary comparisons are decided" in answer
+    assert answer.count("**not one prediction**") == 3
+    assert "outside the interval of its claim" not in page(made, tmp_path)
+    del made.trials[-1]  # `best` on its last seed: five are left, which is enough
+    assert "8 of 8" in page(made, tmp_path)
+    del made.trials[-1]
+    assert "7 of 8" in page(made, tmp_path)
+
+
+def test_predictions_that_contradict_the_scores_are_no_tie(tmp_path):
+    made = tied(MadeUp(seeds=6, search=0))
+    for row in made.of("last"):
+        row["test/matthews"] += 0.01 * row["seed"]
+    (last,) = [claim for claim in evidence_of(made, tmp_path).claims if claim.arm == "last"]
+    assert not last.tie
+    assert last.difference == pytest.approx(0.035)
+
+
+def test_one_cell_alone_is_said_to_depend_on_the_other_factor(tmp_path):
+    made = MadeUp(seeds=6, search=0, effects={CORE[4]: 0.2})
+    answer = part(page(made, tmp_path), "Answer")
+    assert "**depend** on each other" in answer
+    assert re.search(r"at λ = 0\.001, α = 8 instead of 1 is \*\*better\*\* by 0\.\d+", answer)
+    assert f"use `{CORE[4]}`" in answer
+    assert "all 14 others are ruled out as the best" in answer
+
+
+def test_no_difference_is_said_with_its_size(tmp_path):
+    made = MadeUp(seeds=6, search=0, noise=0.0001)
+    answer = part(page(made, tmp_path), "Answer")
+    assert "`uniform`, `last` and `best`: **no difference** larger than 0.01." in answer
+    assert "α = 8, 64 and 512 instead of 1: **no difference** larger than 0.01." in answer
+
+
+def test_large_differences_of_two_seeds_are_shown_but_not_claimed(tmp_path):
+    made = MadeUp(seeds=2, search=0, noise=0.03, effects={"last": 0.8})
+    answer = part(page(made, tmp_path), "Answer")
+    assert "0 of 8" in answer
+    assert re.search(r"`last` \(\+0\.\d+, over 5 times its spread\)", answer)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("first", "reach 95% of their own gain by their first evaluation"),
+        ("last", "were still gaining at their last evaluation"),
+        ("alike", "no comparison is decided"),
+        ("apart", "α = 512 instead of 1 needs more steps, by "),
+    ],
+)
+def test_speed_is_drawn_only_where_it_can_be_compared(tmp_path, kind, words):
+    made = MadeUp(seeds=4, search=0, evaluations=1 if kind == "first" else 5)
+    slow = {row["trial_id"]: row["seed"] for row in made.trials if row.get("config/alpha") == 512}
+    for row in made.history:
+        if kind == "last" and row["epoch"] == 5:
+            row["val/matthews"] = 0.9
+        if kind == "apart" and row["trial_id"] in slow:
+            row["step"] = 20 * row["step"] + slow[row["trial_id"]]
+    text = page(made, tmp_path)
+    speed = next(line for line in part(text, "Answer").splitlines() if "**Speed**" in line)
+    assert words in speed
+    assert ("## Speed" in text) == ("figures/convergence" in text) == (kind == "apart")
+
+
+def test_the_searchs_best_is_shown_with_what_it_had_won_with(tmp_path):
+    made = MadeUp(seeds=6, search=14)
+    won = max(
+        row["val/matthews"] for row in made.trials if (row["stage"], row["status"]) == ("search", "completed")
+    )
+    confirmed = {
+        split: np.mean([row[f"{split}/matthews"] for row in made.of("best")]) for split in ("val", "test")
+    }
+    assert (
+        f"`best` won the search with {won:.3f} on validation; confirmed with fresh seeds it has "
+        f"{confirmed['val']:.3f} there, and {confirmed['test']:.3f} on test."
+    ) in part(page(made, tmp_path), "Quality")
+
+
+def test_doubts_are_the_most_serious_ones(tmp_path):
+    whole = page(STUDIES["failures and doubts"](), tmp_path)
+    assert "**Smoke run**" in whole.split("## Question")[0]
+    text = part(whole, "Doubts")
+    points = [line for line in text.splitlines() if line.startswith("- ")]
+    severities = [line.split("*")[1] for line in points[:-1]]
+    assert (len(severities), severities[0]) == (3, "serious")
+    assert severities == sorted(severities, reverse=True)  # serious, then caution; no mere note
+    assert "smoke" not in text.lower()  # that is said on top
+    assert re.match(r"- \d+ further caveats: \[details\]\(details\.md#caveats\)\.", points[-1])
+
+
+def test_the_settings_are_defined(tmp_path):
+    text = part(page(MadeUp(), tmp_path), "The settings compared")
+    assert f"Control: `{CONTROL}`." in text
+    assert "The core crosses all levels of α and λ: 12 arms." in text
+    assert "| α, scale of the mix logits | 1, 8, 64 and 512 |" in text
+    assert "| `uniform` | all layers alike, nothing learned: `mix=uniform` |" in text
+
+
+def test_a_comparison_is_named_by_its_levels_whatever_their_words(tmp_path):
+    made = MadeUp(seeds=2, search=0)
+    names = {1: "none", 8: "a few", 64: "many of=them", 512: "all"}
+    for arm in made.arms[:12]:
+        arm["config"]["alpha"] = names[arm["config"]["alpha"]]
+    for row in made.trials:
+        row["config/alpha"] = names.get(row.get("config/alpha"))
+    evidence = evidence_of(made, tmp_path)
+    said = [named(claim, evidence.plan) for claim in evidence.claims]
+    assert said[:3] == [f"α = {name} instead of none" for name in ("a few", "many of=them", "all")]
+    assert "λ = 0.01 instead of 0, at α = a few" in said
+    assert "α = a few, λ = 0.01 together" in said
+
+
+# The next run
+
+
+def next_run(made: MadeUp, tmp_path) -> str:
+    return part(page(made, tmp_path), "Limits and the next run")
+
+
+def commanded(text: str) -> list[str]:
+    (command,) = re.findall(r"```sh\n(.*)\n```", text)
+    return shlex.split(command)
+
+
+@pytest.mark.parametrize("seeds", [["--seeds", "3"], ["--seeds=3"], []])
+def test_the_next_run_has_more_seeds_and_keeps_every_other_flag(tmp_path, seeds):
+    made = MadeUp(seeds=3, search=0)
+    kept = ["--backbone", "minilm", "--dataset", "my data; rm -r $HOME", "--note", "it's", "--seed", "3"]
+    start = ["python", "studies/alpha_lambda.py"]
+    made.study["asked"]["command"] = shlex.join([*start, *kept[:4], *seeds, "--fresh", *kept[4:]])
+    words = commanded(next_run(made, tmp_path))
+    assert words[:-3] == [*start, *kept]
+    assert words[-3:-1] == ["--until-decided", "--seeds"]
+    assert int(words[-1]) > 3
+
+
+def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path):
+    made = MadeUp(seeds=4, search=0)
+    text = next_run(made, tmp_path)
+    wanted = int(re.findall(r"about (\d+) for one arm against the control", text)[0])
+    assert commanded(text)[-1] == str(wanted)
+    made.study["asked"]["seeds"] = 90  # of which four have been run
+    assert int(commanded(next_run(made, tmp_path))[-1]) > 90
+    made.study["asked"] |= {"seeds": 4, "smallest_effect": None}
+    assert int(commanded(next_run(made, tmp_path))[-1]) > 4
+
+
+def test_a_study_that_did_not_finish_goes_on_with_its_own_command(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    made.study["happened"]["state"] = "interrupted"
+    text = next_run(made, tmp_path)
+    assert f"```sh\n{made.study['asked']['command']}\n```" in text
+    assert "goes on" in text
+
+
+def test_where_seeds_would_not_help_no_run_is_named(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    made.study["asked"]["smallest_effect"] = 0.0005
+    text = next_run(made, tmp_path)
+    assert "8 comparisons would take more than 100 seeds to decide" in text
+    assert "```" not in text
+    made.study["asked"]["command"] = ""
+    assert "100 seeds" not in next_run(made, tmp_path)
+
+
+def test_comparisons_without_pairs_are_not_said_to_take_many_seeds(tmp_path):
+    made = MadeUp(seeds=3, search=0, failed=tuple((CONTROL, seed) for seed in (1, 2, 3)))
+    assert "more than 100 seeds" not in next_run(made, tmp_path)
+    made = MadeUp(seeds=2, search=0).ran((2,))
+    made.study["happened"]["runs"][0] |= {"looks": [], "planned": 20}  # no analysis yet
+    assert "more than 100 seeds" not in next_run(made, tmp_path)
+
+
+def test_a_command_that_no_shell_can_read_is_no_reason_to_fail(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    made.study["asked"]["command"] = "python studies/alpha_lambda.py --note 'half"
+    assert "One backbone, one dataset" in next_run(made, tmp_path)
+
+
+def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
+    made = MadeUp(seeds=3, search=0)
+    made.study["asked"]["comparisons"] = [
+        {},
+        {"kind": "arm", "arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
+    ]
+    assert [claim.arm for claim in evidence_of(made, tmp_path).claims] == ["last"]
+
+
+def test_that_seeds_were_added_until_decided_is_said(tmp_path):
+    warned = "is read a little too large"
+    assert warned in next_run(STUDIES["some decided"](), tmp_path)
+    assert warned not in next_run(STUDIES["nothing decided"](), tmp_path)
