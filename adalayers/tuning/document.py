@@ -42,15 +42,14 @@ def asked(
     *,
     identity: Mapping[str, Any],
     smallest_effect: float,
-    before: Mapping[str, Any],
+    earlier: Asked,
 ) -> Asked:
     """Return what a case was asked for.
 
-    identity: the flags that make it this study; before: the study as its folder held it. Arms and comparisons of
-    earlier runs (a best of a smaller search) stay: what was planned once shares the error for good.
+    identity: the flags that make it this study; earlier: what the run before it was asked for. Its arms and comparisons
+    (a best of a smaller search) stay: what was planned once shares the error for good.
     """
     shape = agenda.shape
-    earlier, _ = parse(before if "asked" in before else {})
     arms = tuple(
         ArmRecord(
             arm=arm.name,
@@ -63,11 +62,11 @@ def asked(
     )
     arms += tuple(
         arm
-        for arm in earlier.asked.arms
+        for arm in earlier.arms
         if arm.group == "best" and arm.arm not in {other.arm for other in arms} and agenda.has_run(arm.arm)
     )
     comparisons = [
-        *earlier.asked.comparisons,
+        *earlier.comparisons,
         *study.comparisons(
             [PlannedArm(arm.arm, arm.group, {**arm.config, "fusion": arm.fusion}) for arm in arms],
             [factor.name for factor in study.factors],

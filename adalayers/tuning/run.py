@@ -20,6 +20,7 @@ from adalayers.errors import BadInput
 from adalayers.progress import TrialProgress, say
 from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
+from adalayers.results.study_file import parse
 from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.account import Account, counts, looks_of
@@ -124,6 +125,7 @@ class _Running:
             looks=looks_of(case.before),
         )
         self.account = Account(case.before, self.record)
+        self._earlier = parse(case.before)[0].asked
         self._on = case_on(case.plan, case.data, case.about)
         self.record.write()
         case.mirror.start(self._write("running"))
@@ -181,7 +183,7 @@ class _Running:
                 self._ask,
                 identity=case.identity,
                 smallest_effect=case.smallest_effect,
-                before=case.before,
+                earlier=self._earlier,
             ),
             on=self._on,
             happened=happened,

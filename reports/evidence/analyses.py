@@ -7,12 +7,13 @@ left. Rebuilding a report, and blocks that are not whole, are none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from adalayers.comparisons import block_end
 from adalayers.results.study_file import Run
+from reports.evidence.boundaries import critical_values
 from reports.evidence.spending import Budget, next_budget
 from reports.evidence.tables import confirmed
 from reports.reading.load import Plan
@@ -33,6 +34,32 @@ class Analysis:
     budget: Budget
     before: Budget | None = None
     ended: str = ""
+
+
+@dataclass
+class Replay:
+    """The error of one comparison, analysis by analysis, as those of its arms are gone through in order.
+
+    schedule: (pairs, error spent up to them) of the analyses that had new pairs
+    """
+
+    schedule: list[tuple[int, float]] = field(default_factory=list)
+    _spent: float = 0.0
+    _error: float = 0.0
+    _joined: bool = False
+
+    def critical(self, analysis: Analysis, pairs: int, part: float) -> float | None:
+        """Return the critical |t| of an analysis, given its part of the error; None where no pair is new to it."""
+        if not self._joined and analysis.before is not None:  # what was spent before it joined is spent
+            self._spent = analysis.before.spent(analysis.before.seeds)
+        self._joined = True
+        if pairs <= (self.schedule[-1][0] if self.schedule else 0):
+            return None
+        now = analysis.budget.spent(pairs)
+        self._error += max(0.0, now - self._spent) * part
+        self._spent = max(self._spent, now)
+        self.schedule.append((pairs, self._error))
+        return critical_values(self.schedule)[-1]
 
 
 def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Analysis]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from reports.evidence import tables
-from reports.evidence.analyses import Analysis
-from reports.evidence.boundaries import critical_values
+from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.statistics import LEVEL, differences, paired
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
@@ -71,14 +70,14 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
     }
     names = [arm.name for arm in plan.arms if arm.name in scores]
     found: dict[str, Excluded] = {}
-    tests = {pair: _Test() for pair in itertools.permutations(names, 2)}
+    replays = {pair: Replay() for pair in itertools.permutations(names, 2)}
     for analysis in made:
         seen = {
             one: worse
-            for (one, other), test in tests.items()
+            for (one, other), replay in replays.items()
             if one not in found
             and other not in found
-            and (worse := test.step(one, other, scores, analysis, plan))
+            and (worse := _worse(one, other, scores, analysis, replay, plan))
         }
         if len(found) + len(seen) < len(names):  # if chance rules out all that are left, none is
             found |= seen
@@ -93,47 +92,30 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
     )
 
 
-@dataclass
-class _Test:
-    """The test of one setting against another, analysis by analysis."""
-
-    schedule: list[tuple[int, float]] = field(default_factory=list)
-    spent: float = 0.0
-    error: float = 0.0
-    joined: bool = False
-
-    def step(
-        self,
-        arm: str,
-        other: str,
-        scores: Mapping[str, Mapping[int, float]],
-        analysis: Analysis,
-        plan: Plan,
-    ) -> Excluded | None:
-        """Return how `arm` is worse than `other` at this analysis, if it shows that."""
-        if not {arm, other} <= analysis.seeds.keys():
-            return None
-        if not self.joined and analysis.before is not None:  # what was spent before they joined is spent
-            self.spent = analysis.before.spent(analysis.before.seeds)
-        self.joined = True
-        known = differences(scores, {other: 1.0, arm: -1.0}, analysis.seeds[arm] & analysis.seeds[other])
-        n = len(known)
-        if n < 2 or (self.schedule and n <= self.schedule[-1][0]):
-            return None
-        now = analysis.budget.spent(n)
-        # One side of a two-sided test: twice the error, which is half used.
-        self.error += 2 * max(0.0, now - self.spent) / max(1, len(analysis.seeds) - 1)
-        self.spent = max(self.spent, now)
-        self.schedule.append((n, self.error))
-        pair = paired(
-            known.values(), scale=max(abs(scores[name][seed]) for name in (arm, other) for seed in known)
-        )
-        critical = critical_values(self.schedule)[-1]
-        if pair.p_value is None or pair.difference is None or not math.isfinite(critical):
-            return None
-        if pair.difference > critical * (pair.sd or 0.0) / math.sqrt(n):
-            return Excluded(arm, other, pair.difference if plan.mode == "max" else -pair.difference, n)
+def _worse(
+    arm: str,
+    other: str,
+    scores: Mapping[str, Mapping[int, float]],
+    analysis: Analysis,
+    replay: Replay,
+    plan: Plan,
+) -> Excluded | None:
+    """Return how `arm` is worse than `other` at this analysis, if it shows that; replay: of the analyses before it."""
+    if not {arm, other} <= analysis.seeds.keys():
         return None
+    known = differences(scores, {other: 1.0, arm: -1.0}, analysis.seeds[arm] & analysis.seeds[other])
+    # One side of a two-sided test: twice the error, which is half used.
+    critical = replay.critical(analysis, len(known), 2 / max(1, len(analysis.seeds) - 1))
+    if critical is None or math.isinf(critical):
+        return None
+    pair = paired(
+        known.values(), scale=max(abs(scores[name][seed]) for name in (arm, other) for seed in known)
+    )
+    if pair.p_value is None or pair.difference is None or pair.sd is None:
+        return None
+    if pair.difference > critical * pair.sd / math.sqrt(pair.n):
+        return Excluded(arm, other, pair.difference if plan.mode == "max" else -pair.difference, pair.n)
+    return None
 
 
 def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:

@@ -19,8 +19,7 @@ from scipy import stats
 from adalayers.comparisons import Comparison
 from adalayers.tasks.metrics import bounds
 from reports.evidence import convergence, tables, ties
-from reports.evidence.analyses import Analysis
-from reports.evidence.boundaries import critical_values
+from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.spending import shares
 from reports.evidence.statistics import LEVEL, differences, paired, share_interval
 from reports.reading.load import Plan
@@ -30,27 +29,18 @@ HIGHER, LOWER = "higher", "lower"
 SAME, OPEN = "no difference seen", "not enough evidence"
 
 FIELDS = (
-    *(
-        "kind",
-        "arm",
-        "control",
-        "at",
-        "primary",
-        "metric",
-        "split",
-        "n",
-        "difference",
-        "low",
-        "high",
-        "level",
-    ),
-    *("comparisons", "looks", "verdict", "tie", "p_value", "p_adjusted", "interval_level", "improvement"),
-    *("improvement_low", "improvement_high", "examples_low", "examples_high"),
+    *("kind", "arm", "control", "at", "primary", "metric", "split", "n", "difference", "low", "high"),
+    *("level", "comparisons", "looks", "verdict", "tie", "p_value", "p_adjusted", "interval_level"),
+    *("improvement", "improvement_low", "improvement_high", "examples_low", "examples_high"),
 )
 """Of `claims.json` and `contrasts.json`, in their order."""
 
 
-@dataclass(frozen=True)
+ABOUT = ("kind", "arm", "control", "at", "primary", "weights")
+"""What a claim has from its comparison."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """One comparison; `difference` is its contrast's mean over the `n` seeds that all its arms have.
 
@@ -74,26 +64,26 @@ class Claim:
     control: str
     at: str
     primary: bool
+    weights: Mapping[str, float]
     metric: str
     split: str
-    n: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    level: float
     comparisons: int
     looks: int
-    verdict: str
-    tie: bool
-    p_value: float | None
-    p_adjusted: float | None
-    interval_level: float
-    improvement: float | None
-    improvement_low: float | None
-    improvement_high: float | None
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    verdict: str = OPEN
+    tie: bool = False
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    interval_level: float = 1.0
+    improvement: float | None = None
+    improvement_low: float | None = None
+    improvement_high: float | None = None
     examples_low: float | None = None
     examples_high: float | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
     values: Mapping[int, float] = field(default_factory=dict)
     sd: float | None = None
     above: int = 0
@@ -264,59 +254,28 @@ class _Family:
         untestable: Mapping[str, frozenset[int]],
     ) -> Claim:
         """Replay the analyses of one comparison, up to the one that decides it."""
-        claim = self._nothing(comparison, made, many)
-        schedule: list[tuple[int, float]] = []
-        spent = error = 0.0
-        joined = False
+        claim = Claim(
+            **{name: getattr(comparison, name) for name in ABOUT},
+            metric=self.metric,
+            split=self.split,
+            comparisons=many,
+            looks=len(made),
+        )
+        replay = Replay()
         for analysis, part in zip(made, parts, strict=True):
             if part is None:
                 continue
-            if not joined and analysis.before is not None:  # what was spent before it joined is spent
-                spent = analysis.before.spent(analysis.before.seeds)
-            joined = True
             seeds = frozenset.intersection(*(analysis.seeds[arm] for arm in comparison.weights))
             known = differences(values, comparison.weights, seeds)
-            n = len(known)
-            if n == 0 or n <= claim.n:
+            critical = replay.critical(analysis, len(known), part)
+            if critical is None:
                 continue
-            now = analysis.budget.spent(n)
-            error += max(0.0, now - spent) * part
-            spent = max(spent, now)
-            schedule.append((n, error))
-            critical = math.inf if n < 2 else critical_values([at for at in schedule if at[0] > 1])[-1]
-            testable = not any(
-                untestable.get(arm, frozenset()) & analysis.seeds[arm] for arm in comparison.weights
-            )
-            claim = self._seen(claim, analysis, known, values, critical if testable else math.inf)
-            claim = replace(claim, share=part)
+            if any(untestable.get(arm, frozenset()) & analysis.seeds[arm] for arm in comparison.weights):
+                critical = math.inf
+            claim = replace(self._seen(claim, analysis, known, values, critical), share=part)
             if claim.decided and self.keeps:
                 break
         return claim
-
-    def _nothing(self, comparison: Comparison, made: Sequence[Analysis], many: int) -> Claim:
-        return Claim(
-            **{
-                name: getattr(comparison, name)
-                for name in ("kind", "arm", "control", "at", "primary", "weights")
-            },
-            metric=self.metric,
-            split=self.split,
-            n=0,
-            difference=None,
-            low=None,
-            high=None,
-            level=LEVEL,
-            comparisons=many,
-            looks=len(made),
-            verdict=OPEN,
-            tie=False,
-            p_value=None,
-            p_adjusted=None,
-            interval_level=1.0,
-            improvement=None,
-            improvement_low=None,
-            improvement_high=None,
-        )
 
     def _seen(
         self, claim: Claim, analysis: Analysis, known: Mapping[int, float], values: Values, critical: float

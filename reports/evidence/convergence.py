@@ -5,6 +5,8 @@ A row of history is an evaluation (it has `val/*`) or, in between, the mix weigh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -14,6 +16,11 @@ from reports.reading.load import Plan
 
 SHARE = 0.95
 """Convergence: the first step at `baseline + SHARE * (own best - baseline)`."""
+
+AT_FIRST = 0.8
+"""Share of trials that converge at their first evaluation from which on steps say nothing."""
+AT_LAST = 0.5
+"""Share of trials that converge at their last evaluation, likewise."""
 
 REACHED, CENSORED, UNKNOWN = "reached", "censored", "no history"
 
@@ -75,6 +82,45 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
         name for name in arm_table.columns if name in ("arm", "group", "line") or name.startswith("config/")
     ]
     return pd.concat([arm_table[about], summary], axis=1)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """known: trials with a step of convergence; first, last: of them, those that converged at their first evaluation,
+    or at their last.
+    """
+
+    known: int
+    first: int
+    last: int
+
+    @property
+    def saturated(self) -> bool:
+        return self.first >= AT_FIRST * self.known or self.last >= AT_LAST * self.known
+
+    def sentence(self) -> str:
+        if self.first < AT_FIRST * self.known:
+            return (
+                f"{self.last} of {self.known} trials were still gaining at their last evaluation, so speed cannot be "
+                "compared here; it would take more epochs."
+            )
+        return (
+            f"{self.first} of {self.known} trials reach 95% of their own gain by their first evaluation, so speed "
+            "cannot be compared here; it would take more evaluations per epoch, or fewer training examples."
+        )
+
+
+def pace(each: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Pace:
+    """Return how many trials converge at their first evaluation, or at their last; each: as from `convergence`."""
+    rows = each[each["state"] == REACHED]
+    score = f"val/{plan.metric}"
+    if rows.empty or not {"step", score} <= set(history.columns):
+        return Pace(0, 0, 0)
+    evaluated = history.dropna(subset=["step", score])
+    ends = evaluated.groupby("trial_id")["step"].agg(["min", "max"]).reindex(rows["trial_id"])
+    first = rows["step"].to_numpy() <= ends["min"].to_numpy()
+    last = (rows["step"].to_numpy() >= ends["max"].to_numpy()) & ~first
+    return Pace(len(rows), int(first.sum()), int(last.sum()))
 
 
 def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:

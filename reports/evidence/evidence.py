@@ -25,6 +25,7 @@ from reports.evidence import (
     ties,
 )
 from reports.evidence import claims as claiming
+from reports.evidence.convergence import Pace
 from reports.reading.factors import in_order
 from reports.reading.frames import records
 from reports.reading.load import Loaded, Plan
@@ -119,14 +120,15 @@ class Evidence:
         """How much a score varies, pooled over arms: for planning alone."""
         return planning.spread(self.scores, self.answers)
 
-    def alike(self, arms: Iterable[str]) -> int:
-        """Return how many of these arms predict what another one of them does, on every seed."""
-        said: dict[tuple[tuple[int, str], ...], int] = {}
+    def alike(self, arms: Iterable[str]) -> dict[str, str]:
+        """Return arm -> the first of these arms that predicts the very same on every seed, of those that follow one."""
+        first: dict[tuple[tuple[int, str], ...], str] = {}
+        found = {}
         for arm in arms:
-            known = tuple(sorted((seed, text) for (of, seed), text in self.answers.items() if of == arm))
-            if known:
-                said[known] = said.get(known, 0) + 1
-        return sum(many - 1 for many in said.values())
+            said = tuple(sorted((seed, text) for (of, seed), text in self.answers.items() if of == arm))
+            if said and first.setdefault(said, arm) != arm:
+                found[arm] = first[said]
+        return found
 
     @cached_property
     def answers(self) -> ties.Answers:
@@ -151,6 +153,11 @@ class Evidence:
     def convergence(self) -> pd.DataFrame:
         """The step of convergence of each confirmed trial."""
         return convergence.convergence(self.trials, self.history, self.plan)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """Whether trials converge so early, or so late, that their steps say nothing."""
+        return convergence.pace(self.convergence, self.history, self.plan)
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:

@@ -121,11 +121,6 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     return float(low), float(high)
 
 
-def sd_upper_limit(sd: float, n: int, confidence: float = LEVEL) -> float:
-    """Return the upper confidence limit of a standard deviation that was estimated from `n` normal values."""
-    return sd * math.sqrt((n - 1) / float(stats.chi2.ppf(1.0 - confidence, n - 1)))
-
-
 def power(effect: float, n: int, alpha: float) -> float:
     """Return the chance that a two-sided paired t test at `alpha` over `n` seeds finds a difference.
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
+from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import named, symbols
+from reports.parts.cells import named, sides, symbols
 from reports.parts.part import Part
-from reports.parts.speed import Pace, pace
-from reports.reading.factors import level, level_name, levels
+from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
 from reports.reading.frames import records
 from reports.reading.load import Plan
@@ -53,7 +53,7 @@ def info(evidence: Evidence) -> Info:
         contrasts=tuple(evidence.contrasts),
         plan=evidence.plan,
         best=evidence.best_set,
-        pace=pace(evidence),
+        pace=evidence.pace,
         entropy=_entropy(evidence),
         score=f"{evidence.split_name} {short(evidence.plan.metric)}",
         seeds=max((claim.n for claim in evidence.claims), default=0),
@@ -121,19 +121,10 @@ def _ending(info: Info) -> str:
 
 
 def _control(plan: Plan) -> str:
-    arm = next((arm for arm in plan.arms if arm.name == plan.control), None)
-    levels = {} if arm is None else {f.name: arm.config[f.name] for f in plan.factors if f.name in arm.config}
-    if not levels:
-        return code(plan.control)
-    return escape(
-        symbols(
-            " ".join(
-                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-                for name, value in levels.items()
-            ),
-            plan,
-        )
-    )
+    config = next((arm.config for arm in plan.arms if arm.name == plan.control), {})
+    known = {factor: level(config.get(factor.name)) for factor in plan.factors}
+    parts = [f"{factor_name(factor)} = {level_name(of)}" for factor, of in known.items() if of is not None]
+    return escape(", ".join(parts)) if parts else code(plan.control)
 
 
 def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
@@ -176,19 +167,18 @@ def _all(claims: Sequence[Claim], plan: Plan) -> str:
         and len({(claim.control, claim.at) for claim in claims}) == 1
         and claims[0].kind == "factor"
     ):
-        names = [named(claim, plan) for claim in claims]
-        heads = [name.split(" instead of ")[0] for name in names]
-        first = heads[0].split(" = ")[0]
-        names_ = several([head.split(" = ")[-1] for head in heads], 6)
-        return f"{first} = {names_} instead of {names[0].split(' instead of ')[1]}"
+        heads, controls = zip(*(sides(claim, plan) for claim in claims), strict=True)
+        first, reference = heads[0].partition(" = ")[0], controls[0].partition(" = ")[2]
+        several_levels = several([escape(head.partition(" = ")[2]) for head in heads], 6)
+        return f"{escape(first)} = {several_levels} instead of {escape(reference)}"
     return several([named(claim, plan) for claim in claims], 6)
 
 
-def _size(claim: Claim) -> str:
+def _size(claim: Claim, digits: int = 3) -> str:
     if claim.difference is None or claim.low is None or claim.high is None:
         return number(None)
     ends = sorted((abs(claim.low), abs(claim.high)))
-    return f"{number(abs(claim.difference))} {interval(ends[0], ends[1])}"
+    return f"{number(abs(claim.difference), digits)} {interval(ends[0], ends[1], digits)}"
 
 
 def _depends(info: Info) -> list[str]:
@@ -239,7 +229,7 @@ def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
     mix = evidence.mix_core
     if mix.empty or not evidence.plan.factors:
         return ()
-    first = f"config/{evidence.plan.factors[0].name}"
+    first = column(evidence.plan.factors[0].name)
     known = mix.dropna(subset=["entropy_mean"])
     of = [level(value) for value in known[first]]
     return tuple(
@@ -279,17 +269,12 @@ def _speed(info: Info) -> list[str]:
         return [f"**Speed**: {info.pace.sentence()}"]
     found = [claim for claim in info.contrasts if claim.metric == "convergence_step" and claim.primary]
     parts = [
-        f"{named(claim, info.plan)} needs {'fewer' if claim.verdict == LOWER else 'more'} steps, by {_steps(claim)}"
+        f"{named(claim, info.plan)} needs {'fewer' if claim.verdict == LOWER else 'more'} steps, by {_size(claim, 0)}"
         for claim in found
         if claim.verdict in (LOWER, HIGHER)
     ]
     said = f"{'; '.join(parts)}." if parts else "no comparison is decided."
     return [f"**Speed** (steps to 95% of a trial's own gain): {said}"]
-
-
-def _steps(claim: Claim) -> str:
-    ends = sorted((abs(claim.low or 0.0), abs(claim.high or 0.0)))
-    return f"{number(abs(claim.difference or 0.0), 0)} {interval(ends[0], ends[1], 0)}"
 
 
 def _advice(info: Info) -> list[str]:

@@ -29,7 +29,7 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     if evidence.core.empty:
         return None
-    alike = evidence.alike(evidence.core["arm"])
+    alike = len(evidence.alike(evidence.core["arm"]))
     parts = decompose(evidence.core, evidence.scores, evidence.plan.factors, alike=bool(alike))
     return Info(parts, evidence.plan, alike)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import Spread, error_to_come, seeds_for
 from reports.parts.part import DETAILS, Part
-from reports.parts.seeds import seeds_for_smallest_effect
 from reports.reading.load import Plan
-from reports.words.text import count, listed
+from reports.words.text import count, listed, number
 
 MOST = 100
 """Seeds beyond which a next run is not suggested."""
@@ -57,6 +57,35 @@ def section(info: Info) -> list[str]:
     if any(claim.primary and not claim.decided for claim in info.claims):
         found.append(seeds_for_smallest_effect(info.claims, info.plan, info.spread, info.error))
     return [listed(sentence for sentence in found if sentence), *_next(info)]
+
+
+def seeds_for_smallest_effect(
+    claims: Sequence[Claim], plan: Plan, spread: Spread | None, error: float
+) -> str:
+    """Return how many seeds find the smallest effect of interest, by the pooled spread of the scores seen.
+
+    The differences seen play no part: reckoning from them would promise whatever chance happened to show.
+    """
+    if spread is None or not plan.smallest_effect:
+        return ""
+    found = {
+        claim.kind: seeds_for(plan.smallest_effect, claim.weights, claim.share, spread, error)
+        for claim in reversed(claims)
+        if claim.primary and claim.share
+    }
+    if not found:
+        return ""
+    kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against the control"}
+    parts = [
+        f"{f'about {seeds}' if seeds else 'more than 1,000'} for {kinds[kind]}"
+        for kind, seeds in found.items()
+        if kind in kinds
+    ]
+    return (
+        f"Seeds to find {plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
+        f"{', '.join(parts)} (from a standard deviation of {number(spread.sd, 3)} per score, pooled over the "
+        f"{spread.arms} arms that predict differently, as if all varied alike)."
+    )
 
 
 def _next(info: Info) -> list[str]:

@@ -27,7 +27,7 @@ NOTE = 400
 class Info:
     """method: the study's own paragraphs on its model and factors; cells: arms in the core.
 
-    alike: arm outside the core -> an arm of the core that predicts the very same on every seed; on: on what it ran
+    alike: arm -> an earlier one, those of the core first, that predicts the very same on every seed; on: on what it ran
     """
 
     plan: Plan
@@ -48,7 +48,9 @@ def info(evidence: Evidence) -> Info:
         split=evidence.split_name,
         method=tuple(asked.method.values()),
         on=_on(evidence.loaded.study.on),
-        alike=_alike(evidence),
+        alike=evidence.alike(
+            arm.name for arm in sorted(evidence.plan.arms, key=lambda arm: arm.group != "core")
+        ),
         notes=asked.notes,
         cells=len(evidence.core),
         shared=asked.fixed,
@@ -95,17 +97,6 @@ def _on(on: On) -> str:
     return (
         f"{escape(backbone.name)} has {backbone.layers} layers of width {backbone.width}; examples: {sizes}. "
     )
-
-
-def _alike(evidence: Evidence) -> dict[str, str]:
-    said: dict[tuple[tuple[int, str], ...], str] = {}
-    found = {}
-    for arm in sorted(evidence.plan.arms, key=lambda arm: arm.group != "core"):
-        known = tuple(sorted((seed, text) for (of, seed), text in evidence.answers.items() if of == arm.name))
-        if known and arm.group != "core" and known in said:
-            found[arm.name] = said[known]
-        said.setdefault(known, arm.name)
-    return found
 
 
 def _same_as(arm: str | None) -> str:

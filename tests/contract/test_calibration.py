@@ -41,7 +41,7 @@ def test_analyses_that_do_not_share_the_error_would_be_caught(monkeypatch):
     from scipy import stats
 
     monkeypatch.setattr(
-        "reports.evidence.claims.critical_values",
+        "reports.evidence.analyses.critical_values",
         lambda schedule: [float(stats.t.isf(0.025, n - 1)) for n, _ in schedule],
     )
     share = false_claims(30, normal, "until-decided")

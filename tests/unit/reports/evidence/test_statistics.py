@@ -15,7 +15,6 @@ from reports.evidence.statistics import (
     mean_interval,
     paired,
     power,
-    sd_upper_limit,
     seeds_needed,
     share_interval,
 )
@@ -120,11 +119,6 @@ def test_seeds_won_and_their_exact_interval():
     assert share_interval(2, 1, 3, 0.05) == pytest.approx(
         (stats.binomtest(2, 3).proportion_ci(0.95, method="exact").low, 1.0)
     )
-
-
-def test_sd_upper_limit_by_table():
-    # The 5% point of chi-square with 4 degrees of freedom is 0.710723.
-    assert sd_upper_limit(1.0, 5) == pytest.approx(math.sqrt(4 / 0.710723), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy import stats
 from reports.evidence import claims, convergence, tables
 from reports.evidence.evidence import Evidence
 from reports.parts import search
-from reports.parts.seeds import seeds_for_smallest_effect
+from reports.parts.next_run import seeds_for_smallest_effect
 from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
