@@ -10,15 +10,20 @@ Command     python studies/alpha_lambda.py --backbone roberta-large --dataset co
 Result      none yet on a base model of the thesis's size; the README's figure is the demo's
 """
 
+import math
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import reports
 from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.presets import PUBLISHED_BATCH, PUBLISHED_LR, logit_travel, published_mix
 from adalayers.study import Arm, Factor, Setting, Space, Study
 
 PUBLISHED = "published-mix"
+TWIN = 64.0
+"""The alpha whose trial is run again with alpha 1 and that many times the rate of p: the same, if both are one axis."""
 
 
 def space() -> Space:
@@ -29,7 +34,7 @@ def space() -> Space:
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return the factorial core, control first, then the published mix, the uniform mix and the last layer."""
+    """Return the factorial core, control first, the published mix, the uniform mix, the last layer, and the twin."""
     from search_spaces.alpha_lambda import LEVELS
 
     core = [
@@ -42,12 +47,35 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
     ]
     published, source = published_mix(setting.dataset, setting.shape.head)
+    rate = TWIN * setting.base.resolved(setting.shape)["mix_lr"]
     return [
         *core,
         Arm(PUBLISHED, "published", {"mix": "learned", **published}),
         Arm("uniform", "uniform", {"mix": "uniform"}),
         Arm("last", "last", {"mix": "last"}),
+        Arm(
+            f"alpha=1 mix_lr={rate:g}",
+            "twin",
+            {"mix": "learned", "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate},
+        ),
     ], [_published_note(setting, published, source)]
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return those of a factorial, and the twin against the cell of the same product of alpha and p's rate."""
+    twins = [arm for arm in arms if arm.group == "twin"]
+    pairs = [
+        Comparison(arm=twin.name, control=cell.name, weights={twin.name: 1.0, cell.name: -1.0})
+        for twin in twins
+        for cell in arms
+        if cell.group == "core" and _same_product(cell.config, twin.config)
+    ]
+    return [*planned_comparisons([arm for arm in arms if arm not in twins], factors, control), *pairs]
+
+
+def _same_product(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    product, other_product = (of["alpha"] * of["mix_lr"] for of in (one, other))
+    return one["entropy_weight"] == other["entropy_weight"] and math.isclose(product, other_product)
 
 
 def first(setting: Setting) -> list[dict[str, Any]]:
@@ -92,9 +120,10 @@ STUDY = Study(
         ),
         "One axis": (
             "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that "
-            "product, at the `mix_lr` used."
+            "product, at the `mix_lr` used. The arm with α = 1 and 64 times the `mix_lr` puts that to the test."
         ),
     },
+    comparisons=comparisons,
 )
 
 if __name__ == "__main__":

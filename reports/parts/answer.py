@@ -91,8 +91,10 @@ def _quality(info: Info) -> list[str]:
             points.append(f"**{escape(factor_name(factor))}**{averaged}: {_verdicts(found, plan)}")
     points += _depends(info)
     arms = [claim for claim in primary if claim.kind != "factor"]
-    if arms:
-        points.append(f"**Against the control** ({_control(plan)}): {_verdicts(arms, plan)}")
+    if against := [claim for claim in arms if claim.control == plan.control]:
+        points.append(f"**Against the control** ({_control(plan)}): {_verdicts(against, plan)}")
+    if pairs := [claim for claim in arms if claim.control != plan.control]:
+        points.append(f"**Other pairs**: {_verdicts(pairs, plan)}")
     return points
 
 

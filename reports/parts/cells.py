@@ -42,7 +42,7 @@ def compared(claim: Claim, plan: Plan) -> str:
     """Return what a comparison is called in a figure: "α = 64 instead of 1, at λ = 0.01"; an arm by its name."""
     arm, control = sides(claim, plan)
     if claim.kind in ("arm", "across"):
-        return arm
+        return arm if claim.control == plan.control else f"{arm} instead of {control}"
     if claim.kind == "interaction":
         return f"{arm} together"
     at = f", at {symbols(claim.at, plan)}" if claim.at else ""
@@ -51,7 +51,13 @@ def compared(claim: Claim, plan: Plan) -> str:
 
 def named(claim: Claim, plan: Plan) -> str:
     """Return `compared` as Markdown."""
-    return code(claim.arm) if claim.kind in ("arm", "across") else escape(compared(claim, plan))
+    if claim.kind in ("arm", "across"):
+        return (
+            code(claim.arm)
+            if claim.control == plan.control
+            else f"{code(claim.arm)} instead of {code(claim.control)}"
+        )
+    return escape(compared(claim, plan))
 
 
 def trial(trials: pd.DataFrame, trial_id: str, metric: str) -> str:
