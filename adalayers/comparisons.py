@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,12 +43,17 @@ class PlannedArm:
     config: Mapping[str, Any]
 
 
-def planned_comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+def planned_comparisons(
+    arms: Sequence[PlannedArm], factors: Sequence[str], control: str, *, conditions: Collection[str] = ()
+) -> list[Comparison]:
     """Return the comparisons of a factorial core and of the arms outside it.
 
     Primary: each level of a factor against its reference (the control's), averaged over the other factors; each
     arm outside the core against the control. Then, for factors that are crossed: each level at one level of another
     factor, and the interactions. A level is averaged over those cells that exist for it and for its reference.
+
+    conditions: factors whose own effect nobody asks for (more data is better): the others are averaged over their
+                levels, and compared at each of them
     """
     if control not in {arm.name for arm in arms}:
         return []
@@ -62,6 +67,7 @@ def planned_comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], cont
     found = [
         comparison
         for place in places
+        if factors[place] not in conditions
         for level in _levels(cells, place, reference)
         for comparison in _contrast(cells, factors, {place: level}, reference, kind="factor")
     ]
@@ -71,6 +77,8 @@ def planned_comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], cont
         if arm.name != control and arm.name not in cells.values()
     ]
     for one, other in itertools.permutations(places, 2):
+        if factors[one] in conditions:
+            continue
         others = dict.fromkeys(key[other] for key in cells)
         for at in others if len(others) > 1 else ():  # at its only level, an effect is the averaged one
             for level in _levels(cells, one, reference):

@@ -106,6 +106,9 @@ class Study:
     factors: what is under study, as reports call it
     comparisons: returns what is planned to be compared, of the arms, the names of the factors and the control
     method:  what a report's reader must know of the model and the factors: title -> paragraph
+    parts:   parts of the report that answer its question, first on the page: modules of `reports.parts`
+    defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
+             only where the user asks for it
     """
 
     name: str
@@ -118,6 +121,8 @@ class Study:
     factors: tuple[Factor, ...] = ()
     comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
     method: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+    defaults: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(study: Study) -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
+    size = {**DEFAULTS, **study.defaults}
     p = _Parser(
         prog=f"studies/{study.name}.py",
         description=study.question,
@@ -129,9 +130,14 @@ def parser(study: Study) -> argparse.ArgumentParser:
         default="asha",
         help="how the search's trials are stopped early (default: asha)",
     )
-    how.add_argument("--trials", type=int, metavar="N", help="configurations of the search (default: 16)")
     how.add_argument(
-        "--seeds", type=int, metavar="N", help="every confirmed arm runs with seeds S+1..S+N (default: 5)"
+        "--trials", type=int, metavar="N", help=f"configurations of the search (default: {size['trials']})"
+    )
+    how.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help=f"every confirmed arm runs with seeds S+1..S+N (default: {size['seeds']})",
     )
     how.add_argument(
         "--until-decided",
@@ -157,7 +163,9 @@ def parser(study: Study) -> argparse.ArgumentParser:
         help="smallest difference of interest, on the metric's scale; another one is another study (default: by "
         "metric; that of the study that is continued)",
     )
-    how.add_argument("--epochs", type=int, metavar="N", help="most epochs of a trial (default: 20)")
+    how.add_argument(
+        "--epochs", type=int, metavar="N", help=f"most epochs of a trial (default: {size['epochs']})"
+    )
     how.add_argument(
         "--train-examples", type=int, metavar="N", help="train on a uniform subset (default: all)"
     )
@@ -248,7 +256,7 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
     given, rest = p.parse_known_args(argv)
     _refuse_unknown(p, rest)
     fixed = parse_overrides(given.set)
-    _fill_in(given, fixed)
+    _fill_in(given, fixed, study)
     _check(given)
     return Flags(
         requests=_requests(study, given),
@@ -290,7 +298,7 @@ def _refuse_unknown(p: argparse.ArgumentParser, rest: Sequence[str]) -> None:
         raise BadInput(f"wanted flags alone, got {word!r}; see --help")
 
 
-def _fill_in(given: argparse.Namespace, fixed: dict[str, Any]) -> None:
+def _fill_in(given: argparse.Namespace, fixed: dict[str, Any], study: Study) -> None:
     """Give what the user left out its default; `--set epochs=N` is `--epochs N`."""
     if "epochs" in fixed:
         if given.epochs not in (None, fixed["epochs"]):
@@ -299,7 +307,10 @@ def _fill_in(given: argparse.Namespace, fixed: dict[str, Any]) -> None:
                 "keep one of them"
             )
         given.epochs = fixed["epochs"]
-    for name, value in ({**DEFAULTS, **SMOKE} if given.smoke else DEFAULTS).items():
+    defaults: dict[str, int] = {**DEFAULTS, **study.defaults}
+    if given.smoke:
+        defaults |= SMOKE if defaults["trials"] else {**SMOKE, "trials": 0}
+    for name, value in defaults.items():
         if getattr(given, name) is None:
             setattr(given, name, value)
     if given.smoke and given.label is None:

@@ -53,6 +53,7 @@ class Asked:
     factors:    how reports call what is under study
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
     comparisons: what was planned to be compared
+    parts:      parts of the report that answer the question, first on the page
     """
 
     question: str = ""
@@ -79,6 +80,7 @@ class Asked:
     dropped_arms: tuple[DroppedArm, ...] = ()
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,4 +107,5 @@ def asked(
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=(*plan.notes, *agenda.notes),
         comparisons=tuple(planned.values()),
+        parts=study.parts,
     )

@@ -18,7 +18,10 @@ from reports.words.text import code, count, escape
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
 SHORT = ("question", "answer", "doubts", "settings", "quality", "mix_levels", "speed", "next_run")
-"""Modules of `reports.parts` on report.md, the page that is read."""
+"""Modules of `reports.parts` on report.md, the page that is read; those that answer a study's question come third."""
+
+GIVES_WAY = ("mix_levels", "speed")
+"""Those that a study with parts of its own shows with the details."""
 
 PARTS = (
     "method",
@@ -95,12 +98,22 @@ class Page:
 
 def short_page(evidence: Evidence) -> Page:
     """Return report.md: the answer, what it rests on, and the next run."""
-    return Page(evidence, SHORT, short=True)
+    own = _own(evidence)
+    rest = [name for name in SHORT if name not in own and not (own and name in GIVES_WAY)]
+    return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True)
 
 
 def details_page(evidence: Evidence) -> Page:
     """Return details.md: everything else."""
-    return Page(evidence, PARTS)
+    own = _own(evidence)
+    left = [name for name in GIVES_WAY if own and name not in own]
+    return Page(evidence, (*left, *(name for name in PARTS if name not in own)))
+
+
+def _own(evidence: Evidence) -> tuple[str, ...]:
+    """Return the parts that answer the study's own question, of those that there are."""
+    known = {*SHORT, *PARTS}
+    return tuple(name for name in evidence.loaded.study.asked.parts if name in known)
 
 
 def _title(evidence: Evidence, short: bool) -> str:
