@@ -36,11 +36,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm as comparisons need to know it; group: what it is to the study, `core` for a cell of the factorial."""
+    """An arm as comparisons need to know it; group: what it is to the study, `core` for a cell of the factorial.
+
+    aliases: names of arms that turned out to be this one
+    """
 
     name: str
     group: str
     config: Mapping[str, Any]
+    aliases: tuple[str, ...] = ()
 
 
 def planned_comparisons(
@@ -76,13 +80,13 @@ def planned_comparisons(
         for arm in arms
         if arm.name != control and arm.name not in cells.values()
     ]
+    simple: list[Comparison] = []
     for one, other in itertools.permutations(places, 2):
         if factors[one] in conditions:
             continue
-        others = dict.fromkeys(key[other] for key in cells)
-        for at in others if len(others) > 1 else ():  # at its only level, an effect is the averaged one
+        for at in dict.fromkeys(key[other] for key in cells):
             for level in _levels(cells, one, reference):
-                found += _contrast(
+                simple += _contrast(
                     {key: name for key, name in cells.items() if key[other] == at},
                     factors,
                     {one: level},
@@ -90,6 +94,9 @@ def planned_comparisons(
                     kind="simple",
                     at=_named(factors[other], at),
                 )
+    # Where the other factor has one level alone, the effect there is the averaged one.
+    averaged = [comparison.weights for comparison in found]
+    found += [comparison for comparison in simple if comparison.weights not in averaged]
     for one, other in itertools.combinations(places, 2):
         for level, level2 in itertools.product(
             _levels(cells, one, reference), _levels(cells, other, reference)

@@ -15,6 +15,8 @@ from adalayers.errors import BadInput
 from adalayers.plain import plain
 
 SEARCH_BEST = "search-best"
+TUNED = ", tuned"
+"""What follows the name of an arm whose other hyperparameters a search of its own has tuned."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,27 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A way to score a trained model other than as it was trained; nothing is trained again.
+
+    without:     numbers of the layers taken away, of those that the model reads
+    renormalise: whether the weights of the rest then sum to 1 again
+    cutoff:      layers of this weight or less are taken away too; the rest is renormalised
+    """
+
+    without: tuple[int, ...] = ()
+    renormalise: bool = True
+    cutoff: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As `evaluations.parquet` names it: "without=3-5", "without=3-5 as they are", "cutoff=0.05"."""
+        if self.cutoff is not None:
+            return f"cutoff={self.cutoff:g}"
+        return f"without={self.without[0]}-{self.without[-1]}{'' if self.renormalise else ' as they are'}"
+
+
+@dataclass(frozen=True)
 class Setting:
     """On what a study runs, as far as its arms depend on it.
 
@@ -106,6 +129,8 @@ class Study:
     factors: what is under study, as reports call it
     comparisons: returns what is planned to be compared, of the arms, the names of the factors and the control
     method:  what a report's reader must know of the model and the factors: title -> paragraph
+    variants: returns how else the model of each confirmed trial is scored
+    tunings: returns the components that are each tuned by a search of their own, over the space; None: one search
     parts:   parts of the report that answer its question, first on the page: modules of `reports.parts`
     defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
              only where the user asks for it
@@ -121,6 +146,8 @@ class Study:
     factors: tuple[Factor, ...] = ()
     comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
     method: Mapping[str, str] = field(default_factory=dict)
+    variants: Callable[[Setting], list[Variant]] = lambda setting: []
+    tunings: Callable[[Setting], list[Tuning]] | None = None
     parts: tuple[str, ...] = ()
     defaults: Mapping[str, int] = field(default_factory=dict)
 
@@ -136,24 +163,55 @@ class ConfirmedArm:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """A search that tunes one component of a study: where it starts, and what it tunes along.
+
+    name:      of the search, and of the component; overrides: how it differs from the study's own settings
+    """
+
+    name: str
+    overrides: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PlannedSearch:
+    """A search of a study: from which configuration, what is searched, and what its best is called.
+
+    name:  "" where the study has one search; arm: the component that it tunes, "" for none
+    gives: the name of the arm that its best becomes; group: what that arm is to the study
+    first: configurations that it tries before any other
+    """
+
+    base: TrialConfig
+    space: Space
+    first: list[dict[str, Any]] = field(default_factory=list)
+    name: str = ""
+    arm: str = ""
+    gives: str = SEARCH_BEST
+    group: str = "best"
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a study will run on one backbone and dataset.
 
     base:    the study's own settings
     space:   what is searched; scientific, nuisance: names of all that the study searches, fixed by the user or not
-    first:   configurations that the search tries before any other
-    arms:    confirmed arms known beforehand, control first; the search's best joins them later
+    searches: each search in it
+    arms:    confirmed arms known beforehand, control first; what the searches find best joins them later
+    variants: how else the model of each confirmed trial is scored
     dropped: (arm, reason) of arms that cannot run here
     """
 
     base: TrialConfig
     space: Space
     arms: list[ConfirmedArm]
-    first: list[dict[str, Any]] = field(default_factory=list)
+    searches: list[PlannedSearch] = field(default_factory=list)
     scientific: tuple[str, ...] = ()
     nuisance: tuple[str, ...] = ()
     dropped: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    variants: list[Variant] = field(default_factory=list)
 
     @property
     def control(self) -> str:
@@ -195,20 +253,41 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
             continue
         merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
     searched = space.without(list(setting.fixed))
-    first = [
-        {name: value for name, value in point.items() if name in searched.domains}
-        for point in study.first(setting)
-    ]
     return Plan(
         base,
         searched,
         arms,
-        first,
+        _searches(study, searched, setting),
         tuple(space.scientific),
         tuple(space.nuisance),
         dropped,
         notes,
+        study.variants(setting),
     )
+
+
+def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearch]:
+    """Return the searches of a study: one, or one for each component that is tuned by itself.
+
+    A component that cannot run here has none, nor has one that is another one's equal here.
+    """
+    first = [
+        {name: value for name, value in point.items() if name in space.domains}
+        for point in study.first(setting)
+    ]
+    if study.tunings is None:
+        return [PlannedSearch(setting.base, space, first)]
+    found: list[PlannedSearch] = []
+    for tuning in study.tunings(setting):
+        try:
+            config = arm_config(tuning.overrides, setting)
+        except BadInput:
+            continue  # so is its arm, with the reason
+        same = config.identity(setting.shape)
+        if all(other.base.identity(setting.shape) != same for other in found):
+            gives = f"{tuning.name}{TUNED}"
+            found.append(PlannedSearch(config, space, first, tuning.name, tuning.name, gives, "tuned"))
+    return found
 
 
 def arm_config(overrides: dict[str, Any], setting: Setting) -> TrialConfig:

@@ -114,13 +114,13 @@ STUDY = Study(
     ),
     method={
         "The model": (
-            "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up with "
-            "the mix weights p̃ = softmax(α p), with learned p. The loss is cross-entropy plus λ times the entropy of "
-            "p̃, so λ pushes the weight onto few layers. Projections, mix and head are trained; the backbone is not."
+            "Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights "
+            "p̃ = softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃, which pushes the "
+            "weight onto few layers."
         ),
         "One axis": (
             "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that "
-            "product, at the `mix_lr` used. The arm with α = 1 and 64 times the `mix_lr` puts that to the test."
+            "product, at the `mix_lr` used. The arm with α = 1 and 64 times that rate tests it."
         ),
     },
     comparisons=comparisons,

@@ -31,7 +31,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     cache, limits = flags.cache_dir, flags.limits
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
-    confirmed = flags.seeds * (len(plan.arms) + (1 if flags.trials else 0))
+    searches = len(plan.searches) if flags.trials else 0
+    searched, confirmed = flags.trials * searches, flags.seeds * (len(plan.arms) + searches)
     concurrency = limits.max_concurrent or max(1, int((os.cpu_count() or 1) / limits.cpus_per_trial))
     features = feature_plan(
         prepared, flags.features, cache, gpus_per_trial=limits.gpus_per_trial, dry_run=True
@@ -41,10 +42,13 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         extraction = 0.0
         per_epoch += forward * sum(len(prepared.encoded[name].input_ids) for name in ("train", "validation"))
     per_trial = plan.base.epochs * per_epoch
-    wall = extraction + (flags.trials + confirmed) * per_trial / concurrency
+    # Arms may train on fewer examples, or for fewer epochs, than the study's own settings say.
+    of_arms = sum(_share(arm.config, prepared, plan.base) for arm in plan.arms) * flags.seeds
+    wall = extraction + (searched + searches * flags.seeds + of_arms) * per_trial / concurrency
     source, splits = prepared.source, prepared.task.splits
     examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
-    best = " and the best of the search" if flags.trials else ""
+    best = " and the best of the search" if searches else ""
+    best = f" and the bests of {searches} searches" if searches > 1 else best
     there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
     memory = concurrency * WORKER_BYTES / 1e9
     lines = [
@@ -52,7 +56,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {cut(prepared.truncated)}",
         *(f"  shared      {line}" for line in [shared(prepared.task.shared)] if line),
-        f"  search      {flags.trials} trials by {flags.search}, {flags.scheduler}",
+        f"  search      {searched} trials by {flags.search}, {flags.scheduler}",
         f"  arms        {len(plan.arms)}{best}, {flags.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {there}",
@@ -122,6 +126,17 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     return forward / int(offsets[-1]), (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)
 
 
-def _epoch_seconds(prepared: Prepared, per_example: float) -> float:
+def _share(config: TrialConfig, prepared: Prepared, base: TrialConfig) -> float:
+    """Return about what a trial of an arm costs, as a share of one of the study's own settings."""
     train, validation = (len(prepared.task.splits[name]) for name in ("train", "validation"))
-    return per_example * (0.75 * train + 0.25 * validation)  # an evaluation has no backward pass
+    cost = _cost(min(config.train_examples or train, train), validation)
+    return cost / _cost(min(base.train_examples or train, train), validation) * config.epochs / base.epochs
+
+
+def _cost(train: int, validation: int) -> float:
+    """Return the cost of an epoch in training examples: an evaluation has no backward pass."""
+    return 0.75 * train + 0.25 * validation
+
+
+def _epoch_seconds(prepared: Prepared, per_example: float) -> float:
+    return per_example * _cost(*(len(prepared.task.splits[name]) for name in ("train", "validation")))

@@ -29,6 +29,7 @@ STUDY = "study.json"
 TRIALS = "trials.csv"
 HISTORY = "history.parquet"
 PREDICTIONS = "predictions.parquet"
+EVALUATIONS = "evaluations.parquet"
 CLAIMS = "claims.json"
 REPORT = "report.md"
 BEST = "best"
@@ -38,12 +39,12 @@ STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
 FINISHED = ("completed", "stopped", "diverged")
 """Statuses of a row that never changes again. A failed trial is tried again by the next run."""
 
-_FIRST = ("trial_id", "stage", "arm", "status", "error")
+_FIRST = ("trial_id", "stage", "arm", "search", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
 _LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
-_ADDED = ("fusion", "train_examples", "draw")
+_ADDED = ("search", "fusion", "train_examples", "draw")
 """Columns that earlier versions did not write."""
-_TEXT = {"trial_id": str, "stage": str, "arm": str, "status": str, "error": str, "fusion": str}
+_TEXT = {"trial_id": str, "stage": str, "arm": str, "search": str, "status": str, "error": str, "fusion": str}
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
 TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
@@ -57,6 +58,7 @@ class Results:
     trials:      a row per trial, the columns of `trials.csv`
     history:     a row per trial and evaluation; empty, with `trial_id`, where the file is missing
     predictions: a row per confirmed trial, split and example; empty where the file is missing
+    evaluations: a row per trial, split, variant of its trained model and metric; empty where the file is missing
     problems:    sentences that say what is missing or disagrees; the report shows them
     """
 
@@ -65,6 +67,7 @@ class Results:
     trials: pd.DataFrame
     history: pd.DataFrame
     predictions: pd.DataFrame
+    evaluations: pd.DataFrame
     problems: list[str] = field(default_factory=list)
 
 
@@ -98,11 +101,17 @@ def load(folder: Folder | str | Path) -> Results:
     trials = read_trials(place)
     problems = []
     frames = {}
-    for name in (HISTORY, PREDICTIONS):
+    asked = study.get("asked")
+    needed = {
+        HISTORY,
+        PREDICTIONS,
+        *([EVALUATIONS] if isinstance(asked, Mapping) and asked.get("variants") else []),
+    }
+    for name in (HISTORY, PREDICTIONS, EVALUATIONS):
+        frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
         if place.exists(name):
             frames[name] = place.read_parquet(name)
-        else:
-            frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
+        elif name in needed:
             problems.append(f"`{name}` is missing; what depends on it is left out.")
     if (trials["status"] == "completed").any() and not place.exists(f"{BEST}/model.safetensors"):
         problems.append(f"`{BEST}/` is missing; the best model cannot be applied from this folder.")
@@ -119,7 +128,9 @@ def load(folder: Folder | str | Path) -> Results:
         problems.append(
             f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
         )
-    return Results(place, dict(study), trials, frames[HISTORY], frames[PREDICTIONS], problems)
+    return Results(
+        place, dict(study), trials, frames[HISTORY], frames[PREDICTIONS], frames[EVALUATIONS], problems
+    )
 
 
 def read_trials(folder: Folder) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results import files as results
-from adalayers.results.files import BEST, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
+from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
 from adalayers.results.folder import Folder
 
 PROGRESS = "progress.json"
@@ -22,7 +22,7 @@ WRITE_SHARE = 0.05
 
 
 class StudyRecord:
-    """Rows, history and predictions of a study, in memory and in its folder.
+    """Rows, history, predictions and evaluations of a study, in memory and in its folder.
 
     metric: the selection metric without prefix; higher is better
     rows:   trial_id -> row of `trials.csv`, in the order in which trials began
@@ -31,8 +31,9 @@ class StudyRecord:
     def __init__(self, folder: Folder, metric: str):
         self.folder, self.metric = folder, metric
         self.rows: dict[str, dict[str, Any]] = {}
-        self._history: dict[str, pd.DataFrame] = {}
-        self._predictions: dict[str, pd.DataFrame] = {}
+        self._frames: dict[str, dict[str, pd.DataFrame]] = {
+            name: {} for name in (HISTORY, PREDICTIONS, EVALUATIONS)
+        }
         self._merged: list[str] = []
         self._written = self._took = 0.0
         self._read()
@@ -43,7 +44,7 @@ class StudyRecord:
                 self.rows[row["trial_id"]] = {
                     str(key): value for key, value in row.items() if not pd.isna(value)
                 }
-        for name, held in ((HISTORY, self._history), (PREDICTIONS, self._predictions)):
+        for name, held in self._frames.items():
             if self.folder.exists(name):
                 frame = self.folder.read_parquet(name)
                 held.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
@@ -96,9 +97,10 @@ class StudyRecord:
         }
         self.rows[trial_id] = row
         if progress.get("history"):
-            self._history[trial_id] = pd.DataFrame(progress["history"]).assign(trial_id=trial_id)
-        if work.exists(PREDICTIONS):
-            self._predictions[trial_id] = work.read_parquet(PREDICTIONS).assign(trial_id=trial_id)
+            self._frames[HISTORY][trial_id] = pd.DataFrame(progress["history"]).assign(trial_id=trial_id)
+        for name in (PREDICTIONS, EVALUATIONS):
+            if work.exists(name):
+                self._frames[name][trial_id] = work.read_parquet(name).assign(trial_id=trial_id)
         if status == "completed" and self.best() == trial_id and work.exists(BEST):
             for name in work.names(BEST):
                 self.folder.write_bytes(f"{BEST}/{name}", work.read_bytes(f"{BEST}/{name}"))
@@ -109,15 +111,19 @@ class StudyRecord:
 
     def history(self, trial_id: str) -> pd.DataFrame:
         """Return a trial's rows of `history.parquet`, empty where it has none."""
-        return self._history.get(trial_id, pd.DataFrame({"trial_id": []}))
+        return self._frames[HISTORY].get(trial_id, pd.DataFrame({"trial_id": []}))
 
-    def best(self, stage: str | None = None) -> str | None:
-        """Return the completed trial with the best validation score, ties to the smallest id; None without any."""
+    def best(self, stage: str | None = None, search: str | None = None) -> str | None:
+        """Return the completed trial with the best validation score, ties to the smallest id; None without any.
+
+        stage, search: of those alone; None: of all
+        """
         scored = [
             (-score, trial_id)
             for trial_id, row in self.rows.items()
             if row["status"] == "completed"
             and stage in (None, row["stage"])
+            and search in (None, row.get("search", ""))
             and (score := self.score(trial_id)) is not None
         ]
         return min(scored)[1] if scored else None
@@ -128,7 +134,7 @@ class StudyRecord:
         now = time.monotonic()
         if not everything and self._took > WRITE_SHARE * (now - self._written):
             return
-        for name, held in ((HISTORY, self._history), (PREDICTIONS, self._predictions)):
+        for name, held in self._frames.items():
             frames = [held[trial_id] for trial_id in self.rows if trial_id in held]
             if frames:
                 self.folder.write_parquet(name, _first_columns(pd.concat(frames, ignore_index=True)))

@@ -53,6 +53,7 @@ class Asked:
     factors:    how reports call what is under study
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
     comparisons: what was planned to be compared
+    variants:   names of the ways in which the models of confirmed trials were scored otherwise
     parts:      parts of the report that answer the question, first on the page
     """
 
@@ -80,6 +81,7 @@ class Asked:
     dropped_arms: tuple[DroppedArm, ...] = ()
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    variants: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
 
 

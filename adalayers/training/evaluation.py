@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from adalayers.config import State
 from adalayers.data.trial_data import Batch, TrialData
 from adalayers.model.model import FusionModel
 from adalayers.ragged import token_batches
+from adalayers.study import Variant
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
@@ -53,3 +57,32 @@ def evaluate(
     )
     frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
     return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
+
+
+def variant_scores(
+    model: FusionModel, data: TrialData, name: str, device: torch.device, variants: Sequence[Variant]
+) -> pd.DataFrame:
+    """Return the rows of `evaluations.parquet` of a model on a split: split, variant, metric, value.
+
+    A variant that takes no layer away, or all of them, is left out: it is the model itself, or none.
+    """
+    rows = []
+    for variant in variants:
+        dropped = _taken_away(model, variant)
+        if dropped and len(dropped) < len(model.fusion.states):
+            with model.fusion.without(dropped, renormalise=variant.renormalise):
+                scores, _ = evaluate(model, data, name, device)
+            key = f"{PREFIXES[name]}/{data.metric}"
+            rows.append((PREFIXES[name], variant.name, data.metric, scores[key]))
+    return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])
+
+
+def _taken_away(model: FusionModel, variant: Variant) -> list[State]:
+    """Return the hidden states that a variant takes away; a cutoff applies to fusions that tell their weights."""
+    given = model.fusion.diagnostics()
+    return [
+        state
+        for state in model.fusion.states
+        if state.number in variant.without
+        or (variant.cutoff is not None and given.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
+    ]

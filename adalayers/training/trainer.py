@@ -10,7 +10,7 @@ import copy
 import io
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,8 @@ from adalayers.data.trial_data import Batch, TrialData
 from adalayers.model.model import FusionModel
 from adalayers.results.folder import Folder
 from adalayers.seeds import stream
-from adalayers.training.evaluation import evaluate, outputs
+from adalayers.study import Variant
+from adalayers.training.evaluation import evaluate, outputs, variant_scores
 from adalayers.training.optimisers import Schedule, build_optimiser
 
 CHECKPOINT = "checkpoint.pt"
@@ -63,12 +64,14 @@ class Outcome:
     row:         its columns of `trials.csv`, `val/*` and, if asked for, `test/*` of the best model
     history:     its rows of `history.parquet`
     predictions: its rows of `predictions.parquet` (empty unless the test was asked for)
+    evaluations: its rows of `evaluations.parquet` (empty without variants)
     model:       the best model on validation
     """
 
     row: dict[str, Any]
     history: list[dict[str, float]]
     predictions: pd.DataFrame
+    evaluations: pd.DataFrame
     model: FusionModel
 
 
@@ -98,6 +101,7 @@ def train(
     *,
     seed: int,
     test: bool = False,
+    variants: Sequence[Variant] = (),
     device: str | torch.device = "cpu",
     on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None,
     checkpoint: Folder | None = None,
@@ -105,6 +109,7 @@ def train(
     """Train one configuration and return its best model on validation with its scores.
 
     test:          also score the test split, once, with the best model, and return predictions
+    variants:      other ways to score the best model, on the last split that is scored
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
     checkpoint:    folder to continue from, and to leave a checkpoint in
 
@@ -112,7 +117,7 @@ def train(
     """
     trainer = Trainer(config, data, seed=seed, device=torch.device(device))
     trainer.run(on_evaluation, checkpoint)
-    return trainer.outcome(test=test)
+    return trainer.outcome(test=test, variants=variants)
 
 
 class Trainer:
@@ -177,7 +182,7 @@ class Trainer:
             progress.begun, progress.stale, progress.best = progress.epoch, 0, -math.inf
             self._start_round()
 
-    def outcome(self, *, test: bool) -> Outcome:
+    def outcome(self, *, test: bool, variants: Sequence[Variant] = ()) -> Outcome:
         """Return the trial's results with the best model, once `run` has returned."""
         started, progress = time.monotonic() - self.progress.seconds, self.progress
         before = self.model.fusion.summary()
@@ -191,9 +196,11 @@ class Trainer:
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
-        progress.seconds = time.monotonic() - started
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
-        return Outcome(self._row(), progress.history, predictions, self.model)
+        scored = "test" if test and "test" in self.data.splits else "validation"
+        others = variant_scores(self.model, self.data, scored, self.device, variants)
+        progress.seconds = time.monotonic() - started
+        return Outcome(self._row(), progress.history, predictions, others, self.model)
 
     def _round_is_over(self) -> bool:
         progress = self.progress

@@ -1,48 +1,30 @@
-"""Which trial comes next: the search's suggestions, then every confirmed arm over the paired seeds.
+"""Which trial comes next: the searches' suggestions, then every confirmed arm over the paired seeds.
 
-The agenda knows Optuna, the record and the plan; Ray's loop asks it through `tuning.searcher`. All of its state
+The agenda knows its searches, the record and the plan; Ray's loop asks it through `tuning.searcher`. All of its state
 is rebuilt from the record, so a study that was stopped, or is given more trials or seeds, goes on from its rows.
 """
 
 from __future__ import annotations
 
-import itertools
-import warnings
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import optuna
-from ray.tune.search.optuna import OptunaSearch
-
+from adalayers.ask import Search as How
 from adalayers.comparisons import block_end
-from adalayers.config import TrialConfig, with_overrides
+from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.results.record import StudyRecord
-from adalayers.study import SEARCH_BEST, ConfirmedArm, Plan, merge, trial_id
+from adalayers.study import ConfirmedArm, Plan, merge, trial_id
 from adalayers.tuning.account import Look
-
-DUPLICATES = 50
-"""Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A trial to run."""
-
-    trial_id: str
-    stage: str
-    arm: str
-    seed: int
-    config: TrialConfig
+from adalayers.tuning.search import Request, Search
 
 
 class Agenda:
     """The trials of a study in order.
 
     shape, about: of `TrialData`, which with configuration and seed identify a trial
-    trials:      size of the search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
+    trials:      size of each search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
     undecided:   returns the arms that need more seeds, once an analysis is made: the study then goes on block by
                  block until there are none; None: every arm runs with all seeds
     looks:       the analyses of earlier runs
@@ -54,7 +36,7 @@ class Agenda:
         record: StudyRecord,
         data: TrialData,
         *,
-        search: str,
+        search: How,
         trials: int,
         seeds: int,
         seed: int,
@@ -64,41 +46,41 @@ class Agenda:
         self.plan, self.record = plan, record
         self.shape = data.shape
         self._about = data.about
-        self.search, self.trials, self.seeds, self.seed = search, trials, seeds, seed
+        self.trials, self.seeds, self.seed = trials, seeds, seed
         self.arms = list(plan.arms)
         self.dropped = list(plan.dropped)
-        self.notes: list[str] = []
-        self.distributions = OptunaSearch.convert_search_space(plan.space.domains)
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._optuna = optuna.create_study(direction="maximize")
-        self._asked: dict[str, optuna.trial.Trial] = {}
-        self._searched: set[str] = set()
+        self.searches = [
+            Search(planned, record, self._identity, how=search, trials=trials, seed=seed)
+            for planned in plan.searches
+        ]
         self._begun: set[str] = set()
         self._running: set[str] = set()
         self._undecided, self._looks = undecided, list[Look](looks)
         self._before = len(looks)
         self._wanted: frozenset[str] | None = None
-        self._exhausted = self._best_known = False
-        self._replay()
-        self._resumed = [row for row in self._rows("search") if not record.finished(row["trial_id"])]
-        self._points = self._initial_points()
+        self._best_known = False
         self._confirmations = self._confirm()
-        if not self._resumed and len(self._searched) >= trials:
+        if all(of.complete for of in self.searches):
             self._settle_best()
+
+    @property
+    def notes(self) -> list[str]:
+        return [note for search in self.searches for note in search.notes]
 
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
-        best = 1 if self.trials and not self._best_known else 0
-        searched = len(self._searched) if self._exhausted else max(self.trials, len(self._searched))
-        return searched + sum(1 for _ in self._confirmations_left(finished=True)) + self.seeds * best
+        searched = sum(search.size for search in self.searches)
+        return searched + sum(1 for _ in self._confirmations_left(finished=True)) + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
-        done = {row["trial_id"] for row in self._rows("search") if self._ended(row["trial_id"])}
-        best = self.seeds if self.trials and not self._best_known else 0
-        searched = len(self._searched) if self._exhausted else max(self.trials, len(self._searched))
+        searched = sum(search.remaining() for search in self.searches)
         left = sum(1 for request in self._confirmations_left() if not self._ended(request.trial_id))
-        return max(0, searched - len(done)) + left + best
+        return searched + left + self._best_left()
+
+    def _best_left(self) -> int:
+        """Return how many trials the arms that searches will give have, while these are not known."""
+        return self.seeds * len(self.searches) if self.trials and not self._best_known else 0
 
     def next(self) -> Request | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
@@ -109,145 +91,22 @@ class Agenda:
         return request
 
     def ended(self, identity: str, status: str) -> None:
-        """Note how a trial ended, and tell Optuna: a stopped trial is pruned, not complete."""
+        """Note how a trial ended."""
         self._running.discard(identity)
-        if identity in self._asked:
-            trial = self._asked.pop(identity)
-            score = self.record.score(identity)
-            if status == "completed" and score is not None:
-                self._optuna.tell(trial, score)
-            elif status == "stopped":
-                for row in self._evaluations(identity):
-                    trial.report(row["score"], int(row["epoch"]))
-                self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            else:
-                self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+        for search in self.searches:
+            search.ended(identity, status)
 
     # Search
 
     def _next_search(self) -> Request | None:
-        while self._resumed:
-            row = self._resumed.pop(0)
-            self._searched.add(row["trial_id"])
-            values = self._searched_values(row)
-            config = self._config(values)
-            if self._identity(config, self.seed) == row["trial_id"]:
-                self._asked[row["trial_id"]] = self._ask(values)
-                return Request(row["trial_id"], "search", "", self.seed, config)
-        for _ in range(DUPLICATES):
-            if self._exhausted or len(self._searched) >= self.trials:
-                return None
-            if self.search == "grid" and not self._points:
-                break
-            trial = self._ask(self._points.pop(0) if self._points else {})
-            config = self._config(trial.params)
-            identity = self._identity(config, self.seed)
-            if identity in self._searched:
-                self._repeat(trial, identity)
-                continue
-            self._searched.add(identity)
-            self._asked[identity] = trial
-            return Request(identity, "search", "", self.seed, config)
-        self._exhausted = True
-        self.notes.append(
-            f"The search space holds no more than {len(self._searched)} different configurations; "
-            f"{self.trials} were asked for."
-        )
-        return None
-
-    def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
-        number = len(self._optuna.trials)
-        # A sampler seeded by the number of the trial: a search that goes on does not draw its first points again.
-        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
-        sampler = optuna.samplers.TPESampler if self.search == "optuna" else optuna.samplers.RandomSampler
-        self._optuna.sampler = sampler(seed=seed)
-        if point:
-            self._optuna.enqueue_trial(point)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # a resumed or published point may lie outside the space
-            return self._optuna.ask(self.distributions)
-
-    def _repeat(self, trial: optuna.trial.Trial, identity: str) -> None:
-        """Tell Optuna what is known of a suggestion that repeats a trial."""
-        score = self.record.score(identity) if self._ended(identity) else None
-        if score is not None and self.record.rows[identity]["status"] == "completed":
-            self._optuna.tell(trial, score)
-        else:
-            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
-
-    def _initial_points(self) -> list[dict[str, Any]]:
-        if self.search == "grid":
-            names = [name for name in self.plan.space.grid if name in self.distributions]
-            points = [
-                dict(zip(names, values, strict=True))
-                for values in itertools.product(*(self.plan.space.grid[name] for name in names))
-            ]
-            # A fixed order that is not the nested one: a part of the grid then covers every factor.
-            order = np.random.default_rng(0).permutation(len(points))
-            if len(points) > self.trials:
-                self.notes.append(
-                    f"The grid has {len(points)} points; a part of {self.trials} was taken, in a fixed order."
-                )
-            points = [points[i] for i in order]
-        else:
-            points = [point for point in self.plan.first if point]
-        return [
-            point for point in points if self._identity(self._config(point), self.seed) not in self._searched
-        ]
-
-    def _replay(self) -> None:
-        """Rebuild the Optuna study from the finished search rows."""
-        for row in self._rows("search"):
-            identity = row["trial_id"]
-            if not self.record.finished(identity):
-                continue
-            self._searched.add(identity)
-            params = self._searched_values(row)
-            if len(params) < len(self.distributions):
-                continue
-            score = self.record.score(identity)
-            complete = row["status"] == "completed" and score is not None
-            state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
-            reports = {}
-            if row["status"] == "stopped":
-                state = optuna.trial.TrialState.PRUNED
-                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(identity)}
-            self._optuna.add_trial(
-                optuna.trial.create_trial(
-                    state=state,
-                    value=score if complete else None,
-                    params=params,
-                    distributions=self.distributions,
-                    intermediate_values=reports,
-                )
-            )
-
-    def finished_searches(self) -> Iterator[tuple[str, list[dict[str, float]]]]:
-        """Yield (trial_id, evaluations) of finished search trials, for a scheduler to rebuild its rungs."""
-        for row in self._rows("search"):
-            if self.record.finished(row["trial_id"]):
-                yield row["trial_id"], self._evaluations(row["trial_id"])
-
-    def _evaluations(self, identity: str) -> list[dict[str, float]]:
-        """Return [{"epoch", "score"}] of a trial, the score the best so far."""
-        history, column = self.record.history(identity), f"val/{self.record.metric}"
-        if column not in history:
-            return []
-        scored = history.dropna(subset=[column])
-        best = scored[column].cummax()
-        return [
-            {"epoch": float(epoch), "score": float(score)}
-            for epoch, score in zip(scored["epoch"], best, strict=True)
-        ]
+        return next((request for search in self.searches if (request := search.next())), None)
 
     # Confirmation
 
     def _next_confirmation(self) -> Request | str:
         while (request := next(self._confirmations, None)) is None:
             if not self._best_known:
-                if self._asked:  # search trials under way
+                if any(search.under_way for search in self.searches):
                     return "wait"
                 self._settle_best()
             elif self._undecided is None or self._block() is None:
@@ -335,32 +194,24 @@ class Agenda:
         return self._wanted
 
     def _settle_best(self) -> None:
-        """Add the search's best to the arms, once the search has ended."""
+        """Add what the searches found best to the arms, once all have ended."""
         self._best_known, self._wanted = True, None
-        if not self.trials:
-            return
-        arm = self._best_arm()
-        if arm is None:
-            self.dropped.append((SEARCH_BEST, "no trial of the search completed"))
-        else:
-            merge(self.arms, arm, self.shape)
+        for search in self.searches if self.trials else ():
+            config = search.best()
+            if config is None:
+                self.dropped.append((search.planned.gives, "no trial of the search completed"))
+            else:
+                arm = ConfirmedArm(self._name(search, config), search.planned.group, config)
+                merge(self.arms, arm, self.shape)
 
-    def _best_arm(self) -> ConfirmedArm | None:
-        """Return the search's best as an arm; a best that changed as the search grew gets a name of its own."""
-        best = self.record.best("search")
-        if best is None:
-            return None
-        row = self.record.rows[best]
-        config = self._config(self._searched_values(row))
-        earlier = {
-            row["arm"]: row["trial_id"] for row in self._rows("confirm") if row["arm"].startswith(SEARCH_BEST)
-        }
+    def _name(self, search: Search, config: TrialConfig) -> str:
+        """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
+        name = search.planned.gives
+        grown = re.compile(rf"{re.escape(name)}(-\d+)?")
+        earlier = [row for row in self._rows("confirm") if grown.fullmatch(row["arm"])]
         own = {self._identity(config, seed) for seed in self._seeds()}
-        same = [
-            row["arm"] for row in self._rows("confirm") if row["trial_id"] in own and row["arm"] in earlier
-        ]
-        name = same[0] if same else (f"{SEARCH_BEST}-{self.trials}" if earlier else SEARCH_BEST)
-        return ConfirmedArm(name, "best", config)
+        same = [row["arm"] for row in earlier if row["trial_id"] in own]
+        return same[0] if same else (f"{name}-{self.trials}" if earlier else name)
 
     # Shared
 
@@ -377,13 +228,6 @@ class Agenda:
     def _ended(self, identity: str) -> bool:
         return identity in self.record.rows and self.record.rows[identity]["status"] not in ("unfinished",)
 
-    def _config(self, values: dict[str, Any]) -> TrialConfig:
-        return with_overrides(self.plan.base, values)
-
-    def _searched_values(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the hyperparameters of the search space that a row holds."""
-        return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
-
     def _identity(self, config: TrialConfig, seed: int) -> str:
         return trial_id(config, self.shape, seed, self._about)
 
@@ -397,6 +241,7 @@ class Agenda:
         return {
             "stage": request.stage,
             "arm": request.arm,
+            "search": request.search,
             **{
                 f"config/{name}": value
                 for name, value in used.items()
@@ -414,5 +259,7 @@ class Agenda:
             "seed": request.seed,
             "trial_id": request.trial_id,
             "stage": request.stage,
+            "search": request.search,
+            "variants": tuple(self.plan.variants) if request.stage == "confirm" else (),
             "work": self.record.work(request.trial_id).uri,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import distribution_to_json
@@ -63,16 +63,19 @@ def asked(
     arms += tuple(
         arm
         for arm in earlier.arms
-        if arm.group == "best" and arm.arm not in {other.arm for other in arms} and agenda.has_run(arm.arm)
+        if arm.group in ("best", "tuned")
+        and arm.arm not in {other.arm for other in arms}
+        and agenda.has_run(arm.arm)
     )
     comparisons = [
         *earlier.comparisons,
         *study.comparisons(
-            [PlannedArm(arm.arm, arm.group, {**arm.config, "fusion": arm.fusion}) for arm in arms],
+            _planned(agenda, arms),
             [factor.name for factor in study.factors],
             plan.control,
         ),
     ]
+    distributions = agenda.searches[0].distributions if agenda.searches else {}
     known = {arm.arm for arm in arms}
     planned = {
         (one.kind, one.arm, one.control, one.at): one for one in comparisons if one.weights.keys() <= known
@@ -93,7 +96,8 @@ def asked(
         nuisance=plan.nuisance,
         factors=study.factors,
         space={
-            name: json.loads(distribution_to_json(agenda.distributions[name])) for name in plan.space.domains
+            name: json.loads(distribution_to_json(distribution))
+            for name, distribution in distributions.items()
         },
         fixed={
             name: value
@@ -107,5 +111,17 @@ def asked(
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=(*plan.notes, *agenda.notes),
         comparisons=tuple(planned.values()),
+        variants=tuple(variant.name for variant in plan.variants),
         parts=study.parts,
     )
+
+
+def _planned(agenda: Agenda, arms: Sequence[ArmRecord]) -> list[PlannedArm]:
+    """Return the arms as comparisons know them, with the levels that a variant does not use filled in."""
+    configs = {arm.name: arm.config.resolved(agenda.shape) for arm in agenda.arms}
+    return [
+        PlannedArm(
+            arm.arm, arm.group, {**configs.get(arm.arm, arm.config), "fusion": arm.fusion}, arm.aliases
+        )
+        for arm in arms
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from ray.tune.search import Searcher
 
 from adalayers.results.record import StudyRecord
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.search import Search
 
 
 class RunningCase(Protocol):
@@ -82,9 +83,9 @@ class StudySearcher(Searcher):
 
 
 class Rungs(ASHAScheduler):
-    """The rungs of one case: trials are only ever ranked against trials of the same search."""
+    """The rungs of one search of one case: trials are only ever ranked against trials of the same search."""
 
-    def __init__(self, agenda: Agenda, *, epochs: int):
+    def __init__(self, search: Search, *, epochs: int):
         self.epochs = epochs
         super().__init__(
             time_attr="epoch",
@@ -94,7 +95,7 @@ class Rungs(ASHAScheduler):
             grace_period=max(1, epochs // 8),
             reduction_factor=3,
         )
-        for identity, evaluations in agenda.finished_searches():
+        for identity, evaluations in search.finished():
             trial: Any = SimpleNamespace(trial_id=f"replayed-{identity}")
             self.on_trial_add(None, trial)  # type: ignore[arg-type]
             for evaluation in evaluations:
@@ -106,22 +107,23 @@ class Rungs(ASHAScheduler):
 
 
 class SearchOnlyASHA(FIFOScheduler):
-    """ASHA over the search trials of each case; confirmations, and a trial's last evaluation, always go on.
+    """ASHA over the trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
     trains further.
     """
 
-    def __init__(self, rungs: Sequence[Rungs], searcher: StudySearcher):
+    def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):
         super().__init__()
         self.rungs, self._stopped = rungs, searcher.stopped
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        self._of(trial).on_trial_add(tune_controller, trial)
+        if rungs := self._of(trial):
+            rungs.on_trial_add(tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         rungs = self._of(trial)
-        if trial.config["stage"] != "search" or result.get("last", True) or result["epoch"] > rungs.epochs:
+        if rungs is None or result.get("last", True) or result["epoch"] > rungs.epochs:
             return TrialScheduler.CONTINUE
         decision = rungs.on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:
@@ -130,13 +132,17 @@ class SearchOnlyASHA(FIFOScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """Nothing more to record: every rung was met on the way."""
-        self._of(trial)._trial_info.pop(trial.trial_id, None)
+        if rungs := self._of(trial):
+            rungs._trial_info.pop(trial.trial_id, None)
 
     def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
         return True
 
-    def _of(self, trial: Any) -> Rungs:
-        return self.rungs[trial.config["case"]]
+    def _of(self, trial: Any) -> Rungs | None:
+        """Return the rungs of a trial, None for a confirmation."""
+        if trial.config["stage"] != "search":
+            return None
+        return self.rungs[trial.config["case"], trial.config["search"]]
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the searcher's
@@ -146,4 +152,9 @@ def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOSchedul
     """Return the scheduler of that name: asha, or fifo, which never stops a trial."""
     if name != "asha":
         return FIFOScheduler()
-    return SearchOnlyASHA([Rungs(case.agenda, epochs=epochs) for case in searcher.cases], searcher)
+    rungs = {
+        (number, search.name): Rungs(search, epochs=epochs)
+        for number, case in enumerate(searcher.cases)
+        for search in case.agenda.searches
+    }
+    return SearchOnlyASHA(rungs, searcher)

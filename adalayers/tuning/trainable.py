@@ -19,7 +19,7 @@ from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, unknown
 from adalayers.model.model import save
-from adalayers.results.files import BEST, PREDICTIONS
+from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
@@ -34,8 +34,8 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
             `dataset` and the other fields of `DataRequest`: this is how the trainable serves `ray.tune.Tuner`
             outside a study. `train_examples` is then the pool that is drawn and stored.
     data:   of a study, by case. `config` then holds `case`, the whole configuration as `trial`, `seed`,
-            `trial_id`, `stage`, `threads`, and `work`, the folder where the trial leaves what it did; an
-            exception becomes a row there instead of being raised.
+            `trial_id`, `stage`, `search`, `variants`, `threads`, and `work`, the folder where the trial leaves what
+            it did; an exception becomes a row there instead of being raised.
 
     Raises `BadInput` for an unknown key or an impossible value.
     """
@@ -66,6 +66,7 @@ def run_in_study(config: dict[str, Any], data: TrialData) -> None:
             data,
             seed=config["seed"],
             test=config["stage"] == "confirm",
+            variants=config["variants"],
             device=_device(),
             on_evaluation=on_evaluation,
             checkpoint=work,
@@ -98,6 +99,8 @@ def _leave(work: Folder, outcome: Outcome, data: TrialData, config: dict[str, An
     save(outcome.model, work.child(BEST), about=about)
     if len(outcome.predictions):
         work.write_parquet(PREDICTIONS, outcome.predictions)
+    if len(outcome.evaluations):
+        work.write_parquet(EVALUATIONS, outcome.evaluations)
     _note(work, "completed", row=outcome.row, history=outcome.history)
 
 

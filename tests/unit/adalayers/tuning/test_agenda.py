@@ -1,5 +1,7 @@
 """The agenda: what runs in which order, rebuilt from a record; what Optuna is told."""
 
+import dataclasses
+
 import optuna
 import pytest
 from ray import tune
@@ -7,7 +9,7 @@ from ray import tune
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
-from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, merge, plan, trial_id
+from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, Tuning, merge, plan, trial_id
 from adalayers.tuning.account import Look
 from adalayers.tuning.agenda import Agenda
 from tests.helpers.made_data import made_data
@@ -170,12 +172,12 @@ def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
             "stopped" if request.stage == "search" and request.config.alpha == 64.0 else None
         ),
     )
-    states = [trial.state for trial in live._optuna.trials]
+    states = [trial.state for trial in live.searches[0]._optuna.trials]
     assert states.count(optuna.trial.TrialState.PRUNED) == 1
     assert states.count(optuna.trial.TrialState.COMPLETE) == 2
-    replayed = agenda(folder)._optuna.trials
+    replayed = agenda(folder).searches[0]._optuna.trials
     assert [trial.state for trial in replayed] == states
-    assert [trial.params for trial in replayed] == [trial.params for trial in live._optuna.trials]
+    assert [trial.params for trial in replayed] == [trial.params for trial in live.searches[0]._optuna.trials]
     pruned = next(trial for trial in replayed if trial.state == optuna.trial.TrialState.PRUNED)
     assert pruned.intermediate_values == {1: 0.5}
 
@@ -372,3 +374,47 @@ def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(fol
         longer.record.end(request.trial_id, "completed")
         longer.ended(request.trial_id, "completed")
         assert ends(longer) == ([6] if seed_end == 2 else [])
+
+
+def tuned_plan(**fixed):
+    """A plan whose two components, a uniform and a learned mix, are each tuned by a search; a third equals one."""
+    components = [
+        ("learned", {"mix": "learned"}),
+        ("uniform", {"mix": "uniform"}),
+        ("again", {"mix": "uniform"}),
+    ]
+    study = dataclasses.replace(
+        STUDY,
+        arms=lambda setting: ([Arm(name, "core", overrides) for name, overrides in components], []),
+        tunings=lambda setting: [Tuning(name, overrides) for name, overrides in components],
+        first=lambda setting: [{"lr": 1e-3}],
+    )
+    space = Space({}, {"lr": SPACE.nuisance["lr"]}, {"lr": [1e-4, 1e-3, 3e-3]})
+    setting = Setting(dataset="made", shape=DATA.shape, fixed=fixed, base=BASE, train_examples=96)
+    return plan(study, space, setting)
+
+
+def test_each_component_is_tuned_by_a_search_of_its_own_under_an_equal_budget(folder):
+    ended = agenda(folder, plan=tuned_plan(), trials=2)
+    requests = run(ended, score=lambda request: 0.9 if request.config.lr > 1e-3 else 0.1)
+    searched = [request for request in requests if request.stage == "search"]
+    assert [(of.search, of.arm, of.config.mix) for of in searched] == [
+        *[("learned", "learned", "learned")] * 2,
+        *[("uniform", "uniform", "uniform")] * 2,
+    ]
+    # Trial by trial the searches suggest the same: what is compared is the component.
+    assert [of.config.lr for of in searched[:2]] == [of.config.lr for of in searched[2:]]
+    best = {of.arm: of.config.lr for of in requests if of.stage == "confirm"}
+    for name in ("learned", "uniform"):
+        tried = max(of.config.lr for of in searched)
+        assert best[f"{name}, tuned" if tried > 1e-3 else name] == max(tried, 1e-3)
+    assert ended.remaining() == 0
+    assert ended.total() == len(requests)
+
+
+def test_a_study_with_several_searches_goes_on_from_its_rows(folder):
+    run(agenda(folder, plan=tuned_plan(), trials=1))
+    resumed = agenda(folder, plan=tuned_plan(), trials=2)
+    left = [request for request in run(resumed) if request.stage == "search"]
+    assert [of.search for of in left] == ["learned", "uniform"]
+    assert not run(agenda(folder, plan=tuned_plan(), trials=2))

@@ -1,0 +1,252 @@
+"""One search of a study: what it suggests next, and what came of it. Optuna suggests; the record remembers."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from ray.tune.search.optuna import OptunaSearch
+
+from adalayers.ask import Search as How
+from adalayers.config import TrialConfig, with_overrides
+from adalayers.results.record import StudyRecord
+from adalayers.study import PlannedSearch
+
+DUPLICATES = 50
+"""Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
+
+Identify = Callable[[TrialConfig, int], str]
+"""A configuration and a seed -> the trial's id."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A trial to run; search: the name of the search that it belongs to, "" where a study has one."""
+
+    trial_id: str
+    stage: str
+    arm: str
+    seed: int
+    config: TrialConfig
+    search: str = ""
+
+
+class Search:
+    """A search of `trials` configurations, rebuilt from the rows that the record holds of it.
+
+    planned:  its name, what it searches, and from which configuration
+    identify: gives trials their ids; `record` is of the whole study
+    """
+
+    def __init__(
+        self,
+        planned: PlannedSearch,
+        record: StudyRecord,
+        identify: Identify,
+        *,
+        how: How,
+        trials: int,
+        seed: int,
+    ):
+        self.planned, self.how, self.trials, self.seed = planned, how, trials, seed
+        self._record, self._identify = record, identify
+        self.notes: list[str] = []
+        self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna = optuna.create_study(direction="maximize")
+        self._asked: dict[str, optuna.trial.Trial] = {}
+        self._known: set[str] = set()
+        self._exhausted = False
+        self._replay()
+        self._resumed = [row for row in self._rows() if not record.finished(row["trial_id"])]
+        self._points = self._initial_points()
+
+    @property
+    def name(self) -> str:
+        return self.planned.name
+
+    @property
+    def under_way(self) -> bool:
+        """Whether trials that it suggested have not ended."""
+        return bool(self._asked)
+
+    @property
+    def size(self) -> int:
+        """The number of trials that it has when it is done, as known now."""
+        return len(self._known) if self._exhausted else max(self.trials, len(self._known))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the record held all its trials, ended, before anything was suggested."""
+        return not self._resumed and len(self._known) >= self.trials
+
+    def remaining(self) -> int:
+        """Return how many of its trials have not ended."""
+        return max(0, self.size - sum(self._ended(row["trial_id"]) for row in self._rows()))
+
+    def next(self) -> Request | None:
+        """Return the next trial, None where it has no more."""
+        while self._resumed:
+            row = self._resumed.pop(0)
+            self._known.add(row["trial_id"])
+            values = self._values(row)
+            config = self._config(values)
+            if self._identify(config, self.seed) == row["trial_id"]:
+                self._asked[row["trial_id"]] = self._ask(values)
+                return self._request(row["trial_id"], config)
+        for _ in range(DUPLICATES):
+            if self._exhausted or len(self._known) >= self.trials:
+                return None
+            if self.how == "grid" and not self._points:
+                break
+            trial = self._ask(self._points.pop(0) if self._points else {})
+            config = self._config(trial.params)
+            identity = self._identify(config, self.seed)
+            if identity in self._known:
+                self._repeat(trial, identity)
+                continue
+            self._known.add(identity)
+            self._asked[identity] = trial
+            return self._request(identity, config)
+        self._exhausted = True
+        self.notes.append(
+            f"The search space{self._of()} holds no more than {len(self._known)} different configurations; "
+            f"{self.trials} were asked for."
+        )
+        return None
+
+    def ended(self, identity: str, status: str) -> None:
+        """Tell Optuna how a trial ended: a stopped trial is pruned, not complete. Trials of others are passed over."""
+        if identity not in self._asked:
+            return
+        trial = self._asked.pop(identity)
+        score = self._record.score(identity)
+        if status == "completed" and score is not None:
+            self._optuna.tell(trial, score)
+        elif status == "stopped":
+            for row in self._evaluations(identity):
+                trial.report(row["score"], int(row["epoch"]))
+            self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+    def best(self) -> TrialConfig | None:
+        """Return the best configuration on validation, None where no trial completed."""
+        best = self._record.best("search", self.name)
+        return None if best is None else self._config(self._values(self._record.rows[best]))
+
+    def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
+        """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs."""
+        ended = [row["trial_id"] for row in self._rows() if self._record.finished(row["trial_id"])]
+        return [(identity, self._evaluations(identity)) for identity in ended]
+
+    def _request(self, identity: str, config: TrialConfig) -> Request:
+        return Request(identity, "search", self.planned.arm, self.seed, config, self.name)
+
+    def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
+        number = len(self._optuna.trials)
+        # A sampler seeded by the number of the trial: a search that goes on does not draw its first points again.
+        seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
+        sampler = optuna.samplers.TPESampler if self.how == "optuna" else optuna.samplers.RandomSampler
+        self._optuna.sampler = sampler(seed=seed)
+        if point:
+            self._optuna.enqueue_trial(point)
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # a resumed or published point may lie outside the space
+            return self._optuna.ask(self.distributions)
+
+    def _repeat(self, trial: optuna.trial.Trial, identity: str) -> None:
+        """Tell Optuna what is known of a suggestion that repeats a trial."""
+        score = self._record.score(identity) if self._ended(identity) else None
+        if score is not None and self._record.rows[identity]["status"] == "completed":
+            self._optuna.tell(trial, score)
+        else:
+            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+
+    def _initial_points(self) -> list[dict[str, Any]]:
+        if self.how == "grid":
+            grid = self.planned.space.grid
+            names = [name for name in grid if name in self.distributions]
+            points = [
+                dict(zip(names, values, strict=True))
+                for values in itertools.product(*(grid[name] for name in names))
+            ]
+            # A fixed order that is not the nested one: a part of the grid then covers every factor.
+            order = np.random.default_rng(0).permutation(len(points))
+            if len(points) > self.trials:
+                self.notes.append(
+                    f"The grid{self._of()} has {len(points)} points; a part of {self.trials} was taken, in a fixed "
+                    "order."
+                )
+            points = [points[i] for i in order]
+        else:
+            points = [point for point in self.planned.first if point]
+        return [
+            point for point in points if self._identify(self._config(point), self.seed) not in self._known
+        ]
+
+    def _replay(self) -> None:
+        """Rebuild the Optuna study from the finished rows."""
+        for row in self._rows():
+            identity = row["trial_id"]
+            if not self._record.finished(identity):
+                continue
+            self._known.add(identity)
+            params = self._values(row)
+            if len(params) < len(self.distributions):
+                continue
+            score = self._record.score(identity)
+            complete = row["status"] == "completed" and score is not None
+            state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
+            reports = {}
+            if row["status"] == "stopped":
+                state = optuna.trial.TrialState.PRUNED
+                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(identity)}
+            self._optuna.add_trial(
+                optuna.trial.create_trial(
+                    state=state,
+                    value=score if complete else None,
+                    params=params,
+                    distributions=self.distributions,
+                    intermediate_values=reports,
+                )
+            )
+
+    def _evaluations(self, identity: str) -> list[dict[str, float]]:
+        """Return [{"epoch", "score"}] of a trial, the score the best so far."""
+        history, column = self._record.history(identity), f"val/{self._record.metric}"
+        if column not in history:
+            return []
+        scored = history.dropna(subset=[column])
+        best = scored[column].cummax()
+        return [
+            {"epoch": float(epoch), "score": float(score)}
+            for epoch, score in zip(scored["epoch"], best, strict=True)
+        ]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            row
+            for row in self._record.rows.values()
+            if row["stage"] == "search" and row.get("search", "") == self.name
+        ]
+
+    def _ended(self, identity: str) -> bool:
+        return identity in self._record.rows and self._record.rows[identity]["status"] != "unfinished"
+
+    def _config(self, values: dict[str, Any]) -> TrialConfig:
+        return with_overrides(self.planned.base, values)
+
+    def _values(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the hyperparameters of the search space that a row holds."""
+        return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
+
+    def _of(self) -> str:
+        return f" of {self.name}" if self.name else ""
