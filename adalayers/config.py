@@ -98,6 +98,8 @@ class TrialConfig(ABC):
         train_examples     size of the subset of the training pool that is trained on (None: all of it)
         draw               which subset: the seed that draws it (None: the trial's seed)
     The head
+        read_out           attention: as in the thesis; linear: no attention, a sequence is gelu -> dropout -> mean ->
+                           linear, a token dropout -> linear
         heads, dropout     attention heads (they divide the fusion's width); dropout in the head
         positions          sinusoidal positions added to the fused states
         encoder_layers, feedforward   token head only: pre-norm encoder layers and their inner width
@@ -120,6 +122,7 @@ class TrialConfig(ABC):
     final_norm: bool = True
     train_examples: int | None = None
     draw: int | None = None
+    read_out: Literal["attention", "linear"] = "attention"
     heads: int = 8
     dropout: float = 0.1
     positions: bool = False
@@ -186,8 +189,10 @@ class TrialConfig(ABC):
             names.add("final_norm")
         if self.train_examples is None:
             names.add("draw")
-        if shape.head == "sequence":
+        if shape.head == "sequence" or self.read_out == "linear":
             names |= {"encoder_layers", "feedforward"}
+        if self.read_out == "linear":
+            names.add("heads")
         return names
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
@@ -217,7 +222,11 @@ class TrialConfig(ABC):
         """Raise `BadInput` where this configuration does not fit a backbone or task; methods check theirs."""
         chosen_states(self.hidden_states, shape)
         width = self.width(shape)
-        self.require("heads", width % self.heads == 0, f"a divisor of the fusion's width, {width}")
+        self.require(
+            "heads",
+            self.read_out == "linear" or width % self.heads == 0,
+            f"a divisor of the fusion's width, {width}",
+        )
 
     def states(self, shape: Shape) -> list[State]:
         """Return the hidden states that are read."""

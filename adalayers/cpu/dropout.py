@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -14,17 +16,23 @@ def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generat
 
     generator: on the device of `x`; None: torch's global stream there
     """
+    return x * kept(x, p, generator) if training and round(p * LEVELS) else x
+
+
+def kept(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
+    """Return what `dropout` multiplies `x` by: a tensor like it, each element 0 with probability `p`, else 1 / (1 - p).
+
+    generator: as for `dropout`
+    """
     dropped = round(p * LEVELS)
-    if not training or dropped == 0:
-        return x
     if x.device.type != "cpu" or dropped == LEVELS:
-        kept = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
-        return x * kept.div_(1 - p) if p < 1 else torch.zeros_like(x)
+        mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
+        return mask.div_(1 - p) if p < 1 else mask
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None, generator=generator)
     drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
     mask = torch.empty(x.shape, dtype=x.dtype)
     torch.ge(drawn, dropped - LEVELS // 2, out=mask)  # 0 or 1, without a bool in between
-    return x * mask.mul_(LEVELS / (LEVELS - dropped))
+    return mask.mul_(LEVELS / (LEVELS - dropped))
 
 
 class Dropout(nn.Module):
@@ -37,6 +45,13 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return dropout(x, self.p, self.training, self.generator)
+
+    @property
+    def mask(self) -> Callable[[Tensor], Tensor] | None:
+        """What gives the factors of a tensor now, for arithmetic that drops out by itself; None: nothing drops out."""
+        if not self.training or round(self.p * LEVELS) == 0:
+            return None
+        return lambda x: kept(x, self.p, self.generator)
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -52,13 +52,23 @@ def _between(row_bytes: int) -> int:
 class GeluProjectNormaliseMix(torch.autograd.Function):
     """F = sum_i w_i N(gelu(Z_i) W_i^T) of frozen Z_i [tokens, K], matrices W_i [k, K] and weights w [layers].
 
-    apply(weights, eps, (Z_i, ...), *matrices) -> [tokens, k]; the tokens of Z_i may have more dimensions
+    apply(weights, eps, mask, (Z_i, ...), *matrices) -> [tokens, k]; the tokens of Z_i may have more dimensions
+
+    eps:  of N; None leaves N out
+    mask: gives what N's outputs [layers, tokens, k] are multiplied by, None: by nothing
 
     Raises `ValueError` where a Z_i wants a gradient.
     """
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, eps: float, states: Iterable[Tensor], *matrices: Tensor) -> Tensor:
+    def forward(
+        ctx: Any,
+        weights: Tensor,
+        eps: float | None,
+        mask: Callable[[Tensor], Tensor] | None,
+        states: Iterable[Tensor],
+        *matrices: Tensor,
+    ) -> Tensor:
         width, dtype = matrices[0].shape[1], matrices[0].dtype
         between = _between(width * dtype.itemsize) // dtype.itemsize
         states = iter(states)
@@ -75,22 +85,30 @@ class GeluProjectNormaliseMix(torch.autograd.Function):
         torch.ops.aten.gelu_(padded)
         projected = torch.bmm(padded[..., :width], torch.stack([matrix.t() for matrix in matrices]))
         layers, _, k = projected.shape
-        normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
+        normal, mean, scale = projected, None, None
+        if eps is not None:
+            normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
+        factors = None if mask is None else mask(normal)
+        if factors is not None:
+            normal = normal * factors
         ctx.width = width
-        ctx.save_for_backward(weights, padded, projected, normal, mean, scale)
+        ctx.save_for_backward(weights, padded, projected, normal, factors, mean, scale)
         return (weights @ normal.view(layers, -1)).view(-1, k)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, padded, projected, normal, mean, scale = ctx.saved_tensors
+        weights, padded, projected, normal, factors, mean, scale = ctx.saved_tensors
         layers, _, k = projected.shape
         grad_weights = normal.view(layers, -1) @ grad.reshape(-1) if ctx.needs_input_grad[0] else None
-        if not any(ctx.needs_input_grad[3:]):
-            return grad_weights, None, None, *[None] * layers
-        outer = weights.view(layers, 1, 1) * grad
-        inner, _, _ = torch.ops.aten.native_layer_norm_backward(
-            outer, projected, (k,), mean, scale, None, None, (True, False, False)
-        )
+        if not any(ctx.needs_input_grad[4:]):
+            return grad_weights, None, None, None, *[None] * layers
+        inner = weights.view(layers, 1, 1) * grad
+        if factors is not None:
+            inner *= factors
+        if mean is not None:
+            inner, _, _ = torch.ops.aten.native_layer_norm_backward(
+                inner, projected, (k,), mean, scale, None, None, (True, False, False)
+            )
         grad_matrices = torch.bmm(inner.transpose(1, 2), padded[..., : ctx.width])
-        return grad_weights, None, None, *grad_matrices
+        return grad_weights, None, None, None, *grad_matrices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import Shape, State, TrialConfig
+from adalayers.cpu.dropout import Dropout
 from adalayers.cpu.mix import GeluProjectNormaliseMix
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, ParameterGroup, check_states
@@ -29,16 +30,19 @@ _LEARNED_ALONE = ("alpha", "entropy_weight", "entropy_scale", "cutoff", "cutoff_
 class LayerMixConfig(TrialConfig):
     """Hyperparameters of the layer mix, next to those of every method.
 
-    mix                learned: softmax(alpha * p); uniform; single: all weight on `layer`; last: on the last
-    layer              for `single`: the hidden state used, 0 = embeddings
-    alpha              scale of the mix logits
-    entropy_weight     lambda: the loss is that of the task + lambda * H(p~), H in nats
-    entropy_scale      nats, or as-released: lambda divided by the number of hidden states mixed
-    cutoff             mix weights at or below it become 0, the rest are renormalised
-    cutoff_when        always, or after-training: only when the best model is scored
-    train_projections  False freezes the projections at their start, as the released baselines did
-    k                  width that every hidden state is projected to
-    mix_lr             learning rate of p, which has no weight decay (None: that of lr)
+    mix                 learned: softmax(alpha * p); uniform; single: all weight on `layer`; last: on the last
+    layer               for `single`: the hidden state used, 0 = embeddings
+    alpha               scale of the mix logits
+    entropy_weight      lambda: the loss is that of the task + lambda * H(p~), H in nats
+    entropy_scale       nats, or as-released: lambda divided by the number of hidden states mixed
+    cutoff              mix weights at or below it become 0, the rest are renormalised
+    cutoff_when         always, or after-training: only when the best model is scored
+    train_projections   False freezes the projections at their start, as the released baselines did
+    k                   width that every hidden state is projected to
+    normalise           False leaves out N, which normalises every projection
+    projection_dropout  of the normalised projections f_i, as in the released code
+    gelu_after_mix      True applies one more gelu, to F, as the released code does
+    mix_lr              learning rate of p, which has no weight decay (None: that of lr)
     """
 
     fusion: ClassVar[str] = "layer-mix"
@@ -52,6 +56,9 @@ class LayerMixConfig(TrialConfig):
     cutoff_when: Literal["always", "after-training"] = "always"
     train_projections: bool = True
     k: int = 64
+    normalise: bool = True
+    projection_dropout: float = 0.0
+    gelu_after_mix: bool = False
     mix_lr: float | None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +69,16 @@ class LayerMixConfig(TrialConfig):
             "mix_lr", self.mix_lr is None or self.mix_lr > 0, "a number above 0, or none for that of lr"
         )
         self.require("cutoff", 0 <= self.cutoff < 1, "a share of at least 0 and below 1")
-        self.require("heads", self.k % self.heads == 0, f"a divisor of k = {self.k}")
+        self.require(
+            "projection_dropout",
+            0 <= self.projection_dropout < 1,
+            "a probability of at least 0 and below 1",
+        )
+        self.require(
+            "heads",
+            self.read_out == "linear" or self.k % self.heads == 0,
+            f"a divisor of k = {self.k}",
+        )
         self.require(
             "layer",
             (self.layer is not None) == (self.mix == "single"),
@@ -121,6 +137,9 @@ class LayerMixConfig(TrialConfig):
             cutoff_active=self.cutoff_when == "always",
             entropy_weight=self.entropy_weight / scale,
             train_projections=self.train_projections,
+            normalise=self.normalise,
+            dropout=self.projection_dropout,
+            gelu_after=self.gelu_after_mix,
             lr=self.mix_lr,
         )
 
@@ -146,6 +165,9 @@ class LayerMix(Fusion):
     cutoff_active: False lets the cutoff wait for `finish`
     entropy_weight: lambda in nats
     train_projections: False leaves every W_i at its random start (the released code's frozen-mix baselines)
+    normalise: False leaves N out
+    dropout:   of f_i, while training
+    gelu_after: True gives gelu(F)
     lr:        that of p, None for that of the rest
 
     Raises `ValueError` for a cutoff of 1/l or more, or a `single` out of range.
@@ -164,6 +186,9 @@ class LayerMix(Fusion):
         cutoff_active: bool = True,
         entropy_weight: float = 0.0,
         train_projections: bool = True,
+        normalise: bool = True,
+        dropout: float = 0.0,
+        gelu_after: bool = False,
         lr: float | None = None,
     ):
         super().__init__(states, k)
@@ -176,6 +201,8 @@ class LayerMix(Fusion):
             raise ValueError(f"wanted single to be a position 0..{n_states - 1}, got {single}")
         self.variant, self.alpha, self.cutoff = variant, alpha, cutoff
         self.cutoff_active, self.entropy_weight, self.lr = cutoff_active, entropy_weight, lr
+        self.eps, self.gelu_after = NORM_EPS if normalise else None, gelu_after
+        self.dropout = Dropout(dropout)
         self.fixed_weights: Tensor
         self.projections = nn.ModuleList(_projections(self.states, inner, k))
         self.projections.requires_grad_(train_projections)
@@ -243,9 +270,12 @@ class LayerMix(Fusion):
         # Read one at a time: together, hidden states are most of a trial's memory.
         last = states[live[-1]]
         hidden = chain((states[state] for state in live[:-1]), [last])
+        mask = self.dropout.mask
         if last.device.type == "cpu" and not last.requires_grad:
-            return GeluProjectNormaliseMix.apply(weights, NORM_EPS, hidden, *matrices)
-        return mix_batched(weights, list(hidden), matrices)
+            mixed = GeluProjectNormaliseMix.apply(weights, self.eps, mask, hidden, *matrices)
+        else:
+            mixed = mix_batched(weights, list(hidden), matrices, self.eps, mask)
+        return functional.gelu(mixed) if self.gelu_after else mixed
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """Return lambda * H(p~); None where it is zero."""
@@ -300,10 +330,17 @@ def mix_batched(
     weights: Float[Tensor, " live"],
     hidden: Sequence[Float[Tensor, "tokens K"]],
     matrices: Sequence[Float[Tensor, "k K"]],
+    eps: float | None = NORM_EPS,
+    mask: Callable[[Tensor], Tensor] | None = None,
 ) -> Float[Tensor, "tokens k"]:
-    """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs."""
+    """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs.
+
+    eps, mask: as for `GeluProjectNormaliseMix`, which gives the same numbers
+    """
     stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))
-    normal = functional.layer_norm(projected, projected.shape[-1:], eps=NORM_EPS)
-    with torch.autocast(normal.device.type, enabled=False):  # F is float32, whatever the products were
-        return torch.einsum("l,ltk->tk", weights, normal.to(weights.dtype))
+    if eps is not None:
+        projected = functional.layer_norm(projected, projected.shape[-1:], eps=eps)
+    with torch.autocast(projected.device.type, enabled=False):  # F is float32, whatever the products were
+        normal = projected.to(weights.dtype)
+        return torch.einsum("l,ltk->tk", weights, normal if mask is None else normal * mask(normal))

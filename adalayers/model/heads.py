@@ -15,14 +15,17 @@ from adalayers.cpu.dropout import Dropout
 
 
 class SequenceHead(nn.Module):
-    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1)."""
+    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1).
+
+    heads: of the attention; None leaves it out
+    """
 
     pass_tokens = 256
     """About as many tokens of padding cost as much as a further pass of the head over a group of sequences."""
 
-    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float):
+    def __init__(self, k: int, n_labels: int, *, heads: int | None, dropout: float):
         super().__init__()
-        self.attention = SelfAttention(k, heads)
+        self.attention = None if heads is None else SelfAttention(k, heads)
         self.dropout = Dropout(dropout)
         self.classify = nn.Linear(k, n_labels)
 
@@ -30,11 +33,12 @@ class SequenceHead(nn.Module):
         self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch labels"]:
         """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
-        attended = self.dropout(functional.gelu(self.attention(mixed, padding)))
+        read = mixed if self.attention is None else self.attention(mixed, padding)
+        read = self.dropout(functional.gelu(read))
         if padding is None:
-            return self.classify(attended.mean(dim=1))
+            return self.classify(read.mean(dim=1))
         real = ~padding.unsqueeze(-1)
-        return self.classify((attended * real).sum(dim=1) / real.sum(dim=1))
+        return self.classify((read * real).sum(dim=1) / real.sum(dim=1))
 
 
 class EncoderLayer(nn.Module):
@@ -77,6 +81,24 @@ class TokenHead(nn.Module):
         return self.classify(mixed)
 
 
+class LinearTokenHead(nn.Module):
+    """Dropout, then linear per token: no attention."""
+
+    pass_tokens = 256
+    """As `SequenceHead`'s."""
+
+    def __init__(self, k: int, n_labels: int, *, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time labels"]:
+        """Return logits per token; those at `padding` mean nothing."""
+        return self.classify(self.dropout(mixed))
+
+
 def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     """Return sin and cos of position / 10000^(2i/k), interleaved (Vaswani et al. 2017, section 3.5)."""
     position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
@@ -87,10 +109,14 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     return table
 
 
-def build_head(config: TrialConfig, shape: Shape, width: int) -> SequenceHead | TokenHead:
-    """Return the head that the task asks for, over fused states of `width`."""
+def build_head(config: TrialConfig, shape: Shape, width: int) -> SequenceHead | TokenHead | LinearTokenHead:
+    """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
+    linear = config.read_out == "linear"
     if shape.head == "sequence":
-        return SequenceHead(width, shape.n_outputs, heads=config.heads, dropout=config.dropout)
+        heads = None if linear else config.heads
+        return SequenceHead(width, shape.n_outputs, heads=heads, dropout=config.dropout)
+    if linear:
+        return LinearTokenHead(width, shape.n_outputs, dropout=config.dropout)
     return TokenHead(
         width,
         shape.n_outputs,

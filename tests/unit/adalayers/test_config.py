@@ -32,6 +32,8 @@ from tests.helpers.states import encoder, made_shape
         {"cutoff": 1.0},
         {"cutoff": -0.1},
         {"dropout": 1.0},
+        {"projection_dropout": 1.0},
+        {"read_out": "mean"},
         {"alpha": 0},
         {"alpha": float("nan")},
         {"lr": -1e-3},
@@ -105,6 +107,17 @@ def test_what_a_variant_ignores_does_not_identify_it():
     assert "draw" in LayerMixConfig(train_examples=10).used(sequence)
 
 
+def test_a_linear_read_out_has_no_attention_to_set_up():
+    shapes = made_shape(), made_shape("token")
+    linear = LayerMixConfig(read_out="linear")
+    other = LayerMixConfig(read_out="linear", k=linear.k, heads=7, encoder_layers=3, feedforward=16)
+    for shape in shapes:
+        other.check(shape)
+        assert linear.identity(shape) == other.identity(shape)
+        assert linear.identity(shape) != LayerMixConfig().identity(shape)
+        assert linear.identity(shape) != LayerMixConfig(read_out="linear", dropout=0.3).identity(shape)
+
+
 def test_single_on_the_last_hidden_state_is_last():
     shape = made_shape(layers=4)
     single, last = LayerMixConfig(mix="single", layer=4), LayerMixConfig(mix="last")
@@ -140,6 +153,7 @@ def test_defaults_are_what_identities_of_earlier_trials_rest_on():
         "final_norm": True,
         "train_examples": None,
         "draw": None,
+        "read_out": "attention",
         "heads": 8,
         "dropout": 0.1,
         "positions": False,
@@ -164,6 +178,9 @@ def test_defaults_are_what_identities_of_earlier_trials_rest_on():
         "cutoff_when": "always",
         "train_projections": True,
         "k": 64,
+        "normalise": True,
+        "projection_dropout": 0.0,
+        "gelu_after_mix": False,
         "mix_lr": None,
     }
 

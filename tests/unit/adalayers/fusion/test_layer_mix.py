@@ -9,6 +9,7 @@ import torch
 
 from adalayers.config import State
 from adalayers.cpu import mix as fused
+from adalayers.cpu.dropout import draw_from, kept
 from adalayers.cpu.mix import GeluProjectNormaliseMix, Workspace
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
 from tests.helpers.states import encoder
@@ -200,7 +201,7 @@ def fused_inputs(seed=3, width=6):
 def test_the_fused_mix_has_the_gradients_of_its_numbers():
     weights, states, matrices = fused_inputs()
     assert torch.autograd.gradcheck(
-        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices),
+        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices),
         (weights, *matrices),
     )
 
@@ -209,9 +210,9 @@ def test_the_fused_mix_has_the_gradients_of_its_numbers():
 def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
     fused.ACTIVATIONS.take((3, 5, 2000), torch.float64).fill_(math.nan)  # as if left by an earlier step
     weights, states, matrices = fused_inputs(width=width)
-    fused_mix = GeluProjectNormaliseMix.apply
     towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    mixed, batched = fused_mix(weights, NORM_EPS, states, *matrices), mix_batched(weights, states, matrices)
+    mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices)
+    batched = mix_batched(weights, states, matrices)
     torch.testing.assert_close(mixed, batched)
     wanted = [weights, *matrices]
     for a, b in zip(
@@ -222,15 +223,101 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
         torch.testing.assert_close(a, b)
 
 
+def masked(p):
+    """The factors of a tensor, the same at each call."""
+    return lambda x: kept(x, p, torch.Generator().manual_seed(7))
+
+
+@pytest.mark.parametrize("eps", [NORM_EPS, None], ids=["normalised", "not normalised"])
+@pytest.mark.parametrize("p", [0.0, 0.4], ids=["all kept", "dropout"])
+def test_without_normalisation_or_with_dropout_the_fused_mix_is_autograds_too(eps, p):
+    weights, states, matrices = fused_inputs()
+    mask = masked(p) if p else None
+    wanted = [weights, *matrices]
+    mixed = GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices)
+    batched = mix_batched(weights, states, matrices, eps, mask)
+    torch.testing.assert_close(mixed, batched)
+    towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    for a, b in zip(
+        torch.autograd.grad(mixed, wanted, towards),
+        torch.autograd.grad(batched, wanted, towards),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b)
+    assert torch.autograd.gradcheck(
+        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices),
+        (weights, *matrices),
+    )
+
+
+def numpy_options(mix, states, factors):
+    """F by its definition, in float64, with the options of `mix`; factors: of f_i, [layers, tokens, k]."""
+    total = 0.0
+    for weight, state, projection, factor in zip(
+        mix.weights().detach().double(), STATES, mix.projections, factors, strict=True
+    ):
+        f = torch.nn.functional.gelu(states[state].double()) @ projection.weight.detach().double().T
+        if mix.eps is not None:
+            f = (f - f.mean(-1, keepdim=True)) / (f.var(-1, keepdim=True, correction=0) + mix.eps).sqrt()
+        total = total + weight * f * factor
+    return torch.nn.functional.gelu(total) if mix.gelu_after else total
+
+
+@pytest.mark.parametrize("frozen", [True, False], ids=["fused", "autograd"])
+@pytest.mark.parametrize(
+    "options",
+    [{"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}, {"gelu_after": True, "dropout": 0.3}],
+    ids=str,
+)
+def test_options_are_what_their_names_say(options, frozen):
+    """Whether hidden states are frozen decides which arithmetic runs; both follow the definition."""
+    mix = LayerMix(STATES, WIDTH, K, **options)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
+    draw_from(mix, torch.Generator().manual_seed(11))
+    factors = torch.ones(L, TOKENS, K)
+    if options.get("dropout"):
+        factors = kept(torch.empty(L, TOKENS, K), 0.3, torch.Generator().manual_seed(11))
+        assert 0 < float((factors == 0).float().mean()) < 1
+    states = {state: values.requires_grad_(not frozen) for state, values in inputs().items()}
+    expected = numpy_options(mix, states, factors)
+    torch.testing.assert_close(mix(states, LENGTHS), expected.float(), atol=1e-5, rtol=1e-5)
+    mix.eval()
+    expected = numpy_options(mix, states, torch.ones(L, TOKENS, K))
+    torch.testing.assert_close(mix(states, LENGTHS), expected.float(), atol=1e-5, rtol=1e-5)
+    plain = LayerMix(STATES, WIDTH, K)
+    plain.load_state_dict(mix.state_dict())
+    same = torch.allclose(mix(states, LENGTHS), plain(states, LENGTHS))
+    assert same == (options == {"dropout": 0.3})  # which acts while training alone
+
+
+@pytest.mark.parametrize("options", [{"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}], ids=str)
+def test_with_options_too_a_cut_layer_is_not_read_and_gets_no_gradient(options):
+    mix = LayerMix(STATES, WIDTH, K, cutoff=0.1, **options)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
+    states = inputs()
+    del states[STATES[2]]
+    (mix(states, LENGTHS).square() * torch.arange(K)).sum().backward()
+    assert float(mix.p.grad[2]) == 0.0
+    assert mix.projections[2].weight.grad is None
+    assert all(float(mix.p.grad[i]) != 0.0 for i in (0, 1, 3, 4))
+    with mix.without([STATES[0]]):
+        del states[STATES[0]]
+        assert mix(states, LENGTHS).abs().max() > 0
+    with mix.without(STATES):
+        assert mix({}, LENGTHS).abs().max() == 0
+
+
 def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_pass():
     weights, states, matrices = fused_inputs()
     alone = torch.autograd.grad(
-        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum(),
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices).square().sum(),
         [weights, *matrices],
     )
-    first = GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices).square().sum()
+    first = GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices).square().sum()
     others = fused_inputs(seed=5)
-    second = GeluProjectNormaliseMix.apply(others[0], NORM_EPS, others[1], *others[2]).square().sum()
+    second = GeluProjectNormaliseMix.apply(others[0], NORM_EPS, None, others[1], *others[2]).square().sum()
     torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
     second.backward()
     assert others[0].grad is not None
@@ -265,7 +352,7 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
     weights, states, matrices = fused_inputs()
     states[1].requires_grad_()
     with pytest.raises(ValueError, match="mix_batched"):
-        GeluProjectNormaliseMix.apply(weights, NORM_EPS, states, *matrices)
+        GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices)
 
 
 def test_hidden_states_that_are_trained_get_gradients():

@@ -52,9 +52,28 @@ def test_a_fixed_mix_counts_what_can_affect_its_output():
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_linear_read_out_is_a_linear_layer(kind):
+    """A sequence: gelu, mean over its tokens, linear; a token: linear."""
+    model = FusionModel(LayerMixConfig(read_out="linear", k=8, heads=3), made_shape(kind)).eval()
+    assert model.n_parameters() == 4 * 12 * 8 + 4 + 8 * 3 + 3
+    lengths = [3, 7, 5]
+    given = states(model, lengths)
+    with torch.no_grad():
+        fused = model.fusion(given, torch.tensor(lengths))
+        read = fused
+        if kind == "sequence":
+            parts = torch.nn.functional.gelu(fused).split(lengths)
+            read = torch.stack([part.mean(dim=0) for part in parts])
+        expected = read @ model.head.classify.weight.T + model.head.classify.bias
+        torch.testing.assert_close(model(given, torch.tensor(lengths)), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
 @pytest.mark.parametrize("positions", [False, True])
-def test_padding_changes_nothing(kind, positions):
-    model = FusionModel(LayerMixConfig(positions=positions, **SMALL), made_shape(kind)).eval()
+@pytest.mark.parametrize("read_out", ["attention", "linear"])
+def test_padding_changes_nothing(kind, positions, read_out):
+    config = LayerMixConfig(positions=positions, read_out=read_out, **SMALL)
+    model = FusionModel(config, made_shape(kind)).eval()
     lengths = [3, 7, 5]
     together = states(model, lengths)
     with torch.no_grad():
@@ -68,10 +87,21 @@ def test_padding_changes_nothing(kind, positions):
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
-@pytest.mark.parametrize("mix", ["learned", "uniform"])
-def test_every_trainable_parameter_gets_a_gradient(kind, mix):
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mix": "learned"},
+        {"mix": "uniform"},
+        {"read_out": "linear"},
+        {"normalise": False},
+        {"gelu_after_mix": True, "projection_dropout": 0.2},
+    ],
+    ids=str,
+)
+def test_every_trainable_parameter_gets_a_gradient(kind, changes):
     torch.manual_seed(0)
-    model = FusionModel(LayerMixConfig(mix=mix, entropy_weight=0.1, dropout=0.0, **SMALL), made_shape(kind))
+    config = LayerMixConfig(entropy_weight=0.1, dropout=0.0, **SMALL, **changes)
+    model = FusionModel(config, made_shape(kind))
     logits = model(states(model, [4, 6]), torch.tensor([4, 6]))
     loss = (logits * torch.randn_like(logits)).sum()
     loss.backward()
@@ -125,8 +155,11 @@ def test_positions_are_sines_and_cosines():
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_saved_parts_load_to_the_same_outputs(kind, tmp_path):
-    model = FusionModel(LayerMixConfig(alpha=4.0, **SMALL), made_shape(kind)).eval()
+@pytest.mark.parametrize(
+    "changes", [{"alpha": 4.0}, {"read_out": "linear", "normalise": False, "gelu_after_mix": True}], ids=str
+)
+def test_saved_parts_load_to_the_same_outputs(kind, changes, tmp_path):
+    model = FusionModel(LayerMixConfig(**changes, **SMALL), made_shape(kind)).eval()
     save(model, Folder(tmp_path / "best"), about={"labels": ["a", "b", "c"]})
     again = load(tmp_path / "best")
     with torch.no_grad():

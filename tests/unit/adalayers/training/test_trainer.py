@@ -95,7 +95,13 @@ class Killed(Exception):
 @pytest.mark.parametrize("epoch", [1, 2, 3])
 def test_an_interrupted_run_continues_to_the_same_numbers(epoch, tmp_path):
     data = made_data()
-    changes = {"dropout": 0.3, "alpha": 8.0, "entropy_weight": 1e-3, "lr_patience": 1}
+    changes = {
+        "dropout": 0.3,
+        "projection_dropout": 0.2,
+        "alpha": 8.0,
+        "entropy_weight": 1e-3,
+        "lr_patience": 1,
+    }
     work = Folder(tmp_path)
     seen = []
 
