@@ -134,6 +134,7 @@ class Study:
     parts:   parts of the report that answer its question, first on the page: modules of `reports.parts`
     defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
              only where the user asks for it
+    backbones: those that it runs on where the user names none
     """
 
     name: str
@@ -150,6 +151,7 @@ class Study:
     tunings: Callable[[Setting], list[Tuning]] | None = None
     parts: tuple[str, ...] = ()
     defaults: Mapping[str, int] = field(default_factory=dict)
+    backbones: tuple[str, ...] = ("minilm",)
 
 
 @dataclass(frozen=True)

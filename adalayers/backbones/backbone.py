@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -82,9 +84,35 @@ class Backbone(nn.Module):
 def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backbone:
     """Load the frozen model of `source` on the CPU, quietly; the global random state is left as it was.
 
-    Of encoder-decoder models only the encoder is kept.
+    Random weights are drawn as the model's own code starts a training, the same ones each time. Of encoder-decoder
+    models only the encoder is kept.
     Raises `BadInput` for weights that do not fit the model or lack some of what is read.
     """
+    model = _random(source, dtype) if source.random else _pretrained(source, dtype)
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    return Backbone(
+        model.get_encoder() if pretrained.is_encoder_decoder(model.config) else model,
+        stream=source.streams[0],
+        width=source.width,
+        n_parameters=n_parameters,
+        pad_id=getattr(model.config, "pad_token_id", None) or 0,
+        final_norm=pretrained.FINAL_NORM.get(source.family),
+    )
+
+
+def _random(source: BackboneSource, dtype: torch.dtype) -> Any:
+    """Return the model with random weights."""
+    from transformers import AutoModel
+
+    config = pretrained.read_config(source.folder, source.id)
+    with hub.quiet(), torch.random.fork_rng(devices=[]):
+        # Not `torch.manual_seed`, which would seed the GPUs' generators too.
+        torch.default_generator.manual_seed(pretrained.RANDOM_SEED)
+        return AutoModel.from_config(config, trust_remote_code=False, dtype=dtype)
+
+
+def _pretrained(source: BackboneSource, dtype: torch.dtype) -> Any:
+    """Return the model with the checkpoint's weights; what is missing is nothing that is read."""
     from transformers import AutoModel
 
     # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
@@ -115,15 +143,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
             f"wanted all weights of {source.id!r}, its safetensors lack {len(missing)} of them "
             f"({missing[0]}, ...); fetch or save the model again"
         )
-    n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    return Backbone(
-        model.get_encoder() if is_encoder_decoder else model,
-        stream=source.streams[0],
-        width=source.width,
-        n_parameters=n_parameters,
-        pad_id=getattr(model.config, "pad_token_id", None) or 0,
-        final_norm=pretrained.FINAL_NORM.get(source.family),
-    )
+    return model
 
 
 def count_parameters(source: BackboneSource) -> int:

@@ -40,14 +40,14 @@ _TOKENIZER_FILES = [
     "added_tokens.json",
 ]
 
-FILES = [
-    "config.json",
-    WEIGHTS_FILE,
-    _WEIGHTS_INDEX,
-    "model-*-of-*.safetensors",
-    *_TOKENIZER_FILES,
-]
+OTHER_FILES = ["config.json", *_TOKENIZER_FILES]
+"""All that is read of such a folder but its weights."""
+
+FILES = [*OTHER_FILES, WEIGHTS_FILE, _WEIGHTS_INDEX, "model-*-of-*.safetensors"]
 """Patterns of all that is read of such a folder."""
+
+RANDOM_SEED = 0
+"""Sets the weights of a backbone that has random ones."""
 
 # Their position ids start at pad_token_id + 1, so that many of max_position_embeddings are never tokens.
 _OFFSET_POSITIONS = {
@@ -92,13 +92,17 @@ def weights(folder: Path) -> list[Path]:
     return paths if all(path.is_file() for path in paths) else []
 
 
-def fingerprint(folder: Path) -> str:
-    """Return 16 hex digits over names and contents of what determines token ids and hidden states."""
-    tokenizer_files = [folder / file for file in _TOKENIZER_FILES]
-    paths = [folder / "config.json", *weights(folder), *(path for path in tokenizer_files if path.is_file())]
+def fingerprint(folder: Path, *, random: bool = False) -> str:
+    """Return 16 hex digits over names and contents of what determines token ids and hidden states.
+
+    random: whether the weights are random ones, whatever files of weights the folder holds
+    """
+    others = [path for file in OTHER_FILES if (path := folder / file).is_file()]
     digest = hashlib.sha256()
-    for path in sorted(paths, key=lambda path: path.name):
+    for path in sorted([*others, *([] if random else weights(folder))], key=lambda path: path.name):
         digest.update(f"{path.name}\0{file_sha256(path)}\n".encode())
+    if random:
+        digest.update(f"random weights, seed {RANDOM_SEED}\n".encode())
     return digest.hexdigest()[:16]
 
 

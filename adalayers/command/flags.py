@@ -97,7 +97,8 @@ def parser(study: Study) -> argparse.ArgumentParser:
         "--backbone",
         nargs="+",
         metavar="NAME",
-        help="alias, hub id[@revision] or local folder, one or more (default: minilm)",
+        help="alias, hub id[@revision] or local folder, one or more; random: in front of one gives its shape with "
+        f"random weights (default: {' '.join(study.backbones)})",
     )
     what.add_argument(
         "--dataset",
@@ -357,6 +358,6 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
             metric=given.metric,
         )
         for backbone, dataset in itertools.product(
-            given.backbone or ["minilm"], given.dataset or ["cola" if given.backbone else demo]
+            given.backbone or study.backbones, given.dataset or ["cola" if given.backbone else demo]
         )
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from adalayers.ask import Limits
+from adalayers.backbones.objectives import objective
 from adalayers.command.cases import Case
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
@@ -142,6 +143,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             "streams": [dataclasses.asdict(stream) for stream in source.streams],
             "width": source.width,
             "parameters": prepared.backbone_parameters,
+            "objective": objective(source),
         },
         "dataset": {
             "name": task.name,

@@ -96,6 +96,8 @@ class StreamRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneRecord:
+    """The backbone of a study; objective: what it was pretrained for, "" where that is not known."""
+
     name: str = ""
     id: str = ""
     revision: str | None = None
@@ -104,6 +106,7 @@ class BackboneRecord:
     layers: int = 0
     width: int = 0
     parameters: int = 0
+    objective: str = ""
     streams: tuple[StreamRecord, ...] = ()
 
 

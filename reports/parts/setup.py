@@ -40,6 +40,7 @@ def section(info: Info) -> list[str]:
     budget = {"trials": asked.trials, "seeds": asked.seeds, "epochs": asked.epochs}
     rows = {
         "backbone": _named(backbone),
+        **({"pretrained for": backbone.objective} if backbone.objective else {}),
         "its size": joined({name: value or None for name, value in size.items()}),
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",
         "added (trained) parameters": _added(info),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import shutil
@@ -18,6 +19,7 @@ from adalayers import hub
 from adalayers.backbones import pretrained, sources
 from adalayers.backbones import tokens as tk
 from adalayers.backbones.backbone import count_parameters, load
+from adalayers.backbones.objectives import objective
 from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
 from adalayers.config import State
@@ -315,6 +317,95 @@ def test_max_length_by_family(folders, tmp_path):
     unlimited = resolve(str(folders["t5"])).max_length
     shutil.move(tmp_path / "kept", folders["t5"] / "tokenizer_config.json")
     assert unlimited == pretrained.UNLIMITED_TOKENS
+
+
+# Random weights
+
+
+def test_random_weights_need_no_files_of_weights_and_are_the_same_each_time(bert):
+    (bert / "model.safetensors").unlink()
+    source = resolve(f"random:{bert}")
+    assert (source.name, source.id, source.random) == ("random-bert", "random:bert", True)
+    assert (source.layers, source.width, source.family) == (3, 32, "bert")
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    first = states_of(load(source), *batch([6, 3]))
+    assert torch.equal(torch.rand(3), expected), "the global random state is left as it was"
+    second = states_of(load(source), *batch([6, 3]))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert load_tokenizer(source).is_fast
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_weights_of_every_family_are_not_the_checkpoint_s(folders, family):
+    pretrained_one, random = (resolve(f"{how}{folders[family]}") for how in ("", "random:"))
+    backbone = load(random)
+    states = states_of(backbone, *batch([6, 3]))
+    others = states_of(load(pretrained_one), *batch([6, 3]))
+    assert len(states) == len(others)
+    assert not any(torch.allclose(a, b, atol=1e-3) for a, b in zip(states, others, strict=True))
+    assert all(torch.isfinite(state).all() and state.dtype == torch.float32 for state in states)
+    assert backbone.n_parameters == count_parameters(random) == count_parameters(pretrained_one)
+    assert not any(parameter.requires_grad for parameter in backbone.parameters())
+
+
+def test_a_random_backbone_has_a_fingerprint_of_its_own_that_no_weights_change(bert):
+    checkpoint, random = resolve(str(bert)), resolve(f"random:{bert}")
+    assert checkpoint.fingerprint != random.fingerprint
+    (bert / "model.safetensors").write_bytes(b"others")
+    assert resolve(f"random:{bert}").fingerprint == random.fingerprint
+    (bert / "config.json").write_bytes((bert / "config.json").read_bytes() + b" ")
+    assert resolve(f"random:{bert}").fingerprint != random.fingerprint
+
+
+def test_random_of_an_alias_and_of_its_id_are_the_same(folders, tmp_path, no_hub):
+    assert canonical("random:minilm") == canonical("random:sentence-transformers/all-MiniLM-L6-v2")
+    assert canonical("random:roberta-large@abc").revision == "abc"
+    shutil.copytree(folders["roberta"], tmp_path / "data" / "roberta-large")
+    alias = resolve("random:roberta-large", data_dir=tmp_path / "data")
+    assert alias == resolve("random:FacebookAI/roberta-large", data_dir=tmp_path / "data")
+    assert (alias.name, alias.id) == ("random-roberta-large", "random:FacebookAI/roberta-large")
+
+
+def test_random_of_a_hub_id_reads_a_cache_without_weights(folders, no_hub):
+    snapshot = cached(no_hub, "FacebookAI/roberta-large", folders["roberta"], only="*.json")
+    assert resolve("random:roberta-large").folder == snapshot
+    with pytest.raises(BadInput, match="out of reach"):
+        resolve("roberta-large")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("random:robeta-large", "unknown backbone 'robeta-large'.*did you mean 'roberta-large'"),
+        ("random:", "unknown backbone ''"),
+        ("random:random:minilm", "say random: once"),
+    ],
+)
+def test_errors_of_a_random_backbone_name_its_base(name, said):
+    with pytest.raises(BadInput, match=said):
+        canonical(name)
+
+
+def test_a_random_backbone_out_of_reach_names_its_base(no_hub):
+    with pytest.raises(BadInput, match="wanted backbone 'FacebookAI/roberta-large'.*out of reach"):
+        resolve("random:roberta-large")
+
+
+# What they were pretrained for
+
+
+@pytest.mark.parametrize("hub_id", sorted(set(ALIASES.values())))
+def test_the_objective_of_every_alias_is_known(folders, hub_id):
+    source = dataclasses.replace(resolve(str(folders["bert"])), id=hub_id)
+    assert objective(source)
+    assert "random" not in objective(source)
+
+
+def test_an_objective_is_not_guessed_from_the_family(folders):
+    assert objective(resolve(str(folders["bert"]))) == ""
+    assert objective(resolve(f"random:{folders['bert']}")) == "nothing: random weights"
 
 
 # States

@@ -1,0 +1,32 @@
+"""What a backbone was pretrained for, where its name tells."""
+
+from __future__ import annotations
+
+import re
+
+from adalayers import hub
+from adalayers.backbones.sources import BackboneSource
+
+NOTHING = "nothing: random weights"
+
+_OBJECTIVES = {
+    r"all-minilm-l6-v2": "contrastive sentence embedding, on a distilled masked language model",
+    r"(xlm-)?roberta-(base|large)": "masked language modelling",
+    r"bert-(base|large)-(un)?cased": "masked language modelling, and whether one sentence follows another",
+    r"distilbert-base-(un)?cased|distilroberta-base": "masked language modelling, distilled",
+    r"electra-(small|base|large)-discriminator|deberta-v3-(base|large)": "replaced token detection",
+    r"bart-(base|large)": "denoising",
+    r"bart-large-cnn": "denoising, then summarisation",
+    r"t5-(small|base|large)": "span denoising, and supervised tasks as text",
+    r"flan-t5-(small|base|large)": "span denoising, then many tasks by instruction",
+    r"(distil)?gpt2(-medium|-large|-xl)?": "causal language modelling",
+}
+"""Last part of a hub id, lower case -> the objective. A family does not tell: its checkpoints are tuned for anything."""
+
+
+def objective(source: BackboneSource) -> str:
+    """Return what the backbone was pretrained for; "" where its name is not known."""
+    if source.random:
+        return NOTHING
+    name = hub.last_part(source.id)
+    return next((said for known, said in _OBJECTIVES.items() if re.fullmatch(known, name)), "")
