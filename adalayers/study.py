@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -116,6 +117,12 @@ class Setting:
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
         return [self.fixed[factor]] if factor in self.fixed else list(values)
+
+
+def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[int]:
+    """Return numbers of training examples, the most first: shares of the pool, none of them below `least`."""
+    pool = setting.train_examples
+    return sorted({min(pool, max(least, round(share * pool))) for share in shares}, reverse=True)
 
 
 @dataclass(frozen=True)
@@ -254,7 +261,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
-    searched = space.without(list(setting.fixed))
+    searched, clipped = _clipped(space.without(list(setting.fixed)), setting)
     return Plan(
         base,
         searched,
@@ -263,9 +270,49 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         tuple(space.scientific),
         tuple(space.nuisance),
         dropped,
-        notes,
+        [*notes, *clipped],
         study.variants(setting),
     )
+
+
+def _clipped(space: Space, setting: Setting) -> tuple[Space, list[str]]:
+    """Return the space without choices that cannot run here (a layer that the backbone lacks), and what was left out.
+
+    Each is tried with the first choice of the others; domains of numbers stay as they are.
+    """
+    choices = {
+        name: domain.categories for name, domain in space.domains.items() if hasattr(domain, "categories")
+    }
+    point = {name: values[0] for name, values in choices.items()}
+
+    def runs(name: str, value: Any) -> bool:
+        try:
+            with_overrides(setting.base, {**point, name: value}).check(setting.shape)
+        except BadInput:
+            return False
+        return True
+
+    kept = {name: [value for value in values if runs(name, value)] for name, values in choices.items()}
+    notes = [
+        f"Of the search space of {name}, {len(choices[name]) - len(values)} of {len(choices[name])} values cannot run "
+        "on this backbone and were left out."
+        for name, values in kept.items()
+        if 0 < len(values) < len(choices[name])
+    ]
+
+    def clip(domains: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for name, domain in domains.items():
+            found[name] = copy.copy(domain)
+            if kept.get(name):
+                found[name].categories = kept[name]
+        return found
+
+    grid = {
+        name: [value for value in values if value in kept.get(name, values)]
+        for name, values in space.grid.items()
+    }
+    return Space(clip(space.scientific), clip(space.nuisance), grid, space.fixed), notes
 
 
 def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearch]:

@@ -89,7 +89,7 @@ def load(source: BackboneSource, *, dtype: torch.dtype = torch.float32) -> Backb
     Raises `BadInput` for weights that do not fit the model or lack some of what is read.
     """
     model = _random(source, dtype) if source.random else _pretrained(source, dtype)
-    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    n_parameters = _n_parameters(model)
     return Backbone(
         model.get_encoder() if pretrained.is_encoder_decoder(model.config) else model,
         stream=source.streams[0],
@@ -146,12 +146,28 @@ def _pretrained(source: BackboneSource, dtype: torch.dtype) -> Any:
     return model
 
 
-def count_parameters(source: BackboneSource) -> int:
-    """Return `Backbone.n_parameters`, that of the whole base model, without loading it."""
+def count_parameters(source: BackboneSource) -> tuple[int, int]:
+    """Return the parameters of the whole base model, and of one layer of its first stream, without loading it.
+
+    The latter is 0 where no list of as many layers is found in the model.
+    """
     from transformers import AutoModel
 
     with hub.quiet(), torch.device("meta"):
         model = AutoModel.from_config(
             pretrained.read_config(source.folder, source.id), trust_remote_code=False
         )
-    return sum(parameter.numel() for parameter in model.parameters())
+    model_layers = next(
+        (
+            module
+            for module in model.modules()
+            if isinstance(module, nn.ModuleList) and len(module) == source.layers
+        ),
+        None,
+    )
+    of_layer = 0 if model_layers is None else _n_parameters(model_layers) // source.layers
+    return _n_parameters(model), of_layer
+
+
+def _n_parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())

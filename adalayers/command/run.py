@@ -142,7 +142,8 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             "layers": source.layers,
             "streams": [dataclasses.asdict(stream) for stream in source.streams],
             "width": source.width,
-            "parameters": prepared.backbone_parameters,
+            "parameters": prepared.backbone_parameters[0],
+            "layer_parameters": prepared.backbone_parameters[1],
             "objective": objective(source),
         },
         "dataset": {

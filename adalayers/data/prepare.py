@@ -50,8 +50,8 @@ class Prepared:
         return stored_bytes(self.source, self.n_tokens, self.request.precision)
 
     @functools.cached_property
-    def backbone_parameters(self) -> int:
-        """Parameters of the whole base model, an unread decoder included; counted without loading it."""
+    def backbone_parameters(self) -> tuple[int, int]:
+        """Parameters of the whole base model, an unread decoder included, and of one layer; it is not loaded."""
         return backbones.count_parameters(self.source)
 
     @property

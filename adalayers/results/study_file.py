@@ -96,7 +96,11 @@ class StreamRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class BackboneRecord:
-    """The backbone of a study; objective: what it was pretrained for, "" where that is not known."""
+    """The backbone of a study.
+
+    layer_parameters: of one of its layers; 0 where that is not known
+    objective:        what it was pretrained for, "" where that is not known
+    """
 
     name: str = ""
     id: str = ""
@@ -106,6 +110,7 @@ class BackboneRecord:
     layers: int = 0
     width: int = 0
     parameters: int = 0
+    layer_parameters: int = 0
     objective: str = ""
     streams: tuple[StreamRecord, ...] = ()
 

@@ -14,20 +14,21 @@ from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
 from reports.words.labels import layer_name
 
-SINGLE_COLUMNS = ["state", "layer", "arm", "mean", "low", "high", "n"]
+SINGLE_COLUMNS = ["state", "layer", "arm", "trained", "mean", "low", "high", "n"]
 PROFILE_COLUMNS = ["state", "layer", "depth", "relative", "low", "high", "n"]
 
 
 def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """A row per confirmed arm whose mix is one single layer, by layer, with the summary of its score.
 
-    state: the hidden state used, 0 = embeddings; layer: its name. The arm `last` stands for the last hidden
-    state where no single-layer arm does. Empty where no single-layer arm was run.
+    state: the hidden state used, 0 = embeddings; layer: its name; trained: whether its projection was. An arm on the
+    last hidden state alone is one of them. Empty where no other single-layer arm was run.
     """
     rows = confirmed(trials)
     rows = rows.assign(
         mix=texts(rows, "config/mix"),
         state=numbers(rows, "config/layer"),
+        trained=[text.lower() != "false" for text in texts(rows, "config/train_projections")],
         score=numbers(rows, f"{split}/{plan.metric}"),
     )
     single = rows[(rows["mix"] == "single") & rows["state"].notna()]
@@ -35,16 +36,16 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         return pd.DataFrame(columns=SINGLE_COLUMNS)
     states = [int(name) for name in plan.hidden_states if name.isdigit()]
     last = rows[rows["mix"] == "last"].assign(state=max(states, default=0))
-    if not states or max(states) in set(single["state"]):
+    if not states:
         last = last.iloc[:0]
     table = []
     used = pd.concat([single, last]).astype({"state": int})
-    for (number, arm), of in used.groupby(["state", "arm"], sort=True):
+    for (number, arm, trained), of in used.groupby(["state", "arm", "trained"], sort=True):
         summary = mean_interval(of["score"], limits=bounds(plan.metric))
-        row = {"state": number, "layer": layer_name(str(number)), "arm": arm}
+        row = {"state": number, "layer": layer_name(str(number)), "arm": arm, "trained": bool(trained)}
         table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
     found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
-    return found.astype({"mean": float, "low": float, "high": float})
+    return found.drop_duplicates(["state", "trained"]).astype({"mean": float, "low": float, "high": float})
 
 
 def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,27 +11,44 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, say_empty, styled
-from reports.evidence.data_size import by_size
+from reports.evidence.claims import BETTER, SAME, WORSE, Claim
+from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
+from reports.parts.cells import named
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.text import escape, estimate, folded, table
+from reports.reading.load import Plan
+from reports.words.text import escape, estimate, folded, several, table
 
 NO_SIZES = "Nothing to draw: no confirmed trials at different numbers of training examples."
 
 
 @dataclass(frozen=True)
 class Info:
-    """sizes: as from `data_size.by_size`."""
+    """sizes: as from `data_size.by_size`; pool: training examples that are drawn from, 0 where that is not known.
+
+    effects: number of training examples -> the claims on what settings do there, by rising number
+    """
 
     sizes: pd.DataFrame
     score: str
+    pool: int
+    effects: dict[int, list[Claim]]
+    plan: Plan
 
 
 def info(evidence: Evidence) -> Info | None:
     sizes = by_size(evidence.trials, evidence.plan, evidence.split)
-    return None if sizes.empty else Info(sizes, evidence.scored)
+    if sizes.empty:
+        return None
+    effects: dict[int, list[Claim]] = {}
+    for claim in evidence.claims:
+        factor, _, value = claim.at.partition("=")
+        if claim.kind == "simple" and factor == SIZE and claim.n:
+            effects.setdefault(int(float(value)), []).append(claim)
+    pool = evidence.loaded.study.on.dataset.examples.get("train", 0)
+    return Info(sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan)
 
 
 def section(info: Info) -> list[str]:
@@ -45,6 +62,8 @@ def section(info: Info) -> list[str]:
         for row in records(sizes)
     ]
     return [
+        _alike(info),
+        _overlap(info),
         "Intervals are t intervals over seeds, not corrected.",
         figure_link("score_by_size", f"{scored} against the number of training examples"),
         folded(
@@ -53,6 +72,43 @@ def section(info: Info) -> list[str]:
             table(["arm", "training examples", f"{scored}, mean [{LEVEL:.0%} interval]"], rows),
         ),
     ]
+
+
+def _alike(info: Info) -> str:
+    """Say at which sizes settings differ from the control, and from which one on all are alike."""
+    if not info.effects:
+        return ""
+    parts, alike = [], []
+    for size, claims in info.effects.items():
+        differ = [claim for claim in claims if claim.verdict in (BETTER, WORSE)]
+        if all(claim.verdict == SAME for claim in claims):
+            alike.append(size)
+        elif differ:
+            names = several([f"{named(replace(one, at=''), info.plan)} ({one.verdict})" for one in differ], 4)
+            parts.append(f"with {size:,} examples, {names}")
+    text = (
+        f"Settings differ {'; '.join(parts)}. "
+        if parts
+        else "At no number of examples do settings differ for certain. "
+    )
+    largest = [
+        size for size in info.effects if all(later in alike for later in info.effects if later >= size)
+    ]
+    if largest:
+        return f"{text}From {largest[0]:,} examples on, all lie within ±{info.plan.smallest_effect:g} of the control."
+    return f"{text}That all settings are alike is shown at no number of examples from which it stays so."
+
+
+def _overlap(info: Info) -> str:
+    """Say where seeds share most of their examples."""
+    near = sorted({int(size) for size in info.sizes["examples"] if info.pool and size > info.pool / 2})
+    if not near:
+        return ""
+    named_sizes = several([f"{size:,}" for size in near])
+    return (
+        f"Examples are drawn anew for each seed, from a pool of {info.pool:,}: draws of {named_sizes} overlap in most of "
+        "them, so that their spread over seeds is not that over samples."
+    )
 
 
 @styled

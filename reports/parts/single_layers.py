@@ -13,14 +13,20 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, GROUPS, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import COLOURS, new_figure, plain_text, say_empty, styled
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import LABELS
-from reports.words.text import code, escape, estimate, folded, table
+from reports.words.text import NONE, code, escape, estimate, folded, table
+
+KINDS = {
+    True: ("projection trained", COLOURS[1], "s"),
+    False: ("projection untrained", COLOURS[3], "D"),
+}
+"""Whether the projection was trained -> name, colour, marker."""
 
 NO_SINGLE = "Nothing to draw: no completed trials of single-layer arms."
 
@@ -47,9 +53,14 @@ def section(info: Info) -> list[str]:
         if learned
         else "No arm that learns its mix has a score."
     )
-    rows = [
-        [escape(row["layer"]), code(row["arm"]), estimate(row["mean"], row["low"], row["high"], row["n"])]
+    kinds = [kind for kind in KINDS if kind in set(info.single["trained"])]
+    score = {
+        (row["state"], row["trained"]): estimate(row["mean"], row["low"], row["high"], row["n"])
         for row in records(info.single)
+    }
+    rows = [
+        [escape(row["layer"]), *(score.get((row["state"], kind), NONE) for kind in kinds)]
+        for row in records(info.single.drop_duplicates("state"))
     ]
     return [
         "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected; "
@@ -58,7 +69,10 @@ def section(info: Info) -> list[str]:
         folded(
             "The layers as a table",
             len(rows),
-            table(["layer", "arm", f"{scored}, mean [{LEVEL:.0%} interval]"], rows),
+            table(
+                ["layer", *(f"{KINDS[kind][0]}: {scored}, mean [{LEVEL:.0%} interval]" for kind in kinds)],
+                rows,
+            ),
         ),
     ]
 
@@ -69,20 +83,22 @@ def draw(info: Info) -> Figure:
     learned = info.learned
     figure = new_figure(3.7)
     axes = figure.add_subplot()
-    shown = info.single.dropna(subset=["mean"]).drop_duplicates("state")
+    shown = info.single.dropna(subset=["mean"])
     if shown.empty:
         say_empty(axes, NO_SINGLE)
         return figure
     handles: list[Line2D | Patch] = []
-    axes.plot(range(len(shown)), shown["mean"], color=COLOURS[1], linewidth=1, linestyle=":", zorder=1)
-    for place, row in enumerate(records(shown)):
-        last = row["arm"] == "last"
-        colour, marker = GROUPS["last"] if last else (COLOURS[1], "s")
-        point(axes, place, row["mean"], row["low"], row["high"], colour, marker, along="y")
-    handles.append(Line2D([], [], color=COLOURS[1], marker="s", linestyle=":", label="one layer alone"))
-    if (shown["arm"] == "last").any():
-        colour, marker = GROUPS["last"]
-        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="none", label="arm `last`"))
+    layers = shown.drop_duplicates("state")
+    places = {state: place for place, state in enumerate(layers["state"])}
+    for kind, (name, colour, marker) in KINDS.items():
+        rows = shown[shown["trained"] == kind]
+        if rows.empty:
+            continue
+        at = [places[state] for state in rows["state"]]
+        axes.plot(at, rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1)
+        for place, row in zip(at, records(rows), strict=True):
+            point(axes, place, row["mean"], row["low"], row["high"], colour, marker, along="y")
+        handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))
     if learned is not None and not pd.isna(learned["mean"]):
         axes.axhline(learned["mean"], color=COLOURS[0], linewidth=1.6, zorder=2)
         name = plain_text(f"learned mix,\nn = {learned['n']:.0f} seeds")
@@ -90,7 +106,7 @@ def draw(info: Info) -> Figure:
         if not pd.isna(learned["low"]):
             axes.axhspan(learned["low"], learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0)
             handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
-    style.name_ticks(axes, [brief(name) for name in shown["layer"]], axis="x")
+    style.name_ticks(axes, [brief(name) for name in layers["layer"]], axis="x")
     legend_right(figure, handles, f"single layers,\n{seeds_text(shown['n'])}")
     axes.set_xlabel(LABELS["layer"])
     axes.set_ylabel(unit_below(info.score))

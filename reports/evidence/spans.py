@@ -1,0 +1,59 @@
+"""Scores of a trained model with something taken away, against the same model whole: by variant, over seeds."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pandas as pd
+
+from reports.evidence.statistics import mean_interval
+from reports.evidence.tables import confirmed
+from reports.reading.frames import numbers
+from reports.reading.load import Plan
+
+COLUMNS = ["arm", "variant", "mean", "low", "high", "n"]
+_SPAN = re.compile(r"without=(\d+)-(\d+)( as they are)?")
+_CUTOFF = re.compile(r"cutoff=([\d.e-]+)")
+
+
+class Span(NamedTuple):
+    """Layers first..last taken away; renormalised: whether the weights of the rest summed to 1 again."""
+
+    first: int
+    last: int
+    renormalised: bool
+
+
+def span(variant: str) -> Span | None:
+    """Return the span that a variant of `evaluations.parquet` takes away; None for another kind."""
+    found = _SPAN.fullmatch(variant)
+    return Span(int(found[1]), int(found[2]), found[3] is None) if found else None
+
+
+def cutoff(variant: str) -> float | None:
+    """Return the cutoff that a variant of `evaluations.parquet` applies; None for another kind."""
+    found = _CUTOFF.fullmatch(variant)
+    return float(found[1]) if found else None
+
+
+def by_variant(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """A row per arm and variant: the change of the score on its split, variant minus whole model, over seeds.
+
+    low, high: its 95% t interval over the n seeds, not corrected. Empty without `evaluations.parquet`.
+    """
+    needed = {"trial_id", "split", "variant", "metric", "value"}
+    if evaluations.empty or not needed <= set(evaluations.columns):
+        return pd.DataFrame(columns=COLUMNS)
+    rows = evaluations[evaluations["metric"] == plan.metric].merge(confirmed(trials), on="trial_id")
+    whole = pd.Series(float("nan"), index=rows.index)
+    for split in rows["split"].unique():
+        whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{plan.metric}"))
+    rows = rows.assign(change=rows["value"] - whole).dropna(subset=["change"])
+    table = []
+    for (arm, variant), of in rows.groupby(["arm", "variant"], sort=False):
+        summary = mean_interval(of["change"])
+        row = {"arm": arm, "variant": variant, "mean": summary.mean, "low": summary.low, "high": summary.high}
+        table.append({**row, "n": summary.n})
+    found = pd.DataFrame(table, columns=COLUMNS)
+    return found.astype({"mean": float, "low": float, "high": float})

@@ -1,0 +1,103 @@
+"""Score against the cost at use, with the front of arms that none beats in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from reports.drawing.pieces import legend_right, unit_below
+from reports.drawing.style import COLOURS, new_figure, plain_text, styled
+from reports.evidence import use_cost
+from reports.evidence.evidence import Evidence
+from reports.parts.part import Part, figure_link
+from reports.reading.frames import records
+from reports.words.text import code, escape, folded, number, several, table
+
+APART = 0.02
+"""Share by which the dearest arm costs more than the cheapest, below which cost does not matter."""
+NAMED = 8
+"""Most arms of the front named in the figure."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """costs: as from `use_cost.by_arm`; front: the arms on it, by rising cost."""
+
+    costs: pd.DataFrame
+    front: tuple[str, ...]
+    score: str
+    layers: int
+
+
+def info(evidence: Evidence) -> Info | None:
+    if use_cost.untrained(evidence.trials):
+        return None
+    costs = use_cost.by_arm(use_cost.at_use(evidence.loaded, evidence.split))
+    known = costs["operations"].dropna()
+    if len(known) < 2 or known.max() < (1 + APART) * known.min():
+        return None
+    front = use_cost.front(costs, maximise=evidence.plan.mode == "max")
+    return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.on.backbone.layers)
+
+
+def section(info: Info) -> list[str]:
+    scored = info.score.split(" (")[0]
+    rows = [
+        [
+            code(row["arm"]),
+            number(row["live"], 2),
+            f"{number(row['deepest'], 2)} of {info.layers}",
+            number(row["operations"]),
+            f"{number(row['score'])} (n = {row['n']})",
+        ]
+        for row in records(info.costs)
+    ]
+    heads = [
+        "arm",
+        "live layers",
+        "layers that must run",
+        "operations per token (millions)",
+        f"mean {scored}",
+    ]
+    return [
+        "The cost at use is **reckoned**, not timed: two operations per weight and token, of the base model up to the "
+        "deepest live layer, the live projections and the head; means over seeds, no interval. No arm is better and "
+        f"cheaper at once than {several([code(arm) for arm in info.front], 6)}.",
+        figure_link("cost_at_use", f"{scored} against the operations per token at use"),
+        folded("Cost and score of each arm", len(rows), table(heads, rows)),
+    ]
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """Mean score of each arm against its operations per token; the front is a line."""
+    figure = new_figure(3.8)
+    axes = figure.add_subplot()
+    known = info.costs.dropna(subset=["operations", "score"])
+    on_front = known.set_index("arm").loc[list(info.front)]
+    rest = known[~known["arm"].isin(info.front)]
+    axes.plot(rest["operations"], rest["score"], "o", color="0.6", markersize=5)
+    axes.plot(on_front["operations"], on_front["score"], "-s", color=COLOURS[0])
+    for arm, row in list(on_front.iterrows())[:NAMED]:
+        axes.annotate(
+            plain_text(arm),
+            (row["operations"], row["score"]),
+            xytext=(5, -11),
+            textcoords="offset points",
+            fontsize=8,
+        )
+    handles = [
+        Line2D([], [], color=COLOURS[0], marker="s", label="front: none is better\nand cheaper"),
+        Line2D([], [], color="0.6", marker="o", linestyle="none", label="other arms"),
+    ]
+    legend_right(figure, handles, "means over seeds")
+    axes.set_xlabel("operations per token at use (millions, reckoned)")
+    axes.set_ylabel(unit_below(escape(info.score)))
+    axes.margins(x=0.12)
+    return figure
+
+
+PART = Part("Cost at use", info, section, {"cost_at_use": draw})

@@ -1,0 +1,142 @@
+"""What a trained mix loses without layers i..j: heat maps over spans (seed 002, figure 8, for the mix)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.drawing import style
+from reports.drawing.pieces import heat_map, unit_below
+from reports.drawing.style import new_figure, plain_text, styled
+from reports.evidence import spans
+from reports.evidence.evidence import Evidence
+from reports.evidence.statistics import LEVEL
+from reports.parts.part import Part, figure_link
+from reports.reading.frames import records
+from reports.words.text import code, count, estimate, folded, number, table
+
+SHOWN = 3
+"""Most arms drawn, in the order of the plan."""
+TEXTS = 12
+"""Layers above which cells carry no numbers: they would not be read."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """changes: as from `spans.by_variant`, with first, last and renormalised; spread: over seeds, of one score."""
+
+    changes: pd.DataFrame
+    arms: tuple[str, ...]
+    score: str
+    spread: float
+
+
+def info(evidence: Evidence) -> Info | None:
+    found = spans.by_variant(evidence.loaded.results.evaluations, evidence.trials, evidence.plan)
+    known = [spans.span(variant) for variant in found["variant"]]
+    found = found[[one is not None for one in known]]
+    if found.empty:
+        return None
+    parts = pd.DataFrame([one for one in known if one is not None], index=found.index)
+    arms = tuple(arm.name for arm in evidence.plan.arms if arm.name in set(found["arm"]))
+    spread = evidence.spread.sd if evidence.spread else 0.0
+    return Info(pd.concat([found, parts], axis=1), arms, evidence.scored, spread)
+
+
+def section(info: Info) -> list[str]:
+    scored = info.score.split(" (")[0]
+    points = [_told(info, arm) for arm in info.arms[:SHOWN]]
+    rows = [
+        [
+            code(row["arm"]),
+            _name(row["first"], row["last"]),
+            "to 1 again" if row["renormalised"] else "as they are",
+            estimate(row["mean"], row["low"], row["high"], row["n"], signed=True),
+        ]
+        for row in records(info.changes)
+    ]
+    heads = [
+        "arm",
+        "layers taken away",
+        "weights of the rest",
+        f"change of {scored}, mean [{LEVEL:.0%} interval]",
+    ]
+    return [
+        f"Layers i to j are taken away from each trained model, which is not trained again: the change of {scored} "
+        "against the whole model, mean over seeds, the weights of the rest scaled to sum to 1. Intervals are t "
+        "intervals, not corrected.",
+        " ".join(points),
+        figure_link("layer_spans", f"Change of {scored} without layers i to j of a trained mix"),
+        folded("Every span as a table", len(rows), table(heads, rows)),
+    ]
+
+
+def _told(info: Info, arm: str) -> str:
+    """Say which layer is missed most, how long a span can be missed, and whether renormalising matters."""
+    rows = info.changes[info.changes["arm"] == arm]
+    again = rows[rows["renormalised"]]
+    if again.empty:
+        return ""
+    single = again[again["first"] == again["last"]].sort_values("mean")
+    worst = records(single)[0]
+    text = (
+        f"{code(arm)} misses {_name(worst['first'], worst['last'])} most among single layers "
+        f"({estimate(worst['mean'], worst['low'], worst['high'], worst['n'], signed=True)})"
+    )
+    free = again[again["mean"] >= -max(info.spread, 1e-12)]
+    if len(free):
+        longest = records(free.assign(size=free["last"] - free["first"]).sort_values("size"))[-1]
+        text += (
+            f"; it can do without {_name(longest['first'], longest['last'])} "
+            f"({count(int(longest['size']) + 1, 'layer')}) at a loss of no more than the spread over seeds "
+            f"({number(info.spread)})"
+        )
+    both = again.merge(rows[~rows["renormalised"]], on=["first", "last"], suffixes=("", "_plain"))
+    if len(both):
+        gain = float((both["mean"] - both["mean_plain"]).mean())
+        text += f"; scaling the rest to 1 changes a span's score by {number(gain, signed=True)} on average"
+    return f"{text}."
+
+
+def _name(first: int, last: int) -> str:
+    return f"layer {first}" if first == last else f"layers {first} to {last}"
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """A heat map per arm: from the first layer taken away (down) to the last (across)."""
+    arms = info.arms[:SHOWN]
+    changes = info.changes[info.changes["renormalised"] & info.changes["arm"].isin(arms)]
+    layers = sorted({*changes["first"], *changes["last"]})
+    figure = new_figure(1.6 + 2.6 * 8 / (3 * max(1, len(arms))) if len(arms) > 1 else 4.2)
+    panels = figure.subplots(1, len(arms), squeeze=False)[0]
+    # The range spans at least a few spreads over seeds, so that noise stays pale.
+    lowest = min(float(changes["mean"].min()), -4 * info.spread, -1e-9)
+    image = None
+    for axes, arm in zip(panels, arms, strict=True):
+        grid = np.full((len(layers), len(layers)), np.nan)
+        for row in records(changes[changes["arm"] == arm]):
+            grid[layers.index(row["first"]), layers.index(row["last"])] = -min(0.0, row["mean"])
+        texts = [
+            [
+                "" if np.isnan(value) or len(layers) > TEXTS else f"{-value:.2f}".replace("-0.00", "0")
+                for value in line
+            ]
+            for line in grid
+        ]
+        image = heat_map(axes, grid, texts, 0.0, -lowest, fontsize=8 if len(arms) < 3 else 7)
+        style.name_ticks(axes, layers, axis="x")
+        style.name_ticks(axes, layers, axis="y")
+        axes.set_title(plain_text(arm), loc="left", fontsize=10)
+        axes.set_xlabel("last layer taken away")
+    panels[0].set_ylabel("first layer taken away")
+    assert image is not None
+    bar = figure.colorbar(image, ax=list(panels))
+    bar.set_label(f"loss of {unit_below(info.score)}")
+    return figure
+
+
+PART = Part("Without some layers", info, section, {"layer_spans": draw})

@@ -1,0 +1,118 @@
+"""What does each component of the published method contribute? Leave one out, or put one fault of the release in.
+
+Question    How much does the score change when one component of the published set-up is changed?
+Scientific  one component at a time
+Nuisance    lr, weight_decay, dropout: kept, or with --trials N tuned again for each component under an equal budget
+Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, positions, k, heads); mix_lr at 1e-3
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      every component x --seeds, unpruned; with --trials N also a search of N for each, its best x --seeds
+Command     python studies/ablation.py --backbone minilm --dataset conll2003
+Result      none yet on a base model of the thesis's size
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.presets import published_mix
+from adalayers.study import TUNED, Arm, Setting, Space, Study, Tuning
+
+WHOLE = "published"
+
+
+def space() -> Space:
+    """Return what is tuned for each component."""
+    from search_spaces.ablation import FIXED, GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+
+
+def whole(setting: Setting) -> dict[str, Any]:
+    """Return the published method for the dataset, as the thesis writes it; rates and sizes are the study's own."""
+    published, _ = published_mix(setting.dataset, setting.shape.head)
+    return {"mix": "learned", **published, "positions": True}
+
+
+def components(setting: Setting) -> dict[str, dict[str, Any]]:
+    """Return what is changed about the whole, one thing at a time; what would change nothing here is left out."""
+    base = whole(setting)
+    switched_off: dict[str, dict[str, Any]] = {
+        "no learned mix": {"mix": "uniform"},
+        "alpha 1": {"alpha": 1.0},
+        "no cutoff": {"cutoff": 0.0},
+        "no entropy term": {"entropy_weight": 0.0},
+        "no normalisation": {"normalise": False},
+        "no positions": {"positions": False},
+        "no attention in the head": {"read_out": "linear"},
+        "projections not trained": {"train_projections": False},
+    }
+    otherwise: dict[str, dict[str, Any]] = {
+        "last layer alone": {"mix": "last"},
+        "embeddings mixed too": {"hidden_states": "with-embeddings"},
+        "cutoff only after training": {"cutoff_when": "after-training"},
+    }
+    as_released: dict[str, dict[str, Any]] = {
+        "released: hidden states": {"hidden_states": "as-released"},
+        "released: lambda divided": {"entropy_scale": "as-released"},
+        "released: gelu after mixing": {"gelu_after_mix": True},
+        "released: dropout of projections": {"projection_dropout": setting.base.dropout},
+        "released: baseline not trained": {"mix": "uniform", "train_projections": False},
+    }
+    found = {name: {**base, **changed} for name, changed in (switched_off | otherwise | as_released).items()}
+    return {name: overrides for name, overrides in found.items() if overrides != base}
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return the whole method, control first, then each changed component."""
+    published, source = published_mix(setting.dataset, setting.shape.head)
+    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+    return [
+        Arm(WHOLE, "control", whole(setting)),
+        *(Arm(name, "component", overrides) for name, overrides in components(setting).items()),
+    ], [
+        f"`{WHOLE}` has the thesis's method for {source} ({values}, positions), at this study's rates and sizes."
+    ]
+
+
+def tunings(setting: Setting) -> list[Tuning]:
+    """Return the same again, each to be tuned by itself."""
+    return [Tuning(arm.name, arm.overrides) for arm in arms(setting)[0]]
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return each component against the whole, with hyperparameters kept, and where both were tuned."""
+    names = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
+    pairs = [(arm.name, control) for arm in arms if arm.group == "component"]
+    tuned = [(f"{name}{TUNED}", f"{control}{TUNED}") for name, _ in pairs]
+    known = [(names[arm], names[other]) for arm, other in [*pairs, *tuned] if {arm, other} <= names.keys()]
+    return [
+        Comparison(arm=arm, control=other, weights={arm: 1.0, other: -1.0})
+        for arm, other in dict.fromkeys(known)
+        if arm != other
+    ]
+
+
+STUDY = Study(
+    name="ablation",
+    question="How much does the score change when one component of the published method is changed?",
+    space=space,
+    arms=arms,
+    tunings=tunings,
+    method={
+        "The method": (
+            "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up with "
+            "learned weights p̃ = softmax(α p), cut at a cutoff; positions are added and a head with attention reads "
+            "the sum. Each arm changes one thing about it; *released* arms do what the published code does otherwise "
+            "than the thesis."
+        ),
+    },
+    comparisons=comparisons,
+    parts=("ablation",),
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

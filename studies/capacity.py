@@ -1,0 +1,71 @@
+"""How large may the trained part be for an amount of data? (Overfitting: k and dropout; open question 3.)
+
+Question    How do k, the width of the projections, and dropout matter, and does that depend on the amount of data?
+Scientific  k, dropout; train_examples is the condition under which they are compared
+Nuisance    lr, in a search that --trials adds; none otherwise
+Fixed       all else at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
+Command     python studies/capacity.py --backbone minilm --dataset cola
+Result      none yet on a base model of the thesis's size
+"""
+
+import functools
+import sys
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import planned_comparisons
+from adalayers.study import Arm, Factor, Setting, Space, Study, sizes
+
+
+def space() -> Space:
+    """Return what a search would go over."""
+    from search_spaces.capacity import GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return k x dropout x training examples; the control has k 64, dropout 0.1 and all examples."""
+    from search_spaces.capacity import DROPOUT, SHARES, K
+
+    return [
+        Arm(
+            f"k={k} dropout={dropout:g} train_examples={n}",
+            "core",
+            {"k": k, "dropout": dropout, "train_examples": n},
+        )
+        for n in setting.levels("train_examples", sizes(setting, SHARES))
+        for k in setting.levels("k", K)
+        for dropout in setting.levels("dropout", DROPOUT)
+    ], []
+
+
+STUDY = Study(
+    name="capacity",
+    question=(
+        "How do k, the width that hidden states are projected to, and dropout matter for quality, and does that depend "
+        "on the amount of training data?"
+    ),
+    space=space,
+    arms=arms,
+    factors=(
+        Factor("k", "k", "width of the projections", scale="log"),
+        Factor("dropout", "dropout", "in the head", scale="linear"),
+        Factor("train_examples", "training examples", "drawn anew for each seed", unit="count", scale="log"),
+    ),
+    method={
+        "The model": (
+            "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and read "
+            "by a head with dropout. k decides how many parameters are trained, dropout how noisy the head is in "
+            "training. Each seed draws its own examples from the training pool."
+        ),
+    },
+    comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
+    parts=("data_size", "cost_at_use"),
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

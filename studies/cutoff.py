@@ -1,0 +1,88 @@
+"""Does removing nearly dead layers help, and when? What does it save at use? (Spec: the cutoff.)
+
+Question    Does a cutoff of small mix weights help, during training or only after it, and what does it save at use?
+Scientific  cutoff, alpha, cutoff_when
+Nuisance    lr, in a search that --trials adds; none otherwise
+Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
+Command     python studies/cutoff.py --backbone minilm --dataset conll2003
+Result      none yet on a base model of the thesis's size
+"""
+
+import sys
+
+import reports
+from adalayers.command.main import main
+from adalayers.study import Arm, Factor, Setting, Space, Study, Variant
+
+AFTER = "after-training"
+
+
+def space() -> Space:
+    """Return what a search would go over."""
+    from search_spaces.cutoff import FIXED, GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+
+
+def cutoffs(setting: Setting) -> list[float]:
+    """Return the levels of the cutoff: shares of the uniform weight 1/l, so that no level cuts all layers."""
+    from search_spaces.cutoff import SHARES
+
+    layers = len(setting.base.states(setting.shape))
+    return [float(f"{share / layers:.2g}") for share in SHARES]
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return cutoff x alpha, without a cutoff first, at work always and only after training; then the uniform mix."""
+    from search_spaces.cutoff import ALPHA
+
+    core = [
+        Arm(
+            f"cutoff={cutoff:g} alpha={alpha:g}{' after training' if when == AFTER else ''}",
+            "core",
+            {"mix": "learned", "alpha": alpha, "cutoff": cutoff, "cutoff_when": when},
+        )
+        for when in setting.levels("cutoff_when", ["always", AFTER])
+        for cutoff in setting.levels("cutoff", cutoffs(setting))
+        for alpha in setting.levels("alpha", ALPHA)
+        if cutoff or when != AFTER
+    ]
+    return [*core, Arm("uniform", "uniform", {"mix": "uniform"})], []
+
+
+def variants(setting: Setting) -> list[Variant]:
+    """Return a finer scale of cutoffs, tried on trained models."""
+    layers = len(setting.base.states(setting.shape))
+    return [Variant(cutoff=float(f"{share / 10 / layers:.3g}")) for share in range(1, 10)]
+
+
+STUDY = Study(
+    name="cutoff",
+    question=(
+        "Does it help to remove nearly dead layers by a cutoff of their mix weights, during training or only after it, "
+        "and what does it save at use?"
+    ),
+    space=space,
+    arms=arms,
+    factors=(
+        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+        Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
+    ),
+    method={
+        "The cutoff": (
+            "The layer mix adds up projections of a frozen backbone's hidden states with the weights "
+            "p̃ = softmax(α p), p learned. Weights at or below the cutoff become 0 and the rest is renormalised. At "
+            "work always, a layer once cut gets no gradient and never returns; after training alone, the best model is "
+            "cut and scored."
+        ),
+    },
+    variants=variants,
+    parts=("cutoff", "cost_at_use"),
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

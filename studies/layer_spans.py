@@ -1,0 +1,72 @@
+"""Which layers can a trained mix do without? Spans are taken away without retraining (seed 002, figure 8, for the mix).
+
+Question    How much does the score drop when layers i..j are taken away from a trained mix, without retraining?
+Scientific  the span i..j; whether the weights of the rest sum to 1 again
+Nuisance    lr, in a search that --trials adds; none otherwise
+Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      three arms x --seeds, unpruned; every span is scored with each trained model
+Command     python studies/layer_spans.py --backbone minilm --dataset conll2003
+Result      none yet on a base model of the thesis's size
+"""
+
+import sys
+
+import reports
+from adalayers.command.main import main
+from adalayers.study import Arm, Factor, Setting, Space, Study, Variant
+
+
+def space() -> Space:
+    """Return what a search would go over."""
+    from search_spaces.layer_spans import FIXED, GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return learned mixes by alpha, control first, and the uniform mix."""
+    from search_spaces.layer_spans import ALPHA
+
+    learned = [
+        Arm(f"alpha={alpha:g}", "core", {"mix": "learned", "alpha": alpha})
+        for alpha in setting.levels("alpha", ALPHA)
+    ]
+    return [*learned, Arm("uniform", "uniform", {"mix": "uniform"})], []
+
+
+def variants(setting: Setting) -> list[Variant]:
+    """Return every span of neighbouring layers but all of them, the rest renormalised and as it is."""
+    layers = [state.number for state in setting.base.states(setting.shape)]
+    return [
+        Variant(without=tuple(layers[i : j + 1]), renormalise=renormalise)
+        for renormalise in (True, False)
+        for i in range(len(layers))
+        for j in range(i, len(layers))
+        if j - i + 1 < len(layers)
+    ]
+
+
+STUDY = Study(
+    name="layer_spans",
+    question=(
+        "How much does the score drop when neighbouring layers i..j are taken away from a trained mix, without "
+        "training it again?"
+    ),
+    space=space,
+    arms=arms,
+    factors=(Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),),
+    method={
+        "The spans": (
+            "The layer mix adds up projections of a frozen backbone's hidden states with the weights "
+            "p̃ = softmax(α p), p learned. Once it is trained, layers i to j are taken away: their weights become 0, "
+            "and the others are scaled to sum to 1 again, or left as they are."
+        ),
+    },
+    variants=variants,
+    parts=("layer_spans",),
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

@@ -1,0 +1,78 @@
+"""Which settings are good, and what do scores hang on? A joint search.
+
+Question    Which settings of the method are good, and on which hyperparameters do scores depend?
+Scientific  alpha, entropy_weight (lambda), k, cutoff, dropout, lr, weight_decay
+Nuisance    none: all are searched together
+Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      search: --trials configurations, pruned; confirmation: the best and five known settings x --seeds, unpruned
+Command     python studies/search.py --backbone roberta-large --dataset conll2003
+Result      none yet on a base model of the thesis's size
+"""
+
+import sys
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.presets import published_mix
+from adalayers.study import Arm, Factor, Setting, Space, Study
+
+
+def space() -> Space:
+    """Return what is searched."""
+    from search_spaces.search import FIXED, GRID, SCIENTIFIC
+
+    return Space(SCIENTIFIC, {}, GRID, FIXED)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return what the search's best has to beat: the defaults, control first, the published mix, and fixed mixes."""
+    published, source = published_mix(setting.dataset, setting.shape.head)
+    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+    return [
+        Arm("defaults", "control", {"mix": "learned"}),
+        Arm("published-mix", "published", {"mix": "learned", **published}),
+        Arm("uniform", "uniform", {"mix": "uniform"}),
+        Arm("last", "last", {"mix": "last"}),
+    ], [f"`published-mix` has the thesis's values for {source} ({values}), at this study's rates."]
+
+
+def first(setting: Setting) -> list[dict[str, Any]]:
+    """Return the defaults, with the published alpha, lambda and cutoff and without."""
+    published, _ = published_mix(setting.dataset, setting.shape.head)
+    names = ("alpha", "entropy_weight", "k", "cutoff", "dropout", "lr", "weight_decay")
+    values = setting.base.resolved(setting.shape)
+    plain = {name: values[name] for name in names}
+    return [plain, {**plain, **published}]
+
+
+STUDY = Study(
+    name="search",
+    question="Which settings of the method are good, and on which hyperparameters does the score depend?",
+    space=space,
+    arms=arms,
+    first=first,
+    factors=(
+        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+        Factor("k", "k", "width of the projections", scale="log"),
+        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="choice"),
+        Factor("dropout", "dropout", "in the head"),
+        Factor("lr", "learning rate", scale="log", changes_speed=True),
+        Factor("weight_decay", "weight decay", scale="log"),
+    ),
+    method={
+        "The search": (
+            "Hidden states of a frozen backbone are projected to k dimensions and added up with the weights "
+            "p̃ = softmax(α p), p learned; λ times the entropy of p̃ is added to the loss, weights at or below the "
+            "cutoff become 0. All of it is searched together, on one seed; the best is then confirmed on seeds of its "
+            "own."
+        ),
+    },
+    parts=("importances",),
+    defaults={"trials": 40},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

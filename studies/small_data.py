@@ -1,0 +1,86 @@
+"""How do alpha, lambda and the cutoff interact with the amount of data? (Open question 3.)
+
+Question    The method overfits with little data: which settings of the mix help, and from when on are all alike?
+Scientific  alpha, entropy_weight (lambda), cutoff, mix; train_examples is the condition under which they are compared
+Nuisance    lr, in a search that --trials adds; none otherwise
+Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      one factor at a time at each number of examples: every arm x --seeds, a fresh draw of examples per seed
+Command     python studies/small_data.py --backbone minilm --dataset cola
+Result      none yet on a base model of the thesis's size
+"""
+
+import functools
+import sys
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import planned_comparisons
+from adalayers.study import Arm, Factor, Setting, Space, Study, sizes
+
+
+def space() -> Space:
+    """Return what a search would go over."""
+    from search_spaces.small_data import FIXED, GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+
+
+def settings(setting: Setting) -> dict[str, dict[str, Any]]:
+    """Return what is compared at each number of examples, the control first."""
+    from search_spaces.small_data import ALPHA, CUTOFF_SHARE, ENTROPY_WEIGHT
+
+    cutoff = float(f"{CUTOFF_SHARE / len(setting.base.states(setting.shape)):.2g}")
+    plain = {"mix": "learned", "alpha": 1.0, "entropy_weight": 0.0, "cutoff": 0.0}
+    first = {**plain, "alpha": ALPHA[0]}
+    return {
+        "alpha=1": plain,
+        **{f"alpha={alpha:g}": {**plain, "alpha": alpha} for alpha in ALPHA},
+        f"alpha={ALPHA[0]:g} entropy_weight={ENTROPY_WEIGHT:g}": {**first, "entropy_weight": ENTROPY_WEIGHT},
+        f"alpha={ALPHA[0]:g} cutoff={cutoff:g}": {**first, "cutoff": cutoff},
+        "uniform": {"mix": "uniform"},
+        "last": {"mix": "last"},
+    }
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return each setting at each number of training examples, the most examples first."""
+    from search_spaces.small_data import SHARES
+
+    return [
+        Arm(f"{name} train_examples={n}", "core", {**overrides, "train_examples": n})
+        for n in setting.levels("train_examples", sizes(setting, SHARES))
+        for name, overrides in settings(setting).items()
+    ], []
+
+
+STUDY = Study(
+    name="small_data",
+    question=(
+        "The method overfits with little data: how do alpha, the entropy weight lambda and the cutoff matter there, "
+        "and from how many training examples on are all settings alike?"
+    ),
+    space=space,
+    arms=arms,
+    factors=(
+        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+        Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
+        Factor("train_examples", "training examples", "drawn anew for each seed", unit="count", scale="log"),
+    ),
+    method={
+        "The model": (
+            "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "
+            "learned; λ times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. Each "
+            "seed draws its own examples from the training pool."
+        ),
+    },
+    comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
+    parts=("data_size",),
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))
