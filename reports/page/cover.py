@@ -8,8 +8,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from reports.evidence.across import Across, across, case_of
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
+from reports.page.index import ASIDE
+from reports.parts import across as across_parts
 from reports.parts import layer_profiles
 from reports.reading.frames import records
 from reports.reading.load import Loaded
@@ -32,14 +35,26 @@ class Entry:
         return self.evidence.loaded
 
 
-def cover(title: str, entries: Sequence[Entry], problems: Sequence[str] = ()) -> str:
-    """Return the page; `problems` names folders that could not be read."""
+def across_cases(entries: Sequence[Entry]) -> Across:
+    """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
+    return across(case_of(_name(entry), entry.evidence) for entry in entries if not ASIDE.search(entry.link))
+
+
+def cover(
+    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), found: Across | None = None
+) -> str:
+    """Return the page.
+
+    problems: names folders that could not be read; found: what `across_cases` returns, None: it is worked out
+    """
     parts = [f"# {escape(title)}: all backbones and datasets"]
     questions = list(dict.fromkeys(entry.loaded.study.asked.question for entry in entries))
     parts += [escape(question, 2000) for question in questions if question]
     if not entries:
         parts.append("No results to show yet.")
     else:
+        told = across_parts.section(found or across_cases(entries))
+        parts += ["## Across cases", *told] if told else []
         parts += ["## Scores", *_scores(entries), "## Primary comparisons", _verdicts(entries)]
         parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
         profiles = _profiles(entries)

@@ -389,7 +389,7 @@ def test_errors_of_a_random_backbone_name_its_base(name, said):
 
 
 def test_a_random_backbone_out_of_reach_names_its_base(no_hub):
-    with pytest.raises(BadInput, match="wanted backbone 'FacebookAI/roberta-large'.*out of reach"):
+    with pytest.raises(BadInput, match=r"wanted backbone 'FacebookAI/roberta-large'.*out of reach"):
         resolve("random:roberta-large")
 
 
