@@ -55,6 +55,8 @@ def cover(
     else:
         told = across_parts.section(found or across_cases(entries))
         parts += ["## Across cases", *told] if told else []
+        backbones = _backbones(entries)
+        parts += ["## Backbones", backbones] if backbones else []
         parts += ["## Scores", *_scores(entries), "## Primary comparisons", _verdicts(entries)]
         parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
         profiles = _profiles(entries)
@@ -111,6 +113,23 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
+def _backbones(entries: Sequence[Entry]) -> str:
+    """Return what the backbones are, a row each; "" where there is one alone."""
+    known = {of.id: of for entry in entries if (of := entry.loaded.study.on.backbone).id}
+    rows = [
+        [
+            code(of.name),
+            escape(of.objective) or "not known",
+            escape(of.family) or NONE,
+            f"{of.layers} of width {of.width}",
+            f"{of.parameters:,}",
+        ]
+        for of in known.values()
+    ]
+    heads = ["backbone", "pretrained for", "family", "layers", "parameters"]
+    return table(heads, rows) if len(rows) > 1 else ""
+
+
 def _verdicts(entries: Sequence[Entry]) -> str:
     rows = []
     for entry in entries:
@@ -125,7 +144,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
 def _explained(entries: Sequence[Entry]) -> str:
     return (
         "Mean of each arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
-        "in the reports; nothing was compared across columns, whose metrics and data differ."
+        "in the reports, those between columns under *Across cases*."
         if len(entries) > 1
         else "Mean of the arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
         "in the report."

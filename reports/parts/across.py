@@ -50,9 +50,9 @@ def _scores(found: Across) -> list[str]:
     for case, claims in _by_case(found, SCORE):
         first, *others = claims
         reference = code(first.reference)
-        line = f"**{code(case)} against {reference}** ({_score(first)}): {_arm(found, first)} scores {_told(first)}"
+        line = f"**{code(case)} against {reference}** ({_score(first)}), with {_arm(found, first)}: {_told(first)}"
         if others:
-            line += f". Other arms: {_counted(others)}"
+            line += f". With the other arms: {_counted(others)}"
         lines.append(f"{line}.")
     return lines
 
