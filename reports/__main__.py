@@ -63,7 +63,15 @@ def rebuild(
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
     from adalayers.results.folder import Folder
-    from reports.write import Built, build, find_studies, write_claims, write_cover, write_index
+    from reports.write import (
+        Built,
+        build,
+        find_studies,
+        write_claims,
+        write_claims_across,
+        write_cover,
+        write_index,
+    )
 
     root = _local(folder)
     studies = find_studies(root)
@@ -83,12 +91,15 @@ def rebuild(
                 written.append(built[-1].path)
         except BadInput as error:
             errors.append(error)
-    if claims_only or studies[0].uri == root.uri:
+    if studies[0].uri == root.uri:
         return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.uri.rsplit("/", 1)[0], []).append(study)
     covers = {parent: below for parent, below in above.items() if parent != root.uri or len(above) == 1}
+    if claims_only:
+        written += [write_claims_across(parent, below) for parent, below in covers.items()]
+        return written, errors
     written += [write_cover(parent, below, built) for parent, below in covers.items()]
     return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
 

@@ -18,8 +18,9 @@ from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.results.folder import Folder
 from reports.drawing import style
 from reports.evidence import kept
+from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Entry, cover, draw_cover
+from reports.page.cover import Entry, across_cases, cover, draw_cover
 from reports.page.index import Line, index
 from reports.page.report import details_page, short_page
 from reports.parts.part import DETAILS, FIGURES
@@ -69,13 +70,34 @@ def write_claims(folder: Folder | str | Path) -> str:
 def write_cover(
     study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Built] = ()
 ) -> str:
-    """Write `<study_root>/report.md` and its figure over several results folders; returns its path (or URI).
+    """Write `<study_root>/report.md`, its figure and the claims across cases; returns the page's path (or URI).
 
     A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
     named on the page. What is in `built` is not worked out again.
     """
-    known = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     root = _folder(study_root)
+    entries, problems = _entries(root, folders, built)
+    for name, figure in draw_cover(entries).items():
+        _write_figure(root, name, figure)
+    found = across_cases(entries)
+    _write_across(root, found)
+    title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
+    root.write_bytes(REPORT, cover(title, entries, problems, found).encode())
+    return f"{root.uri}/{REPORT}"
+
+
+def write_claims_across(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
+    """Rebuild the claims across the cases of a study alone; returns the path of its claims.json."""
+    root = _folder(study_root)
+    _write_across(root, across_cases(_entries(root, folders, ())[0]))
+    return f"{root.uri}/{CLAIMS}"
+
+
+def _entries(
+    root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Built]
+) -> tuple[list[Entry], list[str]]:
+    """Return what a cover shows, and why folders are not on it."""
+    known = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     entries, problems = [], []
     for folder in folders:
         place = _below(root, folder)
@@ -85,11 +107,7 @@ def write_cover(
             problems.append(str(error).splitlines()[0])
             continue
         entries.append(Entry(_link(root, place), evidence))
-    for name, figure in draw_cover(entries).items():
-        _write_figure(root, name, figure)
-    title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
-    root.write_bytes(REPORT, cover(title, entries, problems).encode())
-    return f"{root.uri}/{REPORT}"
+    return entries, problems
 
 
 def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Sequence[Folder]) -> str:
@@ -147,6 +165,10 @@ def _write_claims(place: Folder, evidence: Evidence) -> None:
     place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
     place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
     place.write_json(BEST_SET, evidence.best_set.as_json())
+
+
+def _write_across(root: Folder, found: Across) -> None:
+    root.write_json(CLAIMS, [claim.as_json() for claim in found.claims])
 
 
 def _write_figure(place: Folder, name: str, figure: Figure) -> None:

@@ -29,12 +29,17 @@ def smoke(name: str, output: str) -> str | None:
     seconds = time.monotonic() - began
     if code != DONE:
         return f"exit code {code}"
-    (folder,) = (Path(output) / name).glob("*-smoke")
-    results = load(folder)
-    if not (results.trials["status"] != "failed").all() or results.problems:
-        return f"failed trials or problems: {results.problems}"
-    if not (folder / REPORT).exists():
-        return "no report"
+    folders = sorted((Path(output) / name).glob("*-smoke"))
+    for folder in folders:
+        results = load(folder)
+        if not (results.trials["status"] != "failed").all() or results.problems:
+            return f"failed trials or problems in {folder.name}: {results.problems}"
+    pages = [folder / REPORT for folder in folders] + (
+        [Path(output) / name / REPORT] if len(folders) > 1 else []
+    )
+    missing = [str(page) for page in pages if not page.exists()]
+    if missing or not folders:
+        return f"no report: {missing or 'no folder'}"
     return f"it took {seconds:.0f} s, more than {SECONDS}" if seconds > SECONDS else None
 
 

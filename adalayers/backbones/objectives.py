@@ -21,7 +21,7 @@ _OBJECTIVES = {
     r"flan-t5-(small|base|large)": "span denoising, then many tasks by instruction",
     r"(distil)?gpt2(-medium|-large|-xl)?": "causal language modelling",
 }
-"""Last part of a hub id, lower case -> the objective. A family does not tell: checkpoints are tuned for anything."""
+"""Last part of a hub id, lower case -> the objective. Families do not tell: checkpoints are tuned for anything."""
 
 
 def objective(source: BackboneSource) -> str:

@@ -139,4 +139,4 @@ def _looks(run: Mapping[str, Any]) -> int:
 
 
 def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

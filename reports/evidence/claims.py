@@ -117,15 +117,21 @@ def claims(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis], answers: 
     answers: as from `ties.answers`, of that split
     """
     split = tables.score_split(trials, plan)
+    family = Family(
+        plan.metric, split, bounds(plan.metric), of_scores(plan.mode, plan.smallest_effect), answers
+    )
+    return family.claims(plan.comparisons, tables.values(trials, f"{split}/{plan.metric}"), made)
+
+
+def of_scores(mode: str, smallest: float | None) -> Verdict:
+    """Return how verdicts on a score are reached; smallest: the smallest difference of interest, None: not known."""
 
     def verdict(difference: float, low: float, high: float) -> str:
         if low > 0 or high < 0:
-            return BETTER if (difference > 0) == (plan.mode == "max") else WORSE
-        small = plan.smallest_effect
-        return SAME if small is not None and -small <= low and high <= small else OPEN
+            return BETTER if (difference > 0) == (mode == "max") else WORSE
+        return SAME if smallest is not None and -smallest <= low and high <= smallest else OPEN
 
-    family = _Family(plan.metric, split, bounds(plan.metric), verdict, answers)
-    return family.claims(plan.comparisons, tables.values(trials, f"{split}/{plan.metric}"), made)
+    return verdict
 
 
 def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> list[Claim]:
@@ -136,7 +142,7 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Seque
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
     learned = set(tables.learning_arms(trials, plan))
-    entropy = _Family("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
+    entropy = Family("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
         [one for one in plan.comparisons if one.weights.keys() <= learned],
         tables.values(trials, "mix/entropy"),
         made,
@@ -150,7 +156,7 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Seque
         str(arm): dict(zip(map(int, rows["seed"]), map(float, rows["step"]), strict=True))
         for arm, rows in reached.groupby("arm")
     }
-    speed = _Family("convergence_step", "val", None, _direction, keeps=False).claims(
+    speed = Family("convergence_step", "val", None, _direction, keeps=False).claims(
         plan.comparisons, steps_of, made, untestable=censored
     )
     return [*entropy, *speed]
@@ -208,7 +214,7 @@ def _direction(difference: float, low: float, high: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Family:
+class Family:
     """Comparisons of one measure, which share its error.
 
     limits:  between which the measure lies
@@ -229,19 +235,27 @@ class _Family:
         values: Values,
         made: Sequence[Analysis],
         untestable: Mapping[str, frozenset[int]] | None = None,
+        *,
+        sharing: Sequence[Comparison] = (),
     ) -> list[Claim]:
         """Return a claim of each comparison.
 
         untestable: arm -> seeds; an analysis that covers one of them has neither interval nor p value
+        sharing: all comparisons that share the error, these among them; without, these alone
         """
-        if not comparisons:
-            return []
-        parts = [_parts(comparisons, one) for one in made]
+        family = sharing or comparisons
+        places = {id(one): place for place, one in enumerate(family)}
+        parts = [_parts(family, one) for one in made]
         return [
             self._claim(
-                one, values, made, [part.get(place) for part in parts], len(comparisons), untestable or {}
+                one,
+                values,
+                made,
+                [part.get(places[id(one)]) for part in parts],
+                len(family),
+                untestable or {},
             )
-            for place, one in enumerate(comparisons)
+            for one in comparisons
         ]
 
     def _claim(

@@ -8,8 +8,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from reports.evidence.across import Across, across, case_of
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
+from reports.page.index import ASIDE
+from reports.parts import across as across_parts
 from reports.parts import layer_profiles
 from reports.reading.frames import records
 from reports.reading.load import Loaded
@@ -32,14 +35,28 @@ class Entry:
         return self.evidence.loaded
 
 
-def cover(title: str, entries: Sequence[Entry], problems: Sequence[str] = ()) -> str:
-    """Return the page; `problems` names folders that could not be read."""
+def across_cases(entries: Sequence[Entry]) -> Across:
+    """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
+    return across(case_of(_name(entry), entry.evidence) for entry in entries if not ASIDE.search(entry.link))
+
+
+def cover(
+    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), found: Across | None = None
+) -> str:
+    """Return the page.
+
+    problems: names folders that could not be read; found: what `across_cases` returns, None: it is worked out
+    """
     parts = [f"# {escape(title)}: all backbones and datasets"]
     questions = list(dict.fromkeys(entry.loaded.study.asked.question for entry in entries))
     parts += [escape(question, 2000) for question in questions if question]
     if not entries:
         parts.append("No results to show yet.")
     else:
+        told = across_parts.section(found or across_cases(entries))
+        parts += ["## Across cases", *told] if told else []
+        backbones = _backbones(entries)
+        parts += ["## Backbones", backbones] if backbones else []
         parts += ["## Scores", *_scores(entries), "## Primary comparisons", _verdicts(entries)]
         parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
         profiles = _profiles(entries)
@@ -96,6 +113,23 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
+def _backbones(entries: Sequence[Entry]) -> str:
+    """Return what the backbones are, a row each; "" where there is one alone."""
+    known = {of.id: of for entry in entries if (of := entry.loaded.study.on.backbone).id}
+    rows = [
+        [
+            code(of.name),
+            escape(of.objective) or "not known",
+            escape(of.family) or NONE,
+            f"{of.layers} of width {of.width}",
+            f"{of.parameters:,}",
+        ]
+        for of in known.values()
+    ]
+    heads = ["backbone", "pretrained for", "family", "layers", "parameters"]
+    return table(heads, rows) if len(rows) > 1 else ""
+
+
 def _verdicts(entries: Sequence[Entry]) -> str:
     rows = []
     for entry in entries:
@@ -110,7 +144,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
 def _explained(entries: Sequence[Entry]) -> str:
     return (
         "Mean of each arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
-        "in the reports; nothing was compared across columns, whose metrics and data differ."
+        "in the reports, those between columns under *Across cases*."
         if len(entries) > 1
         else "Mean of the arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
         "in the report."

@@ -11,7 +11,7 @@ from adalayers.results.study_file import StudyFile
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.words.text import NONE, code, count, escape, listed, table
 
-_ASIDE = re.compile(r"\.\d{8}-\d{6}$")
+ASIDE = re.compile(r"\.\d{8}-\d{6}$")
 """How `--fresh` renames the study it sets aside: by the time."""
 
 
@@ -28,7 +28,7 @@ class Line:
 def index(lines: Sequence[Line], covers: Sequence[str] = ()) -> str:
     """Return the page: studies by their paths, then those set aside, then those that cannot be read."""
     broken = [line for line in lines if line.problem]
-    aside = [line for line in lines if not line.problem and _ASIDE.search(line.link)]
+    aside = [line for line in lines if not line.problem and ASIDE.search(line.link)]
     current = [line for line in lines if line not in broken and line not in aside]
     parts = ["# All studies", f"{count(len(current), 'study', 'studies')}, each with its report."]
     if covers:

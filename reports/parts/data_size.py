@@ -106,8 +106,8 @@ def _overlap(info: Info) -> str:
         return ""
     named_sizes = several([f"{size:,}" for size in near])
     return (
-        f"Examples are drawn anew for each seed, from a pool of {info.pool:,}: draws of {named_sizes} overlap in most of "
-        "them, so that their spread over seeds is not that over samples."
+        f"Examples are drawn anew for each seed, from a pool of {info.pool:,}: draws of {named_sizes} overlap in most "
+        "of them, so that their spread over seeds is not that over samples."
     )
 
 

@@ -94,8 +94,10 @@ def _on(on: On) -> str:
     if not backbone.layers or not examples:
         return ""
     sizes = several([f"{n:,} {NAMES.get(split, split)}" for split, n in examples.items()])
+    objective = f" (pretrained for {escape(backbone.objective)})" if backbone.objective else ""
     return (
-        f"{escape(backbone.name)} has {backbone.layers} layers of width {backbone.width}; examples: {sizes}. "
+        f"{escape(backbone.name)}{objective} has {backbone.layers} layers of width {backbone.width}; "
+        f"examples: {sizes}. "
     )
 
 

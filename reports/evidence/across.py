@@ -1,0 +1,385 @@
+"""What the cases of a study (its backbones and datasets) allow one to claim together.
+
+Three kinds of comparison, all of them contrasts over cells, a cell being one arm in one case ("minilm-cola/uniform"):
+the mean of an effect over the cases that measure it alike; how far that effect differs between a case and the first;
+and the score of a backbone against that of the first one on the same data. Cases have the same seeds, and with them
+the order of data and the head's start, so cells are paired by seed as arms are.
+
+All of them are one family with an error of 5%, spent like a case's own (`spending`). An analysis is made where a run
+of any case made one, from the run on that brings the second case: up to then there was nothing to compare. Seeds that
+a case gained later, and cases that joined, are extensions. What was claimed before a case joined keeps its claim. So
+everything follows from the cases' files alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pandas as pd
+
+from adalayers.comparisons import Comparison
+from adalayers.results.study_file import Run
+from adalayers.tasks.metrics import bounds
+from reports.evidence import tables, ties
+from reports.evidence.analyses import Analysis, analyses
+from reports.evidence.claims import Claim, Family, of_scores, with_wins
+from reports.evidence.evidence import Evidence
+from reports.reading.load import Arm, Plan
+
+ALL = "all"
+"""The `case` of a mean over cases."""
+
+What = Literal["mean effect", "difference of effects", "score"]
+MEAN: What = "mean effect"
+DIFFERENCE: What = "difference of effects"
+SCORE: What = "score"
+
+OF_THE_CASE = ("backbone ", "dataset ", "text_column", "label_column")
+"""How the flags begin that may differ between cases that are compared."""
+
+Sort = tuple[str, str, str]
+"""Metric, mode and split: what cases must share for their effects to be of one kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One case as claims across cases need it.
+
+    dataset: fingerprint of its data, "" where unknown; backbone: its id
+    flags:   all that makes it another study, by name
+    """
+
+    name: str
+    plan: Plan
+    trials: pd.DataFrame
+    split: str
+    runs: tuple[Run, ...] = ()
+    backbone: str = ""
+    dataset: str = ""
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    answers: ties.Answers = field(default_factory=dict)
+    smoke: bool = False
+
+    @property
+    def sort(self) -> Sort:
+        return self.plan.metric, self.plan.mode, self.split
+
+    @property
+    def began(self) -> tuple[bool, str, str]:
+        """What cases are ordered by: when they began, smoke runs last."""
+        return self.smoke, self.runs[0].started if self.runs else "", self.name
+
+    def cell(self, arm: str) -> str:
+        return f"{self.name}/{arm}"
+
+
+@dataclass(frozen=True)
+class Across:
+    """What was found across cases.
+
+    cases:    those compared, the reference first; left_out: those that are not, with the reason
+    claims:   one for each comparison; analyses: when they were made
+    """
+
+    cases: tuple[Case, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    claims: tuple[AcrossClaim, ...] = ()
+    analyses: tuple[Analysis, ...] = ()
+
+
+@dataclass(frozen=True)
+class AcrossClaim:
+    """One comparison across cases.
+
+    what:      the mean of an effect over cases, the difference of an effect between two cases, or of their scores
+    case, reference: the two cases; `ALL` and "" for a mean
+    cases:     all that it is of
+    effect:    the kind of the comparison that is averaged or compared ("factor", "arm"); "" for scores
+    """
+
+    what: What
+    case: str
+    reference: str
+    cases: tuple[str, ...]
+    effect: str
+    claim: Claim
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields of the file format: those of a claim, and of which cases it is."""
+        about = {"case": self.case, "reference": self.reference, "cases": list(self.cases), "what": self.what}
+        return {**self.claim.as_json(), **about}
+
+
+def case_of(name: str, evidence: Evidence) -> Case:
+    """Return a case from what its folder holds."""
+    study = evidence.loaded.study
+    return Case(
+        name=name,
+        plan=evidence.plan,
+        trials=evidence.trials,
+        split=evidence.split,
+        runs=study.happened.runs,
+        backbone=study.on.backbone.id,
+        dataset=study.on.dataset.fingerprint,
+        flags=study.asked.flags,
+        answers=evidence.answers,
+        smoke=study.happened.smoke,
+    )
+
+
+def across(cases: Iterable[Case]) -> Across:
+    """Return what can be claimed across cases: of those that were run alike, in the order in which they began."""
+    alike, left_out = _alike(sorted(cases, key=lambda case: case.began))
+    runs = study_runs(alike)
+    planned = _planned(alike, runs)
+    if not planned:
+        return Across(tuple(alike), tuple(left_out))
+    plan = replace(
+        alike[0].plan,
+        arms=tuple(Arm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
+        looks=max(case.plan.looks for case in alike),
+    )
+    made = analyses(runs, _cells(alike), plan)
+    answers = {
+        (case.cell(arm), seed): f"{case.dataset} {said}"  # equal predictions on other data are not the same
+        for case in alike
+        for (arm, seed), said in case.answers.items()
+    }
+    found = {}
+    for sort in dict.fromkeys(one.sort for one in planned):
+        metric, mode, split = sort
+        of_sort = [case for case in alike if case.sort == sort]
+        values = {
+            case.cell(arm): of_arm
+            for case in of_sort
+            for arm, of_arm in tables.values(case.trials, f"{split}/{metric}").items()
+        }
+        family = Family(metric, split, bounds(metric), of_scores(mode, _smallest(of_sort)), answers)
+        claims = family.claims(
+            [one.comparison for one in planned if one.sort == sort],
+            values,
+            made,
+            sharing=[one.comparison for one in planned],
+        )
+        found[sort] = iter(with_wins(claims, mode))
+    claimed = [
+        AcrossClaim(one.what, one.case, one.reference, one.cases, one.effect, next(found[one.sort]))
+        for one in planned
+    ]
+    return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(made))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Planned:
+    """A comparison across cases, before any score is seen; fields as in `AcrossClaim`."""
+
+    what: What
+    case: str
+    reference: str
+    cases: tuple[str, ...]
+    effect: str
+    sort: Sort
+    comparison: Comparison
+
+
+def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:
+    """Return all comparisons: those of the cases that there were at each run, then those of all cases.
+
+    A mean over the cases that there were before another one joined was claimed then: it keeps its claim, and its share
+    of the error.
+    """
+    found: dict[tuple[str, ...], _Planned] = {}
+    known: set[str] = set()
+    for names in [
+        *({cell.partition("/")[0] for cell in run.seeds} for run in runs),
+        {of.name for of in cases},
+    ]:
+        known |= names
+        there = [case for case in cases if case.name in known]
+        for one in (*_effects(there), *_scores(there)):
+            of = one.comparison
+            key = (one.what, one.case, one.reference, *one.cases, one.effect, of.arm, of.control, of.at)
+            found.setdefault(key, one)
+    return list(found.values())
+
+
+def _alike(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
+    """Return the cases that were run like the first one, and the others with the first flag that differs."""
+    alike: list[Case] = []
+    others: list[tuple[str, str]] = []
+    for case in cases:
+        reference = alike[0] if alike else case
+        differs = next(
+            (
+                name
+                for name in {**reference.flags, **case.flags}
+                if not name.startswith(OF_THE_CASE) and reference.flags.get(name) != case.flags.get(name)
+            ),
+            None,
+        )
+        if differs is None:
+            alike.append(case)
+        else:
+            had, has = (of.flags.get(differs) for of in (reference, case))
+            others.append((case.name, f"{differs} is {has} there and {had} in {reference.name}"))
+    return alike, others
+
+
+def _effects(cases: Sequence[Case]) -> list[_Planned]:
+    """Plan the primary comparisons that all cases of one sort share: their means, then their differences."""
+    means, differences = [], []
+    for sort, of_sort in _groups(cases, lambda case: case.sort).items():
+        reference, *others = of_sort
+        shared = [{_key(one): one for one in case.plan.comparisons if one.primary} for case in of_sort]
+        for key in shared[0]:
+            if not all(key in of_case for of_case in shared):
+                continue
+            of_case = {
+                case.name: {case.cell(arm): weight for arm, weight in known[key].weights.items()}
+                for case, known in zip(of_sort, shared, strict=True)
+            }
+            effect, arm, control, at = key
+            sides: dict[str, Any] = {"arm": arm, "control": control, "at": at}
+            averaged = {
+                cell: weight / len(of_sort)
+                for weights in of_case.values()
+                for cell, weight in weights.items()
+            }
+            means.append(
+                _Planned(
+                    what=MEAN,
+                    case=ALL,
+                    reference="",
+                    cases=tuple(of_case),
+                    effect=effect,
+                    sort=sort,
+                    comparison=Comparison(kind="across", **sides, weights=averaged),
+                )
+            )
+            minus = {cell: -weight for cell, weight in of_case[reference.name].items()}
+            differences += [
+                _Planned(
+                    what=DIFFERENCE,
+                    case=case.name,
+                    reference=reference.name,
+                    cases=(reference.name, case.name),
+                    effect=effect,
+                    sort=sort,
+                    comparison=Comparison(
+                        kind="across", **sides, weights={**of_case[case.name], **minus}, primary=False
+                    ),
+                )
+                for case in others
+            ]
+    return [*means, *differences]
+
+
+def _scores(cases: Sequence[Case]) -> list[_Planned]:
+    """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
+    planned = []
+    known = [case for case in cases if case.dataset]
+    for (_, sort), of_data in _groups(known, lambda case: (case.dataset, case.sort)).items():
+        reference, *others = of_data
+        for case in others:
+            if case.backbone == reference.backbone:
+                continue
+            pairs = {case.plan.control: reference.plan.control}
+            common = {arm.name for arm in case.plan.arms}
+            pairs |= {arm.name: arm.name for arm in reference.plan.arms if arm.name in common - pairs.keys()}
+            planned += [
+                _Planned(
+                    what=SCORE,
+                    case=case.name,
+                    reference=reference.name,
+                    cases=(reference.name, case.name),
+                    effect="",
+                    sort=sort,
+                    comparison=Comparison(
+                        kind="across",
+                        arm=arm,
+                        control=other,
+                        weights={case.cell(arm): 1.0, reference.cell(other): -1.0},
+                        primary=arm == case.plan.control,
+                    ),
+                )
+                for arm, other in pairs.items()
+                if arm and other
+            ]
+    return planned
+
+
+def study_runs(cases: Sequence[Case]) -> list[Run]:
+    """Return the runs of the cases as runs of one study, whose arms are the cells.
+
+    Runs whose times overlap are one command's. Those before the second case has any seeds belong to the run that
+    brings it, and the plan is that run's: its seeds are those first planned.
+    """
+    if any(run.confirmed and not run.seeds for case in cases for run in case.runs):
+        return []  # `analyses` then makes one analysis of all that there is
+    commands: list[list[tuple[Case, Run]]] = []
+    ended = ""
+    every = [(case, run) for case in cases for run in case.runs]
+    for case, run in sorted(every, key=lambda one: one[1].started):
+        if commands and run.started <= ended:
+            commands[-1].append((case, run))
+        else:
+            commands.append([(case, run)])
+        ended = max(ended, run.ended)
+    found: list[Run] = []
+    waiting: list[tuple[Case, Run]] = []
+    seen: set[str] = set()
+    for command in commands:
+        seen |= {case.name for case, run in command if run.confirmed}
+        waiting += command
+        if len(seen) > 1:
+            found.append(_together(waiting, command))
+            waiting = []
+    return found
+
+
+def _together(runs: Sequence[tuple[Case, Run]], last: Sequence[tuple[Case, Run]]) -> Run:
+    """Return runs of several cases as one, planned as the `last` of them."""
+    seeds: dict[str, set[int]] = {}
+    for case, run in runs:
+        for arm, added in run.seeds.items():
+            seeds.setdefault(case.cell(arm), set()).update(added)
+    planned = max(run.planned for _, run in last)
+    looks = {look for _, run in runs for look in run.looks if not planned or look <= planned}
+    return Run(
+        started=min(run.started for _, run in runs),
+        ended=max(run.ended for _, run in runs),
+        confirmed=sum(run.confirmed for _, run in runs),
+        seeds={cell: sorted(added) for cell, added in seeds.items()},
+        planned=planned,
+        until_decided=any(run.until_decided for _, run in runs),
+        looks=tuple(sorted(looks)),
+    )
+
+
+def _cells(cases: Sequence[Case]) -> pd.DataFrame:
+    """Return the confirmed trials of all cases, their arms called by their cells."""
+    frames = []
+    for case in cases:
+        rows = tables.confirmed(case.trials)[["stage", "status", "arm", "seed", "trial_id"]]
+        frames.append(rows.assign(arm=[case.cell(arm) for arm in rows["arm"]]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _key(one: Comparison) -> tuple[str, str, str, str]:
+    return one.kind, one.arm, one.control, one.at
+
+
+def _smallest(cases: Sequence[Case]) -> float | None:
+    """Return the smallest effect of interest of all cases, None where one has none."""
+    known = [case.plan.smallest_effect for case in cases]
+    return None if None in known else min(of for of in known if of is not None)
+
+
+def _groups(cases: Iterable[Case], key: Any) -> dict[Any, list[Case]]:
+    """Return the groups of at least two cases with one key, in order."""
+    found: dict[Any, list[Case]] = {}
+    for case in cases:
+        found.setdefault(key(case), []).append(case)
+    return {of: group for of, group in found.items() if len(group) > 1}

@@ -1,0 +1,69 @@
+"""How much does the quality depend on the base model, and on what it was pretrained for? (Open question 1.)
+
+Question    How much does quality depend on the base model and its pretraining? What is left of it with none at all?
+Scientific  backbone, dataset: the cases, --backbone and --dataset
+Nuisance    lr, mix_lr, under --trials N alone
+Fixed       everything else, at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      no search unless --trials is given; confirmation: every arm x --seeds in every case, unpruned
+Command     python studies/backbones.py --backbone roberta-large bart-large-cnn random:roberta-large --dataset cola imdb
+Result      none yet on base models of the thesis's size
+"""
+
+import sys
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.study import Arm, Setting, Space, Study
+
+
+def space() -> Space:
+    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
+    from search_spaces.backbones import GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return the learned mix at the defaults, the control, and the two mixes that learn nothing."""
+    return [
+        Arm("learned", "control", {"mix": "learned"}),
+        Arm("uniform", "uniform", {"mix": "uniform"}),
+        Arm("last", "last", {"mix": "last"}),
+    ], []
+
+
+def first(setting: Setting) -> list[dict[str, Any]]:
+    """Return what the search tries first: the defaults."""
+    return [{"lr": setting.base.lr, "mix_lr": setting.base.resolved(setting.shape)["mix_lr"]}]
+
+
+STUDY = Study(
+    name="backbones",
+    question=(
+        "How much does the quality depend on the base model, and on what it was pretrained for? A base model with "
+        "random weights shows what is left without any pretraining."
+    ),
+    space=space,
+    arms=arms,
+    first=first,
+    method={
+        "The model": (
+            "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
+            "with learned weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). "
+            "Projections, mix and head are trained; the backbone is not. Backbones are compared with each other on the "
+            "page over all cases, `report.md` one folder up; here is one of them."
+        ),
+        "The control for pretraining": (
+            "`random:<backbone>` has the backbone's shape and tokeniser, and weights as a training would start with, "
+            "always the same ones (seed 0: one draw of many). What is "
+            "learned from it, no pretraining gave."
+        ),
+    },
+    defaults={"trials": 0},
+    backbones=("minilm", "random:minilm"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

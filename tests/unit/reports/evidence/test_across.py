@@ -1,0 +1,328 @@
+"""Claims across cases: what is compared, when, at what error; against scores that were put in."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from adalayers.results.study_file import Run
+from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across, study_runs
+from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
+from reports.evidence.spending import PLANNED, PRIMARY, RESERVE
+from reports.parts.across import section
+from reports.write import write_claims_across, write_cover
+from tests.calibration import Share
+from tests.helpers.made_scores import by_seed, plan, run, trials
+from tests.helpers.made_up import MadeUp
+
+ARMS = ("control", "a", "b")
+PLAN = plan(ARMS)
+
+
+def case(
+    name: str,
+    scores: Mapping[str, Sequence[float]],
+    runs: Sequence[Run] = (),
+    *,
+    of=PLAN,
+    data: str = "",
+    flags: Mapping[str, object] | None = None,
+) -> Case:
+    """Return a case of one run at noon with as many seeds as there are scores, unless runs are given."""
+    table = by_seed(scores)
+    most = max(map(len, scores.values()))
+    runs = runs or [at(12, run({arm: range(1, len(row) + 1) for arm, row in scores.items()}, most, most))]
+    return Case(
+        name=name,
+        plan=of,
+        trials=trials(table),
+        split="test",
+        runs=tuple(runs),
+        backbone=f"org/{name}",
+        dataset=data or name,
+        flags=flags or {},
+    )
+
+
+def at(hour: int, of: Run, minutes: int = 30) -> Run:
+    """Return a run with its times."""
+    return replace(
+        of, started=f"2026-05-01T{hour:02d}:00:00.000", ended=f"2026-05-01T{hour:02d}:{minutes}:00.000"
+    )
+
+
+def noisy(seeds: int, effects: Mapping[str, float] | None = None, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    effects = effects or {}
+    return {arm: 0.4 + effects.get(arm, 0.0) + 0.01 * rng.normal(size=seeds) for arm in ARMS}
+
+
+def the(found: Across, what: str, arm: str, of: str = ALL):
+    (one,) = (
+        one for one in found.claims if (one.what, one.claim.arm) == (what, arm) and one.case in (of, ALL)
+    )
+    return one.claim
+
+
+# By hand
+
+
+def test_a_mean_effect_and_a_difference_of_effects_by_hand():
+    one, two = noisy(6, {"a": 0.1}, seed=1), noisy(6, {"a": 0.2}, seed=2)
+    found = across([case("one", one), case("two", two)])
+    effects = [of["a"] - of["control"] for of in (one, two)]
+    # Two means and nothing else is primary: they share 80% of the planned error.
+    for what, values, share in (
+        (MEAN, (effects[0] + effects[1]) / 2, PRIMARY / 2),
+        (DIFFERENCE, effects[1] - effects[0], (1 - PRIMARY) / 2),
+    ):
+        claim = the(found, what, "a", "two")
+        critical = stats.t.isf(PLANNED * share / 2, 5)
+        half = critical * values.std(ddof=1) / math.sqrt(6)
+        assert claim.difference == pytest.approx(values.mean())
+        assert claim.low == pytest.approx(values.mean() - half)
+        assert claim.high == pytest.approx(values.mean() + half)
+        assert (claim.kind, claim.n, claim.comparisons, claim.verdict) == ("across", 6, 4, BETTER)
+    assert the(found, MEAN, "b").verdict == OPEN
+
+
+def test_backbones_on_the_same_data_are_compared_arm_by_arm():
+    one, two = noisy(5, seed=1), noisy(5, dict.fromkeys(ARMS, -0.1), seed=2)
+    found = across([case("one", one, data="same"), case("two", two, data="same")])
+    scores = [of for of in found.claims if of.what == SCORE]
+    assert [(of.case, of.reference, of.claim.arm, of.claim.primary) for of in scores] == [
+        ("two", "one", arm, arm == "control") for arm in ARMS
+    ]
+    assert [of.claim.difference for of in scores] == [pytest.approx((two[a] - one[a]).mean()) for a in ARMS]
+    assert {of.claim.verdict for of in scores} == {WORSE}
+    assert not [of for of in across([case("one", one), case("two", two)]).claims if of.what == SCORE]
+
+
+def test_only_cases_of_one_metric_share_effects():
+    other = replace(PLAN, metric="accuracy")
+    one, two = case("one", noisy(5)), case("two", noisy(5), of=other)
+    assert across([one, two]).claims == ()
+    third = case("three", noisy(5, seed=3))
+    claims = across([one, two, third]).claims
+    assert {of.cases for of in claims} == {("one", "three")}
+
+
+def test_a_comparison_that_one_case_lacks_is_left_out():
+    found = across([case("one", noisy(5)), case("two", noisy(5), of=plan(("control", "b")))])
+    assert {of.claim.arm for of in found.claims} == {"b"}
+
+
+def test_cases_that_were_run_otherwise_are_named_and_left_out():
+    one, two = case("one", noisy(5), flags={"epochs": 4, "backbone id": "x"}), case("two", noisy(5))
+    three = case("three", noisy(5), flags={"epochs": 4, "backbone id": "y"})
+    found = across([one, two, three])
+    assert [of.name for of in found.cases] == ["one", "three"]
+    assert found.left_out == (("two", "epochs is None there and 4 in one"),)
+    assert "`two` (epochs is None there and 4 in one)" in "\n".join(section(found))
+
+
+# When
+
+
+def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
+    late = case("a", noisy(5), [at(13, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))])
+    early = case("b", noisy(5, seed=2))
+    for given in ([late, early], [early, late]):
+        found = across(given)
+        assert [of.name for of in found.cases] == ["b", "a"]
+        assert {of.reference for of in found.claims if of.what == DIFFERENCE} == {"b"}
+
+
+def test_what_ran_before_the_second_case_is_no_analysis():
+    first = at(9, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))
+    second = at(12, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))
+    found = across([case("one", noisy(5), [first]), case("two", noisy(5, seed=2), [second])])
+    assert [analysis.budget.stages for analysis in found.analyses] == [((0, 5),)]
+    together = across([case("one", noisy(5)), case("two", noisy(5, seed=2))])
+    assert [of.claim.low for of in found.claims] == [of.claim.low for of in together.claims]
+
+
+def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_of_an_extension():
+    one, two = case("one", noisy(5, {"a": 0.2})), case("two", noisy(5, {"a": 0.1}, seed=2))
+    later = [at(15, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))]
+    three = case("three", noisy(5, {"a": 0.2}, seed=3), later)
+    before, after = across([one, two]), across([one, two, three])
+    assert len(after.analyses) == 2
+    assert the(after, DIFFERENCE, "a", "two").values == the(before, DIFFERENCE, "a", "two").values
+    assert the(after, DIFFERENCE, "a", "two").interval_level == pytest.approx(
+        the(before, DIFFERENCE, "a", "two").interval_level
+    )
+    mean_of_two, joined = (of.claim for of in after.claims if (of.what, of.claim.arm) == (MEAN, "a"))
+    assert mean_of_two.interval_level == pytest.approx(the(before, MEAN, "a").interval_level)
+    assert (joined.n, joined.looks) == (5, 2)
+    assert joined.weights == pytest.approx(
+        {
+            f"{name}/{arm}": sign / 3
+            for name in ("one", "two", "three")
+            for arm, sign in (("a", 1), ("control", -1))
+        }
+    )
+    # Four means, two of them of the first two cases, share 80% of the first extension's half of the reserve.
+    assert 1 - joined.interval_level == pytest.approx(RESERVE / 2 * PRIMARY / 4, rel=1e-6)
+
+
+def test_seeds_that_are_added_later_spend_the_reserve():
+    first = at(9, run(dict.fromkeys(ARMS, range(1, 4)), 3, 3))
+    second = at(12, run(dict.fromkeys(ARMS, range(4, 10)), 9, 9))
+    cases = [case(name, noisy(9, seed=seed), [first, second]) for seed, name in enumerate(("one", "two"))]
+    found = across(cases)
+    assert [analysis.budget.seeds for analysis in found.analyses] == [3, 6, 9]
+    assert found.analyses[-1].budget.stages == ((0, 3), (3, 9))
+    assert found.analyses[-1].budget.spent(9) < PLANNED + RESERVE
+
+
+def test_cases_that_stop_at_different_seeds_are_analysed_at_every_block():
+    short = at(9, run(dict.fromkeys(ARMS, range(1, 4)), 9, 3, until_decided=True))
+    long = at(9, run(dict.fromkeys(ARMS, range(1, 10)), 9, 3, 6, 9, until_decided=True))
+    found = across([case("one", noisy(3), [short]), case("two", noisy(9, seed=2), [long])])
+    assert [analysis.budget.seeds for analysis in found.analyses] == [3, 6, 9]
+    claim = the(found, MEAN, "a")
+    # Three of nine planned seeds: no more than their share of the error was spent on them.
+    assert (claim.n, claim.looks) == (3, 1)
+    assert 1 - claim.interval_level < PLANNED * PRIMARY / 2 * (3 / 9)
+
+
+def test_runs_of_one_command_are_one_run():
+    cases = [case(name, noisy(5)) for name in ("one", "two")]
+    (together,) = study_runs(cases)
+    assert (together.confirmed, together.planned, together.looks) == (30, 5, (5,))
+    assert together.seeds == {f"{of}/{arm}": [1, 2, 3, 4, 5] for of in ("one", "two") for arm in ARMS}
+
+
+# How often it is right
+
+
+def simulated(rng: np.random.Generator, planted: bool, cases: int = 3) -> Across:
+    """Return what is claimed of cases on the same data, until decided to 9 seeds, then extended to 15.
+
+    planted: arm a gains two SDs of a score in every case, and four more in the last one, which scores lower throughout
+    """
+    found = []
+    for place in range(cases):
+        scores = 0.4 + 0.02 * rng.normal(size=(1, 15)) + 0.01 * rng.normal(size=(len(ARMS), 15))
+        if planted:
+            last = place == cases - 1
+            scores[1] += 0.06 if last else 0.02
+            scores -= 0.2 * last
+        runs = [
+            at(9, run(dict.fromkeys(ARMS, range(1, 10)), 9, 3, 6, 9, until_decided=True)),
+            at(12, run(dict.fromkeys(ARMS, range(10, 16)), 15, 15)),
+        ]
+        named = dict(zip(ARMS, scores, strict=True))
+        found.append(case(f"case{place}", named, runs, data="same", of=replace(PLAN, smallest_effect=0.001)))
+    return across(found)
+
+
+def test_identical_cases_are_seldom_called_different():
+    rng = np.random.default_rng(0)
+    wrong = [
+        any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False).claims)
+        for _ in range(100)
+    ]
+    share = Share(sum(wrong), len(wrong))
+    assert share.interval[0] <= 0.05, share
+
+
+def test_an_error_that_is_not_shared_would_be_caught(monkeypatch):
+    monkeypatch.setattr(
+        "reports.evidence.analyses.critical_values",
+        lambda schedule: [float(stats.t.isf(0.025, n - 1)) for n, _ in schedule],
+    )
+    rng = np.random.default_rng(0)
+    wrong = [
+        any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False).claims)
+        for _ in range(40)
+    ]
+    share = Share(sum(wrong), len(wrong))
+    assert share.interval[0] > 0.05, share
+
+
+def test_differences_that_are_there_are_found():
+    rng = np.random.default_rng(0)
+    every = [simulated(rng, planted=True) for _ in range(20)]
+    for what, arm, of, verdict in (
+        (MEAN, "a", ALL, BETTER),
+        (DIFFERENCE, "a", "case2", BETTER),
+        (SCORE, "control", "case2", WORSE),
+    ):
+        hits = sum(the(found, what, arm, of).verdict == verdict for found in every)
+        assert hits >= 16, (what, hits)
+
+
+# Files and page
+
+
+def made(tmp_path, *names: str, **how) -> None:
+    for place, name in enumerate(names):
+        folder = MadeUp(seeds=5, search=0, evaluations=2, seed=place, **how)
+        folder.study["on"]["backbone"] |= {"id": f"org/{name}"}
+        folder.ran((5,))
+        folder.write(tmp_path / name)
+
+
+def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path):
+    made(tmp_path, "minilm-cola", "random-cola", effects={"uniform": 0.2})
+    page = write_cover(tmp_path, ["minilm-cola", "random-cola"])
+    written = (tmp_path / "claims.json").read_bytes()
+    claims = json.loads(written)
+    assert {claim["kind"] for claim in claims} == {"across"}
+    assert {claim["what"] for claim in claims} == {MEAN, DIFFERENCE, SCORE}
+    assert set(FIELDS) | {"case", "reference", "cases", "what"} == set(claims[0])
+    uniform = next(c for c in claims if (c["what"], c["arm"], c["case"]) == (MEAN, "uniform", "all"))
+    assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 5, ["minilm-cola", "random-cola"])
+    text = Path(page).read_text()
+    told = text.partition("## Across cases")[2].partition("\n## ")[0]
+    assert told.startswith("\n\n- **`random-cola` against `minilm-cola`**"), told[:200]
+    assert "**On average over `minilm-cola` and `random-cola`** (test Matthews correlation)" in told
+    assert "`uniform`: **better** by 0.2" in told
+    (tmp_path / "claims.json").unlink()
+    assert write_claims_across(tmp_path, ["random-cola", "minilm-cola"]).endswith("claims.json")
+    assert (tmp_path / "claims.json").read_bytes() == written
+
+
+def test_one_case_alone_has_no_claims_across(tmp_path):
+    made(tmp_path, "minilm-cola")
+    text = Path(write_cover(tmp_path, ["minilm-cola"])).read_text()
+    assert "## Across cases" not in text
+    assert json.loads((tmp_path / "claims.json").read_text()) == []
+
+
+def test_cases_that_nothing_compares_are_told_so(tmp_path):
+    made(tmp_path, "minilm-cola")
+    made(tmp_path, "minilm-conll2003", tokens=True)
+    text = Path(write_cover(tmp_path, ["minilm-cola", "minilm-conll2003"])).read_text()
+    assert "**Nothing compares these cases**" in text
+
+
+def test_a_study_that_was_set_aside_is_not_compared(tmp_path):
+    made(tmp_path, "minilm-cola", "minilm-cola.20260501-101112")
+    write_cover(tmp_path, ["minilm-cola", "minilm-cola.20260501-101112"])
+    assert json.loads((tmp_path / "claims.json").read_text()) == []
+
+
+def test_equal_predictions_in_every_case_are_no_difference():
+    scores = {"control": [0.4, 0.5, 0.6, 0.5, 0.4]}
+    cases = [
+        replace(
+            case(name, dict.fromkeys(ARMS, scores["control"])),
+            answers={(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 6)},
+        )
+        for name in ("one", "two")
+    ]
+    found = across(cases)
+    assert {(one.claim.verdict, one.claim.tie) for one in found.claims} == {(SAME, True)}
+    other = replace(cases[1], answers={**cases[1].answers, ("a", 1): "another"})
+    claim = the(across([cases[0], other]), MEAN, "a")
+    assert (claim.verdict, claim.tie) == (OPEN, False)
