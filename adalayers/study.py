@@ -189,6 +189,7 @@ class PlannedSearch:
     name:  "" where the study has one search; arm: the component that it tunes, "" for none
     gives: the name of the arm that its best becomes; group: what that arm is to the study
     first: configurations that it tries before any other
+    notes: what a reader must know of the space
     """
 
     base: TrialConfig
@@ -198,6 +199,7 @@ class PlannedSearch:
     arm: str = ""
     gives: str = SEARCH_BEST
     group: str = "best"
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -266,11 +268,11 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         base,
         searched,
         arms,
-        _searches(study, searched, setting),
+        [dataclasses.replace(search, notes=clipped) for search in _searches(study, searched, setting)],
         tuple(space.scientific),
         tuple(space.nuisance),
         dropped,
-        [*notes, *clipped],
+        notes,
         study.variants(setting),
     )
 

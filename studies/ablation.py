@@ -105,8 +105,8 @@ STUDY = Study(
         "The method": (
             "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up with "
             "learned weights p̃ = softmax(α p), cut at a cutoff; positions are added and a head with attention reads "
-            "the sum. Each arm changes one thing about it; *released* arms do what the published code does otherwise "
-            "than the thesis."
+            "the sum. Each arm changes one thing about it; the arms called released do what the published code does "
+            "otherwise than the thesis."
         ),
     },
     comparisons=comparisons,

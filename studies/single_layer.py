@@ -84,7 +84,7 @@ STUDY = Study(
         "The arms": (
             "Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, and "
             "read by a head. The mix learns its weights over all layers; a single layer has all the weight; "
-            "*untrained* leaves the projections at their random start, as the released code did to its baselines."
+            "an untrained arm leaves the projections at their random start, as the released code did to its baselines."
         ),
     },
     comparisons=comparisons,

@@ -65,7 +65,7 @@ class Agenda:
 
     @property
     def notes(self) -> list[str]:
-        return [note for search in self.searches for note in search.notes]
+        return list(dict.fromkeys(note for search in self.searches for note in search.notes))
 
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""

@@ -55,7 +55,7 @@ class Search:
     ):
         self.planned, self.how, self.trials, self.seed = planned, how, trials, seed
         self._record, self._identify = record, identify
-        self.notes: list[str] = []
+        self.notes = list(planned.notes) if trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna.create_study(direction="maximize")

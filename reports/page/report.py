@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from adalayers.results.files import REPORT
 from reports.evidence.evidence import Evidence
-from reports.parts.part import DETAILS, Part
+from reports.parts.part import DETAILS, Part, own_parts
 from reports.words.text import code, count, escape
 
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
@@ -103,22 +103,16 @@ class Page:
 
 def short_page(evidence: Evidence) -> Page:
     """Return report.md: the answer, what it rests on, and the next run."""
-    own = _own(evidence)
+    own = own_parts(evidence)
     rest = [name for name in SHORT if name not in own and not (own and name in GIVES_WAY)]
     return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True)
 
 
 def details_page(evidence: Evidence) -> Page:
     """Return details.md: everything else."""
-    own = _own(evidence)
+    own = own_parts(evidence)
     left = [name for name in GIVES_WAY if own and name not in own]
     return Page(evidence, (*left, *(name for name in PARTS if name not in own)))
-
-
-def _own(evidence: Evidence) -> tuple[str, ...]:
-    """Return the parts that answer the study's own question, of those that there are."""
-    known = {*SHORT, *PARTS}
-    return tuple(name for name in evidence.loaded.study.asked.parts if name in known)
 
 
 def _title(evidence: Evidence, short: bool) -> str:

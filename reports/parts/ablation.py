@@ -12,11 +12,11 @@ from matplotlib.patches import Patch
 from reports.drawing import style
 from reports.drawing.pieces import legend_right
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
-from reports.evidence.claims import Claim
+from reports.evidence.claims import BETTER, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
 from reports.parts.part import Part, figure_link
-from reports.words.text import NONE, code, table
+from reports.words.text import NONE, code, several, table
 
 TUNED = ", tuned"
 
@@ -101,4 +101,20 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-PART = Part("What each component contributes", info, section, {"ablation": draw})
+def answer(info: Info) -> list[str]:
+    """Name the largest loss and the largest gain."""
+    lossy = [
+        f"{code(name)} {difference(claim)}"
+        for name, claim in list(info.kept.items())[:3]
+        if (claim.difference or 0) < 0
+    ]
+    helps = [
+        f"{code(name)} {difference(claim)}" for name, claim in info.kept.items() if claim.verdict == BETTER
+    ]
+    scored = info.score.split(" (")[0]
+    parts = [f"most is lost by {several(lossy)}" if lossy else "no change costs anything"]
+    parts += [f"the method is better with {several(helps)}"] if helps else []
+    return [f"**Components** (change of {scored}): {'; '.join(parts)}."]
+
+
+PART = Part("What each component contributes", info, section, {"ablation": draw}, answer)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reports.evidence.best_set import BestSet
@@ -10,7 +11,7 @@ from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Cl
 from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import named, sides, symbols
-from reports.parts.part import Part
+from reports.parts.part import Part, own_parts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
 from reports.reading.frames import records
@@ -20,6 +21,8 @@ from reports.words.text import code, count, escape, interval, listed, number, se
 
 DWARFS = 5
 """How many times its spread over seeds a difference is, that is worth saying though nothing is claimed of it."""
+TOLD = 8
+"""Most comparisons of one verdict that are told of one by one."""
 LEVELS = 4
 """Most levels of the other factor that are told of one by one."""
 
@@ -30,7 +33,7 @@ class Info:
 
     entropy: level of the first factor -> mean entropy (nats) of its core arms; most: of a uniform mix of its layers.
 
-    score: what scores are called ("test accuracy")
+    score: what scores are called ("test accuracy"); own: the answers of the parts that are the study's own
     """
 
     claims: tuple[Claim, ...]
@@ -44,6 +47,7 @@ class Info:
     means: dict[str, float]
     examples: int
     trivial: float | None
+    own: tuple[str, ...]
 
 
 def info(evidence: Evidence) -> Info:
@@ -60,6 +64,7 @@ def info(evidence: Evidence) -> Info:
         means={str(row["arm"]): float(row["mean"]) for row in records(evidence.arms) if row["n"]},
         examples=dataset.examples.get({"val": "validation"}.get(evidence.split, evidence.split), 0),
         trivial=dataset.baseline.get(evidence.split),
+        own=tuple(_own(evidence)),
     )
 
 
@@ -71,8 +76,16 @@ def section(info: Info) -> list[str]:
             "**There is no answer yet**: a comparison needs seeds that all its arms have completed, and an analysis "
             "is made after whole blocks of seeds."
         ]
-    points = [*_quality(info), *_mix(info), *_speed(info), *_advice(info)]
+    points = [*info.own, *_quality(info), *_mix(info), *_speed(info), *_advice(info)]
     return [listed(points)]
+
+
+def _own(evidence: Evidence) -> Iterator[str]:
+    """Yield what the parts that a study names answer to its question."""
+    for name in own_parts(evidence):
+        part = importlib.import_module(f"reports.parts.{name}").PART
+        if (shown := part.info(evidence)) is not None:
+            yield from part.answer(shown)
 
 
 def _quality(info: Info) -> list[str]:
@@ -123,7 +136,8 @@ def _ending(info: Info) -> str:
 
 
 def _control(plan: Plan) -> str:
-    config = next((arm.config for arm in plan.arms if arm.name == plan.control), {})
+    arm = next((arm for arm in plan.arms if arm.name == plan.control), None)
+    config = arm.config if arm and arm.group == "core" else {}
     known = {factor: level(config.get(factor.name)) for factor in plan.factors}
     parts = [f"{factor_name(factor)} = {level_name(of)}" for factor, of in known.items() if of is not None]
     return escape(", ".join(parts)) if parts else code(plan.control)
@@ -137,7 +151,9 @@ def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
             (claim for claim in claims if claim.verdict == verdict),
             key=lambda claim: -abs(claim.difference or 0),
         )
-        parts += [f"{named(claim, plan)} is **{verdict}** by {_size(claim)}" for claim in found]
+        parts += [f"{named(claim, plan)} is **{verdict}** by {_size(claim)}" for claim in found[:TOLD]]
+        if len(found) > TOLD:
+            parts.append(f"{len(found) - TOLD} more are **{verdict}**")
     same = [claim for claim in claims if claim.verdict == SAME]
     ties = [claim for claim in same if claim.tie]
     if ties:

@@ -91,7 +91,6 @@ def section(info: Info) -> list[str]:
         for row in records(info.later.sort_values(["line", "cutoff"], kind="stable"))
     ]
     return [
-        _left(info),
         figure_link("cutoff", f"{scored} and layers left against the cutoff"),
         folded("Score and layers left as a table", len(rows), table(heads, rows)),
         folded(
@@ -118,7 +117,7 @@ def _left(info: Info) -> str:
             parts.append(f"{told} ({escape(str(line)) or 'all'})")
     top = info.cells[CUTOFF].max()
     return (
-        f"Of {info.layers} layers, at the highest cutoff, {top:g}, there are left on average: {several(parts, 6)}. A "
+        f"of {info.layers} layers, at the highest cutoff, {top:g}, there are left on average: {several(parts, 6)}. A "
         "layer that is cut is not projected; layers above the deepest that is left need not run at all."
     )
 
@@ -170,4 +169,8 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-PART = Part("The cutoff", info, section, {"cutoff": draw})
+def answer(info: Info) -> list[str]:
+    return [f"**Layers left**: {_left(info)}"]
+
+
+PART = Part("The cutoff", info, section, {"cutoff": draw}, answer)

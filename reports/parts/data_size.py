@@ -62,7 +62,6 @@ def section(info: Info) -> list[str]:
         for row in records(sizes)
     ]
     return [
-        _alike(info),
         _overlap(info),
         "Intervals are t intervals over seeds, not corrected.",
         figure_link("score_by_size", f"{scored} against the number of training examples"),
@@ -144,4 +143,9 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-PART = Part("Score against data size", info, section, {"score_by_size": draw})
+def answer(info: Info) -> list[str]:
+    told = _alike(info)
+    return [f"**By amount of data**: {told}"] if told else []
+
+
+PART = Part("Score against data size", info, section, {"score_by_size": draw}, answer)

@@ -163,4 +163,19 @@ def draw(info: Info) -> Figure | None:
     return figure
 
 
-PART = Part("What the search's scores hang on", info, section, {"importances": draw})
+def answer(info: Info) -> list[str]:
+    """Name what the score hangs on most, with the spread, by the first evaluator."""
+    if not info.importances:
+        return []
+    ordered = records(info.importances[0].sort_values("importance", ascending=False))[:3]
+    named = [
+        f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"
+        for row in ordered
+    ]
+    return [
+        f"**What the score hangs on** ({info.importances[0]['evaluator'].iloc[0]}, shares with the middle 90% of "
+        f"resamples): {several(named)}."
+    ]
+
+
+PART = Part("What the search's scores hang on", info, section, {"importances": draw}, answer)

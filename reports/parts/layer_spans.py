@@ -48,7 +48,6 @@ def info(evidence: Evidence) -> Info | None:
 
 def section(info: Info) -> list[str]:
     scored = info.score.split(" (")[0]
-    points = [_told(info, arm) for arm in info.arms[:SHOWN]]
     rows = [
         [
             code(row["arm"]),
@@ -68,7 +67,6 @@ def section(info: Info) -> list[str]:
         f"Layers i to j are taken away from each trained model, which is not trained again: the change of {scored} "
         "against the whole model, mean over seeds, the weights of the rest scaled to sum to 1. Intervals are t "
         "intervals, not corrected.",
-        " ".join(points),
         figure_link("layer_spans", f"Change of {scored} without layers i to j of a trained mix"),
         folded("Every span as a table", len(rows), table(heads, rows)),
     ]
@@ -139,4 +137,11 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-PART = Part("Without some layers", info, section, {"layer_spans": draw})
+def answer(info: Info) -> list[str]:
+    told = [_told(info, arm) for arm in info.arms[:SHOWN]]
+    return [
+        f"**Without some layers** (change of {info.score.split(' (')[0]}, not trained again): {' '.join(told)}"
+    ]
+
+
+PART = Part("Without some layers", info, section, {"layer_spans": draw}, answer)

@@ -29,6 +29,7 @@ class Part(Generic[Info]):
     title:   of its section, or how it follows from what is shown
     info:    works out what is shown; None where the part does not apply to this study: it is left out then
     section: its paragraphs of Markdown; empty ones are left out
+    answer:  its sentences in the Answer of a study that names it; what they say, its section does not say again
     draw:    its figures: file name without ending -> how it is drawn; None where there is nothing to draw over
     """
 
@@ -36,6 +37,12 @@ class Part(Generic[Info]):
     info: Callable[[Evidence], Info | None]
     section: Callable[[Info], Sequence[str]]
     draw: Mapping[str, Callable[[Info], Figure | None]] = field(default_factory=dict)
+    answer: Callable[[Info], Sequence[str]] = lambda info: ()
+
+
+def own_parts(evidence: Evidence) -> tuple[str, ...]:
+    """Return the parts that answer the study's own question, as it names them: modules of `reports.parts`."""
+    return tuple(name for name in evidence.loaded.study.asked.parts if name.isidentifier())
 
 
 def figure_link(name: str, text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from adalayers.results.study_file import On
 from reports.evidence.evidence import Evidence
-from reports.parts.part import Part
+from reports.parts.part import DETAILS, Part
 from reports.reading.data import NAMES
 from reports.reading.factors import level, level_name, levels, name
 from reports.reading.load import Arm, Plan
@@ -19,6 +19,8 @@ MEANING = {
     "last": "the last layer alone",
     "best": "the best configuration of the search",
 }
+ARMS = 10
+"""Most arms outside the core that are defined on this page."""
 NOTE = 400
 """Most characters of a note of the study on this page."""
 
@@ -61,14 +63,17 @@ def info(evidence: Evidence) -> Info:
 def section(info: Info) -> list[str]:
     plan = info.plan
     rows = [
-        [escape(name(factor)), several([level_name(of) for of in _levels(plan, factor.name)], 12)]
+        [escape(name(factor)), several([level_name(of) for of in known], 12)]
         for factor in plan.factors
+        if (known := _levels(plan, factor.name))
     ]
+    outside = [arm for arm in plan.arms if arm.group != "core" and arm.name != plan.control]
     rows += [
         [code(arm.name), _meaning(arm, plan) + _same_as(info.alike.get(arm.name))]
-        for arm in plan.arms
-        if arm.group != "core" and arm.name != plan.control
+        for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
     ]
+    if len(outside) > ARMS + 1:
+        rows.append([f"{len(outside) - ARMS} more arms", f"[details]({DETAILS}#arms)"])
     crossed = (
         f" The core crosses all levels of {several([escape(name(factor).split(',')[0]) for factor in plan.factors])}: "
         f"{info.cells} arms."

@@ -17,6 +17,7 @@ from reports.drawing.style import COLOURS, new_figure, plain_text, say_empty, st
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
+from reports.evidence.tables import is_learned
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import LABELS
@@ -42,14 +43,18 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
-    return None if single.empty else Info(single, evidence.row_of(evidence.learned_arm), evidence.scored)
+    if single.empty:
+        return None
+    # Of a study of single layers the control is the mix that they are compared with.
+    control = evidence.row_of(evidence.plan.control)
+    learned = control if control and is_learned(str(control["mix"]), str(control["fusion"])) else None
+    return Info(single, learned or evidence.row_of(evidence.learned_arm), evidence.scored)
 
 
 def section(info: Info) -> list[str]:
     learned, scored = info.learned, info.score.split(" (")[0]
     against = (
-        f"The line is {code(learned['arm'])}, the best arm on validation among those that learn their mix: "
-        f"{estimate(learned['mean'], learned['low'], learned['high'], learned['n'])}."
+        f"The line is {code(learned['arm'])}, which learns its mix of all layers."
         if learned
         else "No arm that learns its mix has a score."
     )
@@ -63,8 +68,8 @@ def section(info: Info) -> list[str]:
         for row in records(info.single.drop_duplicates("state"))
     ]
     return [
-        "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected; "
-        f"the best of many layers is flattered by being picked. {against}",
+        "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected. "
+        f"{against}",
         figure_link("single_layers", f"{scored} of each single layer against the learned mix"),
         folded(
             "The layers as a table",
@@ -113,4 +118,27 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-PART = Part("Single layers", info, section, {"single_layers": draw})
+def answer(info: Info) -> list[str]:
+    """Name the best layer, trained and not, next to the mix."""
+    learned = info.learned
+    parts = []
+    for kind, (name, _, _) in KINDS.items():
+        rows = info.single[info.single["trained"] == kind].dropna(subset=["mean"])
+        if len(rows):
+            best = records(rows.sort_values("mean"))[-1]
+            parts.append(
+                f"with its {name}, {escape(best['layer'])} has the best mean, "
+                f"{estimate(best['mean'], best['low'], best['high'], best['n'])}"
+            )
+    mix = (
+        f"; the learned mix has {estimate(learned['mean'], learned['low'], learned['high'], learned['n'])}"
+        if learned
+        else ""
+    )
+    return [
+        f"**Layers** ({info.score.split(' (')[0]}): {'; '.join(parts)}{mix}. The best of many layers is flattered by "
+        "being picked."
+    ]
+
+
+PART = Part("Single layers", info, section, {"single_layers": draw}, answer)
