@@ -55,6 +55,8 @@ class Factor:
     unit:          "" where it has none
     scale:         log or linear for an axis to scale, choice for levels side by side
     changes_speed: whether it sets how fast a model trains, so that a search that prunes cannot judge it
+    condition:     whether it is a condition under which the others are compared, such as the amount of data: nobody
+                   chooses a setting by it
     """
 
     name: str = ""
@@ -63,6 +65,7 @@ class Factor:
     unit: str = ""
     scale: Literal["log", "linear", "choice"] = "linear"
     changes_speed: bool = False
+    condition: bool = False
 
 
 @dataclass(frozen=True)

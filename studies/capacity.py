@@ -53,7 +53,9 @@ STUDY = Study(
     factors=(
         Factor("k", "k", "width of the projections", scale="log"),
         Factor("dropout", "dropout", "in the head", scale="linear"),
-        Factor("train_examples", "training examples", "drawn anew for each seed", unit="count", scale="log"),
+        Factor(
+            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+        ),
     ),
     method={
         "The model": (

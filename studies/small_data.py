@@ -68,7 +68,9 @@ STUDY = Study(
         Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
         Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
         Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
-        Factor("train_examples", "training examples", "drawn anew for each seed", unit="count", scale="log"),
+        Factor(
+            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+        ),
     ),
     method={
         "The model": (

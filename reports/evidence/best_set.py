@@ -20,7 +20,7 @@ from reports.evidence import tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.statistics import LEVEL, differences, paired
 from reports.reading.frames import numbers
-from reports.reading.load import Plan
+from reports.reading.load import Arm, Plan
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         arm: {seed: sign * value for seed, value in of_arm.items()}
         for arm, of_arm in tables.values(trials, f"{split}/{plan.metric}").items()
     }
-    names = [arm.name for arm in plan.arms if arm.name in scores]
+    names = [arm.name for arm in _comparable(plan) if arm.name in scores]
     found: dict[str, Excluded] = {}
     replays = {pair: Replay() for pair in itertools.permutations(names, 2)}
     for analysis in made:
@@ -90,6 +90,17 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         tuple(found[arm] for arm in names if arm in found),
         _cheapest(trials, left),
     )
+
+
+def _comparable(plan: Plan) -> list[Arm]:
+    """Return the arms under the control's conditions: nobody chooses a setting by the amount of data it had."""
+    names = [factor.name for factor in plan.factors if factor.condition]
+    control = next((arm for arm in plan.arms if arm.name == plan.control), None)
+    if control is None:
+        return list(plan.arms)
+    return [
+        arm for arm in plan.arms if all(arm.config.get(name) == control.config.get(name) for name in names)
+    ]
 
 
 def _worse(

@@ -120,20 +120,18 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
 
 def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     claims = [claim for claim in evidence.claims if claim.primary]
-    if not claims:
-        return
-    n, share = median_low(claim.n for claim in claims), max(claim.share for claim in claims)
-    undecided = [claim for claim in claims if not claim.decided]
-    chance = power(1.0, n, PLANNED * share) if n > 1 else 0.0
-    if undecided and chance < POWER:
+    if undecided := [claim for claim in claims if not claim.decided]:
+        n, share = median_low(claim.n for claim in undecided), max(claim.share for claim in undecided)
+        chance = power(1.0, n, PLANNED * share) if n > 1 else 0.0
         known = [claim.sd for claim in undecided if claim.sd]
         size = f" (here about {number(median(known), 2)})" if known else ""
-        yield Caveat(
-            SERIOUS if chance < POWER / 2 else CAUTION,
-            f"Few seeds for what is open: {n} find a true difference of one standard deviation over seeds{size} "
-            f"{chance:.0%} of the time.",
-            "See the next run, below.",
-        )
+        if chance < POWER:
+            yield Caveat(
+                SERIOUS if chance < POWER / 2 else CAUTION,
+                f"Few seeds for what is open: {n} find a true difference of one standard deviation over seeds{size} "
+                f"{chance:.0%} of the time.",
+                "See the next run, below.",
+            )
     scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
     left = [claim for claim in claims if claim.decided and _left(claim, scores)]
     if left:
