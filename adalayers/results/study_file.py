@@ -17,7 +17,7 @@ from adalayers.comparisons import Comparison
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
-from adalayers.study import Factor
+from adalayers.study import Factor, Published
 
 FORMAT = 2
 
@@ -54,6 +54,7 @@ class Asked:
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
     comparisons: what was planned to be compared
     parts:      parts of the report that answer the question, first on the page
+    published:  what was published for arms
     """
 
     question: str = ""
@@ -81,6 +82,7 @@ class Asked:
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     parts: tuple[str, ...] = ()
+    published: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

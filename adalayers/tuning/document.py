@@ -108,4 +108,5 @@ def asked(
         notes=(*plan.notes, *agenda.notes),
         comparisons=tuple(planned.values()),
         parts=study.parts,
+        published=plan.published,
     )
