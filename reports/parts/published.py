@@ -17,6 +17,9 @@ from reports.reading.load import Arm, as_text
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, escape, estimate, number, several, table
 
+SHORT = 0.25
+"""Share of the published steps below which a page warns."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -34,10 +37,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Info:
-    """differs: (what, here, in the published runs), in words; trivial: accuracy of one answer to all, where known."""
+    """differs: (what, here, in the published runs), in words; trivial: accuracy of one answer to all, where known.
+
+    steps: of each arm, at most: (here, in the published run), where both are known
+    """
 
     rows: tuple[Row, ...]
     differs: tuple[tuple[str, str, str], ...]
+    steps: tuple[tuple[int, int], ...]
     trivial: float | None
 
 
@@ -47,7 +54,14 @@ def info(evidence: Evidence) -> Info | None:
     if not known:
         return None
     rows = tuple(_row(evidence, arm, one) for arm, one in known)
-    return Info(rows, tuple(_differs(evidence, known)), _trivial(evidence, rows))
+    n = evidence.loaded.study.on.dataset.examples.get("train")
+    steps = [(_steps(n, arm.config), _steps(one.examples.get("train"), one.config)) for arm, one in known]
+    return Info(
+        rows,
+        tuple(_differs(evidence, known)),
+        tuple((here[2], there[2]) for here, there in steps if here and there),
+        _trivial(evidence, rows),
+    )
 
 
 def _row(evidence: Evidence, arm: Arm, published: Published) -> Row:
@@ -102,7 +116,14 @@ def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple
     for split in ("train", "test"):
         if split in examples and split in published.examples:
             yield f"{SPLITS[split]} examples", (f"{examples[split]:,}", f"{published.examples[split]:,}")
-    yield from _steps(examples.get("train"), config, published)
+    here, there = (
+        _steps(examples.get("train"), config),
+        _steps(published.examples.get("train"), published.config),
+    )
+    if here and there:
+        names = ("steps an epoch", "epochs, at most", "steps in all, at most")
+        for name, one, other in zip(names, here, there, strict=True):
+            yield name, (f"{one:,}", f"{other:,}")
     yield "hidden states mixed", (published.states_here, published.states)
     for name, there in published.config.items():
         if name in config and name not in ("hidden_states", "epochs") and config[name] != there:
@@ -117,19 +138,13 @@ def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple
     yield "seeds", (f"{evidence.plan.seeds}", f"{published.seeds}")
 
 
-def _steps(
-    examples: int | None, config: Mapping[str, Any], published: Published
-) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield how long training is at most: in epochs, and in steps."""
-    values = [(examples, config), (published.examples.get("train"), published.config)]
-    sizes = [(n, of.get("batch_size"), of.get("epochs")) for n, of in values]
-    if any(not value for size in sizes for value in size):
-        return
-    here, there = (math.ceil((n or 0) / (batch or 1)) for n, batch, _ in sizes)
-    epochs, published_epochs = (size[2] or 0 for size in sizes)
-    yield "steps an epoch", (f"{here:,}", f"{there:,}")
-    yield "epochs, at most", (f"{epochs:,}", f"{published_epochs:,}")
-    yield "steps in all, at most", (f"{here * epochs:,}", f"{there * published_epochs:,}")
+def _steps(examples: int | None, config: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Return the steps of an epoch, the epochs, and the steps in all, each at most; None where it is not known."""
+    batch, epochs = config.get("batch_size"), config.get("epochs")
+    if not (examples and isinstance(batch, int) and batch > 0 and isinstance(epochs, int)):
+        return None
+    steps = math.ceil(examples / batch)
+    return steps, epochs, steps * epochs
 
 
 def _model(name: str, layers: int, width: int) -> str:
@@ -158,13 +173,38 @@ def section(info: Info) -> list[str]:
     trivial = "" if info.trivial is None else f" One answer to all would have {number(info.trivial)}."
     remarks = list(dict.fromkeys(row.published.remark for row in info.rows if row.published.remark))
     return [
+        _short(info),
         f"{several(metrics)[:1].upper()}{several(metrics)[1:]}, mean [{LEVEL:.0%} interval] over n seeds, next to "
         f"{several(map(escape, sources))}, whose scores are of one run each: no test compares the two.{trivial}",
         table(["arm", "here", "published", "added parameters", "published (counted again)"], rows),
         " ".join(map(escape, remarks)),
+        *_other(info),
+    ]
+
+
+def _other(info: Info) -> list[str]:
+    """Return what differs, as a table."""
+    if not info.differs:
+        return ["It differs from the published runs in nothing that is known here."]
+    return [
         "What differs from the published runs; where set-ups have values of their own, a slash parts them:",
         table(["what", "here", "published"], [[what, here, there] for what, here, there in info.differs]),
     ]
+
+
+def _short(info: Info) -> str:
+    """Return a warning where training has a small part of the published steps; nothing elsewhere."""
+    found = [(here, there) for here, there in info.steps if here < SHORT * there]
+    if not found:
+        return ""
+    here, there = (
+        " to ".join(f"{end:,}" for end in sorted({min(side), max(side)})) for side in zip(*found, strict=True)
+    )
+    return (
+        f"**Hardly trained**: at most {here} steps here, {there} in the published runs. At the published rates and "
+        "batch sizes, small data leave a model close to its start: these scores say little of the method. More "
+        "examples or epochs, or smaller batches (`--set batch_size=32`), say more."
+    )
 
 
 PART = Part("Next to the published numbers", info, section)
