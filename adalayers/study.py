@@ -14,6 +14,7 @@ from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.config import Shape, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.plain import plain
+from adalayers.presets import ClassScore
 
 SEARCH_BEST = "search-best"
 TUNED = ", tuned"
@@ -81,6 +82,43 @@ class Arm:
     overrides: dict[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What was published for the set-up of an arm, for a page to show next to what the arm scores here.
+
+    arm:        its name; source: where it was published
+    base_model, layers, width: the frozen model of the published run
+    metric, split, score: the published score, 0 to 1; selects: the metric that chose its model on validation
+    parameters: added parameters, as published; recomputed: as counted; remark: why the two differ
+    examples:   by split; max_length: tokens a text was cut to; seeds: runs behind the score; precision: in words
+    states:     the hidden states that were mixed, in words; states_here: those that the arm mixes
+    config:     hyperparameters of the set-up, as the arm reads it
+    classes:    published scores by class
+    """
+
+    arm: str = ""
+    source: str = ""
+    base_model: str = ""
+    layers: int = 0
+    width: int = 0
+    dataset: str = ""
+    metric: str = ""
+    split: str = "test"
+    score: float = 0.0
+    selects: str = ""
+    parameters: float = 0.0
+    recomputed: int = 0
+    remark: str = ""
+    examples: dict[str, int] = field(default_factory=dict)
+    max_length: int = 0
+    seeds: int = 1
+    precision: str = ""
+    states: str = ""
+    states_here: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    classes: tuple[ClassScore, ...] = ()
+
+
 @dataclass(frozen=True)
 class Variant:
     """A way to score a trained model other than as it was trained; nothing is trained again.
@@ -145,6 +183,8 @@ class Study:
     defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
              only where the user asks for it
     backbones: those that it runs on where the user names none
+    metrics: the score that selects by kind of task, where it is not the task's own; --metric goes before
+    published: returns what was published for arms of its
     """
 
     name: str
@@ -162,6 +202,8 @@ class Study:
     parts: tuple[str, ...] = ()
     defaults: Mapping[str, int] = field(default_factory=dict)
     backbones: tuple[str, ...] = ("minilm",)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
 
 
 @dataclass(frozen=True)
@@ -215,6 +257,7 @@ class Plan:
     arms:    confirmed arms known beforehand, control first; what the searches find best joins them later
     variants: how else the model of each confirmed trial is scored
     dropped: (arm, reason) of arms that cannot run here
+    published: what was published for arms
     """
 
     base: TrialConfig
@@ -226,6 +269,7 @@ class Plan:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variants: list[Variant] = field(default_factory=list)
+    published: tuple[Published, ...] = ()
 
     @property
     def control(self) -> str:
@@ -277,6 +321,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         dropped,
         notes,
         study.variants(setting),
+        tuple(study.published(setting)),
     )
 
 

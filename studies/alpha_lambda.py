@@ -18,7 +18,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
-from adalayers.presets import PUBLISHED_BATCH, PUBLISHED_LR, logit_travel, published_mix
+from adalayers.presets import logit_travel, published_mix, setups
 from adalayers.study import Arm, Factor, Setting, Space, Study
 
 PUBLISHED = "published-mix"
@@ -90,11 +90,12 @@ def _published_note(setting: Setting, published: dict[str, float], source: str) 
     travel = logit_travel(
         source, mix_lr=base["mix_lr"], batch_size=base["batch_size"], train_examples=setting.train_examples
     )
+    (setup, *_), _ = setups(source, setting.shape.head)
     values = ", ".join(f"{name} {value:g}" for name, value in published.items())
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
     return (
         f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {values}; but this study's rates, not the "
-        f"published regime (lr {PUBLISHED_LR:g}, batch {PUBLISHED_BATCH[source]}). With {base['mix_lr']:g} and "
+        f"published regime (lr {setup.lr:g}, batch {setup.batch_size}). With {base['mix_lr']:g} and "
         f"batch {base['batch_size']}, a logit of the mix can travel {travel:.3g} times as far in an epoch."
     )
 

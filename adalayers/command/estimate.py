@@ -26,8 +26,12 @@ WORKER_BYTES = 0.5e9
 
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
-    """Return what a study would run and about what it would cost on this machine."""
-    forward, per_example = _rates(prepared, plan.base)
+    """Return what a study would run and about what it would cost on this machine.
+
+    Its own settings are timed; without a search the control arm, which may set all of them.
+    """
+    timed = plan.base if flags.trials else plan.arms[0].config
+    forward, per_example = _rates(prepared, timed)
     cache, limits = flags.cache_dir, flags.limits
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
@@ -41,9 +45,9 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     if features.mode == "live":
         extraction = 0.0
         per_epoch += forward * sum(len(prepared.encoded[name].input_ids) for name in ("train", "validation"))
-    per_trial = plan.base.epochs * per_epoch
+    per_trial = timed.epochs * per_epoch
     # Arms may train on fewer examples, or for fewer epochs, than the study's own settings say.
-    of_arms = sum(_share(arm.config, prepared, plan.base) for arm in plan.arms) * flags.seeds
+    of_arms = sum(_share(arm.config, prepared, timed) for arm in plan.arms) * flags.seeds
     wall = extraction + (searched + searches * flags.seeds + of_arms) * per_trial / concurrency
     source, splits = prepared.source, prepared.task.splits
     examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())

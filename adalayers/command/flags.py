@@ -87,6 +87,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(study: Study) -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
     size = {**DEFAULTS, **study.defaults}
+    own = "".join(f"{metric} for {kind} tasks, else " for kind, metric in study.metrics.items())
     p = _Parser(
         prog=f"studies/{study.name}.py",
         description=study.question,
@@ -155,7 +156,7 @@ def parser(study: Study) -> argparse.ArgumentParser:
     how.add_argument(
         "--metric",
         metavar="NAME",
-        help="the score that selects, of those the task has (default: the task's own)",
+        help=f"the score that selects, of those the task has (default: {own}the task's own)",
     )
     how.add_argument(
         "--smallest-effect",
@@ -356,6 +357,7 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
             precision=given.precision,
             seed=given.seed,
             metric=given.metric,
+            metrics=tuple(study.metrics.items()),
         )
         for backbone, dataset in itertools.product(
             given.backbone or study.backbones, given.dataset or ["cola" if given.backbone else demo]

@@ -152,6 +152,7 @@ def prepare(request: DataRequest) -> Prepared:
         text_column=request.text_column,
         label_column=request.label_column,
         metric=request.metric,
+        metrics=dict(request.metrics),
         train_examples=request.train_examples,
         eval_examples=request.eval_examples,
         seed=request.seed,

@@ -11,7 +11,7 @@ from adalayers.config import Precision
 class DataRequest:
     """Which data, seen through which backbone, as the flags of the same names say.
 
-    metric: the score that selects; None: the task's own
+    metric: the score that selects; None: that of `metrics`, by kind of task, else the task's own
     """
 
     backbone: str
@@ -21,6 +21,7 @@ class DataRequest:
     text_column: str | None = None
     label_column: str | None = None
     metric: str | None = None
+    metrics: tuple[tuple[str, str], ...] = ()
     train_examples: int | None = None
     eval_examples: int | None = None
     max_length: int = 256

@@ -17,7 +17,7 @@ from adalayers.comparisons import Comparison
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.results.folder import Folder
-from adalayers.study import Factor
+from adalayers.study import Factor, Published
 
 FORMAT = 2
 
@@ -55,6 +55,7 @@ class Asked:
     comparisons: what was planned to be compared
     variants:   names of the ways in which the models of confirmed trials were scored otherwise
     parts:      parts of the report that answer the question, first on the page
+    published:  what was published for arms
     """
 
     question: str = ""
@@ -83,6 +84,7 @@ class Asked:
     comparisons: tuple[Comparison, ...] = ()
     variants: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    published: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -199,6 +199,7 @@ def load_task(
     text_column: str | None = None,
     label_column: str | None = None,
     metric: str | None = None,
+    metrics: Mapping[str, str] | None = None,
     train_examples: int | None = None,
     eval_examples: int | None = None,
     seed: int = 0,
@@ -209,7 +210,7 @@ def load_task(
     `eval_examples` from validation and from test: uniformly, without replacement, by `seed`, in the order of
     the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
 
-    `metric` selects instead of the dataset's own.
+    `metric` selects instead of the dataset's own; without it that of `metrics`, by kind of task, where it has one.
 
     Raises `BadInput` for whatever of it cannot be had: the hub out of reach, no such dataset, columns missing
     or ambiguous, labels missing, a split empty, no such metric.
@@ -245,6 +246,8 @@ def load_task(
         splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"], kind)
     whole = {role: split for role, split in splits.items() if split is not None}
     caps = {"train": train_examples, "validation": eval_examples, "test": eval_examples}
+    if metric is None:
+        metric = (metrics or {}).get(kind.name)
     # Another label column is another task than the one the metric was chosen for.
     default = known.metric if known and label_column in (None, known.label) else kind.default_metric
     task = Task(

@@ -113,6 +113,7 @@ def asked(
         comparisons=tuple(planned.values()),
         variants=tuple(variant.name for variant in plan.variants),
         parts=study.parts,
+        published=plan.published,
     )
 
 

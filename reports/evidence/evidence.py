@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.results.study_file import Published
 from reports.evidence import (
     analyses,
     best_set,
@@ -50,6 +51,11 @@ class Evidence:
     @property
     def trials(self) -> pd.DataFrame:
         return self.loaded.results.trials
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """What was published for arms, where the study names any."""
+        return self.loaded.study.asked.published
 
     @property
     def history(self) -> pd.DataFrame:

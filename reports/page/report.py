@@ -26,6 +26,7 @@ GIVES_WAY = ("mix_levels", "speed")
 PARTS = (
     "method",
     "arms",
+    "published",
     "comparisons",
     "ablation",
     "single_layers",

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from adalayers.results.study_file import Published
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, seeds_text
 from reports.drawing.style import COLOURS, HATCHES, new_figure, say_empty, styled
@@ -21,7 +22,7 @@ from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
-from reports.words.text import code, escape, estimate, number, table
+from reports.words.text import NONE, code, escape, estimate, number, several, table
 
 NO_CLASSES = "Nothing to draw: no predictions of entities by confirmed trials."
 NO_PREDICTIONS = "No predictions of confirmed trials."
@@ -29,13 +30,17 @@ NO_PREDICTIONS = "No predictions of confirmed trials."
 
 @dataclass(frozen=True)
 class Info:
-    """scores: as from `predicted.entity_scores`; per_class: as from `tables.per_class`, without predictions."""
+    """scores: as from `predicted.entity_scores`; per_class: as from `tables.per_class`, without predictions.
+
+    published: what was published of classes, once per base model
+    """
 
     scores: pd.DataFrame
     per_class: pd.DataFrame
     control: str
     best_arm: str | None
     split: str
+    published: tuple[Published, ...] = ()
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -48,6 +53,7 @@ def info(evidence: Evidence) -> Info | None:
         control=plan.control,
         best_arm=best,
         split=evidence.split,
+        published=tuple({one.base_model: one for one in evidence.published if one.classes}.values()),
     )
 
 
@@ -56,20 +62,36 @@ def section(info: Info) -> list[str]:
     if info.scores.empty:
         return [f"{NO_PREDICTIONS} What is known is F1.", drawn, *_f1(info)]
     roles = _roles(info)
-    rows = [
-        [escape(row["class"]), code(row["arm"])]
-        + [_part(row, part) for part in ("precision", "recall", "f1")]
-        + [f"{number(row['gold_mean'], 0)} / {number(row['predicted_mean'], 1)}"]
-        for row in records(info.scores)
-    ]
+    rows = []
+    for entity, of in info.scores.groupby("class", sort=False):
+        rows += [
+            [escape(entity), code(row["arm"])]
+            + [_part(row, part) for part in ("precision", "recall", "f1")]
+            + [f"{number(row['gold_mean'], 0)} / {number(row['predicted_mean'], 1)}"]
+            for row in records(of)
+        ]
+        rows += [
+            [escape(entity), f"published, {code(one.base_model)}"]
+            + [number(value) for value in (score.precision, score.recall, score.f1)]
+            + [f"{NONE} / {score.predicted:,}"]
+            for one in info.published
+            for score in one.classes
+            if score.name == entity
+        ]
     named = ", ".join(f"{code(arm)} ({', '.join(role)})" for arm, role in roles.items() if arm)
     return [
         f"On {SPLITS[info.split]}, mean [{LEVEL:.0%} t interval] over n seeds, counted from the predictions of "
         f"{named}. An entity counts where its words and its type agree. These were not compared. The figure shows "
-        f"{code(info.best_arm)}.",
+        f"{code(info.best_arm)}.{_sources(info)}",
         drawn,
         table(["class", "arm", "precision", "recall", "F1", "entities, true / predicted (mean)"], rows),
     ]
+
+
+def _sources(info: Info) -> str:
+    """Return where published rows come from; nothing where there are none."""
+    sources = several([escape(source) for source in dict.fromkeys(one.source for one in info.published)])
+    return f" Published rows: {sources}, one run." if sources else ""
 
 
 def _roles(info: Info) -> dict[str, list[str]]:
@@ -84,13 +106,23 @@ def _f1(info: Info) -> list[str]:
         return []
     names = list(dict.fromkeys(info.per_class["arm"]))
     cells = {(row["class"], row["arm"]): summary(row) for row in records(info.per_class)}
+    published = {one.base_model: {of.name: number(of.f1) for of in one.classes} for one in info.published}
     roles = _roles(info)
     return [
-        f"Entity F1 by class on {SPLITS[info.split]}, mean [{LEVEL:.0%} interval]. These were not compared.",
+        f"Entity F1 by class on {SPLITS[info.split]}, mean [{LEVEL:.0%} interval]. These were not compared."
+        f"{_sources(info)}",
         table(
-            ["class", *(f"{code(name)} ({', '.join(roles.get(name, []))})" for name in names)],
             [
-                [escape(entity), *(cells[entity, name] for name in names)]
+                "class",
+                *(f"{code(name)} ({', '.join(roles.get(name, []))})" for name in names),
+                *(f"published, {code(base)}" for base in published),
+            ],
+            [
+                [
+                    escape(entity),
+                    *(cells[entity, name] for name in names),
+                    *(of.get(entity, NONE) for of in published.values()),
+                ]
                 for entity in dict.fromkeys(info.per_class["class"])
             ],
         ),

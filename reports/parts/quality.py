@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ NO_PAIRS = "Nothing to draw: no analysis of paired seeds yet."
 LOOKS = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
 """Verdict -> colour and marker; what is not decided is grey."""
 UNDECIDED = ("#777777", "d")
+WIDE = 44
+"""Most characters of a line that names a row."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,7 @@ def draw(info: Info) -> Figure:
         axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
         low, high = (np.nan if end is None else end for end in (claim.low, claim.high))
         point(axes, claim.difference or 0.0, place, low, high, colour, marker, along="x")
-    names = [
-        f"{compared(claim, info.plan)}{' instead of the control' if claim.kind == 'arm' else ''}  (n = {claim.n})"
-        for claim in shown
-    ]
+    names = [_name(claim, info.plan) for claim in shown]
     style.name_ticks(axes, names, axis="y")
     axes.set_ylim(len(shown) - 0.4, -0.6)
     reach = max([*(abs(value) for claim in shown for value in claim.values.values()), 2 * small, 1e-9])
@@ -136,6 +136,12 @@ def draw(info: Info) -> Figure:
         handles.append(Patch(color="0.9", label=f"within ±{small:g}"))  # type: ignore[arg-type]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
     return figure
+
+
+def _name(claim: Claim, plan: Plan) -> str:
+    """Return what a row is called, on several lines where it is long."""
+    control = " instead of the control" if claim.kind == "arm" and claim.control == plan.control else ""
+    return "\n".join(textwrap.wrap(f"{compared(claim, plan)}{control} (n = {claim.n})", WIDE))
 
 
 PART = Part("Quality", info, section, {"quality": draw})

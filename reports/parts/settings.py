@@ -81,7 +81,7 @@ def section(info: Info) -> list[str]:
         else ""
     )
     settings = ", ".join(
-        f"{key} {value}" for key, value in info.shared.items() if key in ("lr", "k", "epochs", "batch_size")
+        f"{key} {value}" for key, value in _alike(info).items() if key in ("lr", "k", "epochs", "batch_size")
     )
     return [
         prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
@@ -91,6 +91,16 @@ def section(info: Info) -> list[str]:
         table(["factor, or arm outside the core", "levels, or what it is"], rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
+
+
+def _alike(info: Info) -> dict[str, Any]:
+    """Return the settings that all arms share: their own value goes before the study's."""
+    own = {key: [arm.config.get(key, value) for arm in info.plan.arms] for key, value in info.shared.items()}
+    return {
+        key: values[0] if values else info.shared[key]
+        for key, values in own.items()
+        if all(value == values[0] for value in values)
+    }
 
 
 def _on(on: On) -> str:

@@ -84,7 +84,14 @@ def _hyperparameters(info: Info) -> list[list[str]]:
         ]
         for name, value in asked.space.items()
     ]
-    fixed = (("fixed", asked.fixed), ("fixed by the command", asked.set))
+    own = {name for arm in asked.arms for name, value in arm.config.items() if asked.fixed.get(name) != value}
+    shared = {name: value for name, value in asked.fixed.items() if name not in own}
+    rest = {name: value for name, value in asked.fixed.items() if name in own}
+    fixed = (
+        ("fixed", shared),
+        ("fixed, unless an arm says otherwise", rest),
+        ("fixed by the command", asked.set),
+    )
     return rows + [
         [code(name), role, code(as_text(value))] for role, values in fixed for name, value in values.items()
     ]

@@ -17,6 +17,7 @@ from reports.page.report import PARTS, SHORT, details_page, parts, short_page
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.made_layers import with_single_layers, with_sizes
+from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
 
 SHORT_FIGURES = {"quality", "mix_entropy", "mix_layers"}
@@ -191,6 +192,7 @@ def test_every_figure_survives(tmp_path, kind):
 @pytest.mark.parametrize("kind", HARD)
 def test_figures_and_pages_that_only_some_studies_have_survive_too(tmp_path, kind):
     made = with_single_layers(MadeUp(seeds=2, search=4, stopped=1, evaluations=3, tokens=True, examples=6))
+    with_published(made)
     KINDS[kind][0](made)
     evidence = Evidence(load(made.write(tmp_path)))
     figures = drawn(evidence)

@@ -1,5 +1,6 @@
 """Flags that change how a study runs or what it leaves, in one process over one Ray session."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -106,7 +107,8 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(made, tmp_
 def test_a_cutoff_beyond_the_layers_drops_the_published_arm_with_a_reason(made, tmp_path, monkeypatch):
     from adalayers import presets
 
-    monkeypatch.setitem(presets.PUBLISHED_MIX, "cola", {"alpha": 64.0, "entropy_weight": 0.0, "cutoff": 0.3})
+    changed = [dataclasses.replace(setup, cutoff=0.3) for setup in presets.SETUPS]
+    monkeypatch.setattr(presets, "SETUPS", tuple(changed))
     argv = [*flags(made, tmp_path / "results"), "--set", "entropy_weight=0", "--trials", "0", "--seeds", "1"]
     assert run_here([*argv, "--epochs", "2", "--tracking-uri", "none"], report=False).code == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"

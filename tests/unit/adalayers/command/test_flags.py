@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adalayers.ask import Ask, Limits
-from adalayers.command.flags import SMOKE, Flags, parse
+from adalayers.command.flags import SMOKE, Flags, parse, parser
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.study import Study
@@ -49,6 +49,16 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
         show_text=False,
         dry_run=False,
         smoke=False,
+    )
+
+
+def test_a_study_names_the_score_that_selects_by_kind_of_task(capsys):
+    named = dataclasses.replace(STUDY, metrics={"sequence": "accuracy"})
+    (request,) = parse(named, []).requests
+    assert (request.metric, request.metrics) == (None, (("sequence", "accuracy"),))
+    assert parse(named, ["--metric", "matthews"]).requests[0].metric == "matthews"
+    assert "(default: accuracy for sequence tasks, else the task's own)" in " ".join(
+        parser(named).format_help().split()
     )
 
 

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from adalayers.errors import BadInput
+from adalayers.presets import ClassScore
 from adalayers.results.folder import Folder
 from adalayers.results.study_file import (
     ArmRecord,
@@ -19,7 +20,7 @@ from adalayers.results.study_file import (
     parse,
     read_study,
 )
-from adalayers.study import Factor
+from adalayers.study import Factor, Published
 
 WHOLE = StudyFile(
     id="i",
@@ -39,6 +40,16 @@ WHOLE = StudyFile(
                 aliases=("b",),
                 fusion="layer-mix",
                 config={"alpha": 1.0, "layer": None},
+            ),
+        ),
+        published=(
+            Published(
+                arm="a",
+                source="a thesis",
+                score=0.836,
+                examples={"train": 7},
+                config={"alpha": 64.0},
+                classes=(ClassScore(name="PER", precision=0.9, recall=0.8, f1=0.85, predicted=3),),
             ),
         ),
     ),

@@ -550,6 +550,18 @@ def test_another_metric_can_select(tmp_path):
     assert load_task(words, metric="f1/PER").metric == "f1/PER"
 
 
+def test_a_metric_by_kind_of_task_selects_unless_one_is_named(tmp_path):
+    folder = save(tmp_path / "mine", train=sentences(20), validation=sentences(6, start=20))
+    words = save(tmp_path / "words", train=tagged(20), validation=tagged(6))
+    metrics = {"sequence": "accuracy"}
+    task = load_task(folder, metrics=metrics)
+    assert (task.metric, task.default_metric) == ("accuracy", "f1_macro")
+    assert load_task(folder, metric="matthews", metrics=metrics).metric == "matthews"
+    assert load_task(words, metrics=metrics).metric == "f1"
+    with pytest.raises(BadInput, match="unknown metric of mine 'acuracy'"):
+        load_task(folder, metrics={"sequence": "acuracy"})
+
+
 def test_a_metric_that_the_task_does_not_have(tmp_path):
     folder = save(tmp_path / "mine", train=sentences(20), validation=sentences(6, start=20))
     with pytest.raises(BadInput, match="unknown metric of mine 'acuracy'; did you mean 'accuracy'"):

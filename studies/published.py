@@ -1,0 +1,178 @@
+"""What do the thesis's published set-ups score here, and does it matter how they are read?
+
+Question    What do the published set-ups score on this backbone and dataset, as written and as released?
+Scientific  the set-up (that of either base model) and its reading: the thesis's text, or the code released with it
+Nuisance    none; with --trials, the learning rate of this project's own defaults, confirmed next to the set-ups
+Fixed       each set-up whole (adalayers/presets.py); --set goes before it in all arms; --epochs caps its epochs, at
+            96 unless asked otherwise: --epochs 256 for all that any set-up has
+Metric      macro F1 for sequences (the thesis's), entity F1 for tokens, or --metric; chosen on validation
+Budget      confirmation: four arms x --seeds, 5 unless asked otherwise; no search. With minilm and 2,000 training
+            examples on 2 cores: about 10 minutes for CoLA, 1 hour for CoNLL-2003; IMDB's long texts take some hours
+Command     python studies/published.py --backbone roberta-large --dataset cola
+Result      none yet on a base model of the thesis's size
+"""
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.config import Shape, State, Stream, chosen_states
+from adalayers.presets import READINGS, Reading, SetUp, setups
+from adalayers.study import Arm, Published, Setting, Space, Study
+
+GROUP = "published"
+
+
+def space() -> Space:
+    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
+    from search_spaces.published import GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
+    found = [
+        Arm(_name(setup, reading), GROUP, _config(setup, reading, setting))
+        for setup, reading in _cases(setting)
+    ]
+    return found, _notes(setting)
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return the two readings of each set-up, the two set-ups in each reading, and the search's best, if there is one.
+
+    Nothing is averaged: a reading changes several things at once, and not the same in each set-up.
+    """
+    mine = {frozenset(arm.name.split()): arm.name for arm in arms if arm.group == GROUP}
+    pairs = [
+        (arm, reference)
+        for (one, reference), (other, arm) in itertools.combinations(mine.items(), 2)
+        if len(one & other) == 1
+    ]
+    others = [
+        (arm.name, control) for arm in arms if arm.group != GROUP and control in {arm.name for arm in arms}
+    ]
+    return [
+        Comparison(arm=arm, control=reference, weights={arm: 1.0, reference: -1.0})
+        for arm, reference in (*pairs, *others)
+    ]
+
+
+def published(setting: Setting) -> list[Published]:
+    """Return what the thesis published for each set-up, and in what the published run was another."""
+    return [
+        Published(
+            arm=_name(setup, reading),
+            source=f"Dremov 2024, figure {' and '.join(map(str, setup.figures))}",
+            base_model=setup.base.name,
+            layers=setup.base.layers,
+            width=setup.base.width,
+            dataset=setup.dataset,
+            metric=setup.metric,
+            split=setup.split,
+            score=setup.score,
+            selects=setup.selects,
+            parameters=setup.parameters,
+            recomputed=setup.recomputed,
+            remark=setup.remark,
+            examples={"train": setup.train_examples, "test": setup.test_examples},
+            max_length=setup.base.max_length,
+            precision="mixed, float16",
+            states=_states(chosen_states("as-released", _shape(setup))),
+            states_here=_states(chosen_states(_hidden_states(setup, reading, setting), setting.shape)),
+            config=setup.config(reading),
+            classes=setup.classes,
+        )
+        for setup, reading in _cases(setting)
+    ]
+
+
+def _cases(setting: Setting) -> list[tuple[SetUp, Reading]]:
+    return list(itertools.product(setups(setting.dataset, setting.shape.head)[0], READINGS))
+
+
+def _shape(setup: SetUp) -> Shape:
+    """Return the shape of the published run: its task on its base model's encoder."""
+    base = setup.base
+    return Shape(setup.head, setup.n_outputs, (Stream("encoder", base.layers),), base.width, base.family)
+
+
+def _name(setup: SetUp, reading: Reading) -> str:
+    return f"{setup.name}-setup {reading}"
+
+
+def _config(setup: SetUp, reading: Reading, setting: Setting) -> dict[str, Any]:
+    """Return a set-up's hyperparameters; what --set fixed goes before, and --epochs caps the epochs."""
+    wanted = setup.config(reading)
+    wanted["epochs"] = min(wanted["epochs"], setting.base.epochs)
+    return {name: setting.fixed.get(name, value) for name, value in wanted.items()}
+
+
+def _hidden_states(setup: SetUp, reading: Reading, setting: Setting) -> str:
+    return str(_config(setup, reading, setting).get("hidden_states", setting.base.hidden_states))
+
+
+def _states(states: Sequence[State]) -> str:
+    """Return hidden states in words: "embeddings and layers 1 to 23"."""
+    numbers = [state.number for state in states]
+    layers = [number for number in numbers if number]
+    whole = layers == list(range(1, len(layers) + 1))
+    told = f"layers 1 to {len(layers)}" if whole else f"layers {', '.join(map(str, layers))}"
+    return f"embeddings and {told}" if 0 in numbers else told
+
+
+def _notes(setting: Setting) -> list[str]:
+    found, source = setups(setting.dataset, setting.shape.head)
+    notes = []
+    if source != setting.dataset:
+        notes.append(
+            f"The thesis has no set-up for `{setting.dataset}`: these are its set-ups for `{source}`, and so are the "
+            "published scores."
+        )
+    changed = sorted(
+        {name for setup in found for reading in READINGS for name in setup.config(reading)}
+        & set(setting.fixed)
+    )
+    if changed:
+        notes.append(
+            f"--set fixed {', '.join(f'`{name}`' for name in changed)} in all arms, whatever the set-up says."
+        )
+    return notes
+
+
+STUDY = Study(
+    name="published",
+    question=(
+        "What do the published set-ups of AdaLayers score on this backbone and dataset, and does it matter whether "
+        "they are read as written or as released?"
+    ),
+    space=space,
+    arms=arms,
+    method={
+        "The set-ups": (
+            "A frozen backbone gives hidden states; each is projected, and the projections are added up with learned "
+            "weights. The thesis (Dremov 2024) trained this on RoBERTa-large and on BART, with a set-up for each. "
+            "Both are run here whole, on the backbone of this study, and in two readings. `as-written` is "
+            "what the text and its tables say; `as-released` is what the released code does: other hidden states, "
+            "lambda divided by their number, its own dropout, on the projections too, and one more gelu. The entropy "
+            "of a mix of more hidden states starts higher."
+        ),
+        "Not reproduced": (
+            "The released code also drops out attention weights and positions, and trains on all sub-tokens of a "
+            "word, the later ones as I-; no arm here does."
+        ),
+    },
+    comparisons=comparisons,
+    parts=("published",),
+    defaults={"trials": 0, "epochs": 96, "seeds": 5},
+    metrics={"sequence": "f1_macro"},
+    published=published,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

@@ -1,0 +1,171 @@
+"""Published scores next to an arm's own, and what differs, against what was put in."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.parts import classes
+from reports.parts import published as part
+from reports.reading.load import load
+from tests.helpers.made_published import published, with_published
+from tests.helpers.made_up import CONTROL, MadeUp
+
+
+def made_up(**how) -> MadeUp:
+    return MadeUp(**{"seeds": 6, "search": 0, "evaluations": 2, "examples": 30, **how})
+
+
+def evidence_of(made: MadeUp, tmp_path) -> Evidence:
+    return Evidence(load(made.write(tmp_path)))
+
+
+def steps(made: MadeUp, batch: int, epochs: int) -> None:
+    """Let the control say how long it trains."""
+    (arm,) = (arm for arm in made.arms if arm["arm"] == CONTROL)
+    arm["config"] |= {"batch_size": batch, "epochs": epochs}
+
+
+def test_a_study_without_published_scores_has_no_such_part(tmp_path):
+    assert part.info(evidence_of(made_up(), tmp_path)) is None
+
+
+def test_an_arm_stands_next_to_its_published_score_in_that_scores_metric(tmp_path):
+    made = with_published(made_up())
+    found = part.info(evidence_of(made, tmp_path))
+    (row,) = found.rows
+    accuracies = [trial["test/accuracy"] for trial in made.of(CONTROL)]
+    assert row.score.mean == pytest.approx(np.mean(accuracies))
+    assert (row.score.n, row.split, row.parameters) == (6, "test", 165_512)
+    text = "\n".join(filter(None, part.section(found)))
+    assert f"| {np.mean(accuracies):.3f} [" in text
+    assert "| 0.836 | 165,512 | 1.59M (1,589,658) |" in text
+    assert text.startswith("Test accuracy, mean [95% interval] over n seeds, next to A thesis, figure 11")
+    assert "in nothing that is known here" in text
+
+
+def test_an_alias_stands_for_its_arm_and_unknown_arms_are_left_out(tmp_path):
+    made = made_up()
+    with_published(made, published(made, arm="published"), published(made, arm="gone"))
+    (row,) = part.info(evidence_of(made, tmp_path)).rows
+    assert row.arm == "published"
+    assert row.score.n == 6
+
+
+def test_without_a_test_score_validation_is_shown_and_called_so(tmp_path):
+    made = with_published(made_up(test=False, examples=0), published(made_up(), metric="matthews"))
+    found = part.info(evidence_of(made, tmp_path))
+    assert found.rows[0].split == "val"
+    assert found.trivial is None
+    assert part.section(found)[1].startswith("Validation Matthews correlation")
+
+
+def test_what_differs_is_named_each_value_once(tmp_path):
+    made = made_up()
+    steps(made, 100, 20)
+    changed = published(
+        made,
+        base_model="roberta-large",
+        layers=24,
+        width=1024,
+        dataset="imdb",
+        examples={"train": 1000, "test": 1043},
+        seeds=1,
+        precision="mixed, float16",
+        states="embeddings and layers 1 to 23",
+        selects="f1_macro",
+        config={"alpha": 64.0, "batch_size": 50, "epochs": 256},
+    )
+    other = dataclasses.replace(changed, base_model="bart", layers=12, states="embeddings and layers 1 to 12")
+    with_published(made, changed, other)
+    assert {what: (here, there) for what, here, there in part.info(evidence_of(made, tmp_path)).differs} == {
+        "base model": (
+            "`minilm` (6 layers of width 384)",
+            "`roberta-large` (24 layers of width 1,024) / `bart` (12 layers of width 1,024)",
+        ),
+        "dataset": ("`cola`", "`imdb`"),
+        "training examples": ("7,695", "1,000"),
+        "steps an epoch": ("77", "20"),
+        "epochs, at most": ("20", "256"),
+        "steps in all, at most": ("1,540", "5,120"),
+        "hidden states mixed": (
+            "layers 1 to 6",
+            "embeddings and layers 1 to 23 / embeddings and layers 1 to 12",
+        ),
+        "`alpha`": ("1", "64.0"),
+        "`batch_size`": ("100", "50"),
+        "score that selects": ("Matthews correlation", "macro F1"),
+        "precision": ("float32", "mixed, float16"),
+        "seeds": ("6", "1"),
+    }
+
+
+def test_texts_that_were_cut_differ_in_length(tmp_path):
+    made = with_published(made_up(), published(made_up(), max_length=512))
+    made.study["asked"]["flags"]["max_length"] = 256
+    assert part.info(evidence_of(made, tmp_path / "whole")).differs == ()
+    made.study["on"]["dataset"]["truncated"] = {"train": {"examples": 3}}
+    assert part.info(evidence_of(made, tmp_path / "cut")).differs == (
+        ("tokens of a text, at most", "256", "512"),
+    )
+
+
+@pytest.mark.parametrize(("epochs", "warned"), [(63, True), (64, False)])
+def test_a_page_warns_where_training_has_few_of_the_published_steps(tmp_path, epochs, warned):
+    made = made_up()
+    steps(made, 600, epochs)
+    with_published(made, published(made, config={"batch_size": 600, "epochs": 256}))
+    text = "\n".join(part.section(part.info(evidence_of(made, tmp_path))))
+    assert ("**Hardly trained**: at most 819 steps here, 3,328 in the published runs" in text) == warned
+    assert ("Hardly trained" in text) == warned
+
+
+def test_one_answer_to_all_is_the_floor_of_an_accuracy(tmp_path):
+    made = with_published(made_up())
+    labels = [i % 3 // 2 for i in range(30)]  # as the made-up examples are labelled
+    expected = max(labels.count(0), labels.count(1)) / 30
+    found = part.info(evidence_of(made, tmp_path / "examples"))
+    assert found.trivial == pytest.approx(expected)
+    assert f"One answer to all would have {expected:.3f}." in part.section(found)[1]
+    made.predictions = []
+    assert part.info(evidence_of(made, tmp_path / "none")).trivial is None
+
+
+def test_why_two_counts_of_parameters_differ_is_said_once(tmp_path):
+    made = made_up()
+    with_published(made, *[published(made, remark="Without the feed-forward.")] * 2)
+    assert "\n".join(part.section(part.info(evidence_of(made, tmp_path)))).count("feed-forward") == 1
+
+
+def test_it_is_first_on_the_page_of_a_study_that_asks_for_it_else_with_the_details(tmp_path):
+    made = with_published(made_up())
+    title = f"## {part.PART.title}\n"
+    evidence = evidence_of(made, tmp_path / "details")
+    assert title not in short_page(evidence).text()
+    assert title in details_page(evidence).text()
+    made.study["asked"]["parts"] = ["published"]
+    evidence = evidence_of(made, tmp_path / "page")
+    text = short_page(evidence).text()
+    assert text.index("## Answer\n") < text.index(title) < text.index("## The settings compared\n")
+    assert title not in details_page(evidence).text()
+
+
+@pytest.mark.parametrize("predictions", [True, False])
+def test_published_classes_stand_under_ours(tmp_path, predictions):
+    made = with_published(made_up(tokens=True))
+    if not predictions:
+        made.predictions = []
+    text = "\n".join(classes.section(classes.info(evidence_of(made, tmp_path))))
+    assert "Published rows: A thesis, figure 11, one run." in text
+    if predictions:
+        rows = [line.split(" | ")[0].strip("| ") for line in text.splitlines() if line.startswith("| ")][1:]
+        assert rows == sorted(rows), "each class is together"
+        assert "| LOC | published, `minilm` | 0.910 | 0.920 | 0.915 | — / 1,697 |" in text
+        assert "| ORG | published" not in text
+    else:
+        (loc,) = (line for line in text.splitlines() if line.startswith("| LOC "))
+        (org,) = (line for line in text.splitlines() if line.startswith("| ORG "))
+        assert loc.endswith("| 0.915 |")
+        assert org.endswith("| — |")
