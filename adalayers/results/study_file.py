@@ -21,6 +21,9 @@ from adalayers.study import Factor, Published
 
 FORMAT = 2
 
+ADDED = frozenset({"variants", "parts", "published", "layer_parameters", "objective", "condition"})
+"""Fields that studies of earlier versions do not have: nothing is missing there."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ArmRecord:
@@ -272,7 +275,8 @@ def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     for item in dataclasses.fields(kind):
         place, hint = f"{path}.{item.name}".lstrip("."), hints[item.name]
         if given.get(item.name) is None and not (item.name in given and _optional(hint)):
-            missing.append(place)
+            if item.name not in ADDED:
+                missing.append(place)
         elif given[item.name] is not None:
             try:
                 known[item.name] = _value(hint, given[item.name], place, missing)
