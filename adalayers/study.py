@@ -96,6 +96,26 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A flag of one study alone, which takes a name and is part of the study's identity.
+
+    name:      without its dashes ("reference-dataset"); help: as `--help` says it
+    default:   returns what it is where it is not given, of the names of the datasets
+    canonical: returns what it identifies the study by: an alias and a full id are one. Raises `BadInput`
+    """
+
+    name: str
+    help: str
+    default: Callable[[Sequence[str]], str]
+    canonical: Callable[[str], str] = str
+
+    @property
+    def key(self) -> str:
+        """What the flag goes by in `study.json`."""
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
 class Study:
     """One question, as data.
 
@@ -110,6 +130,8 @@ class Study:
     defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
              only where the user asks for it
     backbones: those that it runs on where the user names none
+    flags:   flags that it alone has
+    measures: what is measured of every case without training: names of `adalayers.measures`
     """
 
     name: str
@@ -125,6 +147,8 @@ class Study:
     parts: tuple[str, ...] = ()
     defaults: Mapping[str, int] = field(default_factory=dict)
     backbones: tuple[str, ...] = ("minilm",)
+    flags: tuple[Flag, ...] = ()
+    measures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

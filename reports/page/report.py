@@ -47,6 +47,7 @@ PARTS = (
     "failures",
     "problems",
     "caveats",
+    "measures",
     "setup",
     "provenance",
 )
