@@ -167,6 +167,26 @@ def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[in
 
 
 @dataclass(frozen=True)
+class Flag:
+    """A flag of one study alone, which takes a name and is part of the study's identity.
+
+    name:      without its dashes ("reference-dataset"); help: as `--help` says it
+    default:   returns what it is where it is not given, of the names of the datasets
+    canonical: returns what it identifies the study by: an alias and a full id are one. Raises `BadInput`
+    """
+
+    name: str
+    help: str
+    default: Callable[[Sequence[str]], str]
+    canonical: Callable[[str], str] = str
+
+    @property
+    def key(self) -> str:
+        """What the flag goes by in `study.json`."""
+        return self.name.replace("-", "_")
+
+
+@dataclass(frozen=True)
 class Study:
     """One question, as data.
 
@@ -184,7 +204,9 @@ class Study:
              only where the user asks for it
     backbones: those that it runs on where the user names none
     metrics: the score that selects by kind of task, where it is not the task's own; --metric goes before
-    published: returns what was published for arms of its
+    published: returns what was published for its arms
+    flags:   flags that it alone has
+    measures: what is measured of every case without training: names of `adalayers.measures`
     """
 
     name: str
@@ -204,6 +226,8 @@ class Study:
     backbones: tuple[str, ...] = ("minilm",)
     metrics: Mapping[str, str] = field(default_factory=dict)
     published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
+    flags: tuple[Flag, ...] = ()
+    measures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import math
 import os
 import typing
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -41,6 +41,7 @@ class Flags:
     features:        how hidden states are had; cache_dir: the folder of their store
     output:          the results root, a folder or a URI
     tracking_uri:    None: `MLFLOW_TRACKING_URI`, else a file in the results root
+    own:             the flags that the study alone has; own_identity: the same, as they identify it
     """
 
     requests: tuple[DataRequest, ...]
@@ -63,6 +64,8 @@ class Flags:
     show_text: bool
     dry_run: bool
     smoke: bool
+    own: dict[str, str] = field(default_factory=dict)
+    own_identity: dict[str, str] = field(default_factory=dict)
 
     def ask(self, command: str) -> Ask:
         """Return what all cases are asked for; `command` is what was typed."""
@@ -231,6 +234,10 @@ def parser(study: Study) -> argparse.ArgumentParser:
         default="float16",
         help="how the store keeps hidden states; another one is another study (default: float16)",
     )
+    if study.flags:
+        alone = p.add_argument_group(f"of {study.name} alone")
+        for flag in study.flags:
+            alone.add_argument(f"--{flag.name}", metavar="NAME", help=flag.help)
     machine = p.add_argument_group("with what")
     machine.add_argument(
         "--cpus-per-trial",
@@ -260,8 +267,11 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
     fixed = parse_overrides(given.set)
     _fill_in(given, fixed, study)
     _check(given)
+    requests = _requests(study, given)
+    datasets = list(dict.fromkeys(request.dataset for request in requests))
+    own = {flag.key: getattr(given, flag.key) or flag.default(datasets) for flag in study.flags}
     return Flags(
-        requests=_requests(study, given),
+        requests=requests,
         search=given.search,
         scheduler=given.scheduler,
         trials=given.trials,
@@ -287,6 +297,8 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
         show_text=given.show_text,
         dry_run=given.dry_run,
         smoke=given.smoke,
+        own=own,
+        own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
     )
 
 

@@ -39,6 +39,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "label_column": request.label_column,
         "set": flags.fixed,
         "metric": request.metric,
+        **flags.own_identity,
     }
 
 

@@ -63,6 +63,8 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
     """Return the case with its hidden states, computed where they are missing, and its mirror."""
     before = _set_aside(case) if flags.fresh else case.before
     say(f"{study.name} on {case.prepared.source.name} and {case.prepared.task.name}: {case.folder.uri}")
+    if study.measures:
+        _measure(study, flags, case)
     features, data = _data(flags, case.prepared)
     mirror = Mirror(
         flags.tracking_uri or default_uri(Folder(flags.output)),
@@ -81,6 +83,16 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
         about=_on(case.prepared, features),
         before=before,
     )
+
+
+def _measure(study: Study, flags: Flags, case: Case) -> None:
+    """Take the study's measures of a case, before anything is trained."""
+    from adalayers.measures import measure  # scikit-learn: for studies that measure alone
+    from adalayers.measures.given import Given
+
+    for of in measure(study.measures, Given(case.prepared, flags.own), case.folder).values():
+        said = of.why or f"{of.value:.3g} {of.unit} (where there is nothing to find: {of.nothing:.3g})"
+        say(f"{of.title}: {said}")
 
 
 def _left(limits: Limits, seconds: float) -> Limits:

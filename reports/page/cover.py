@@ -13,7 +13,7 @@ from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
 from reports.page.index import ASIDE
 from reports.parts import across as across_parts
-from reports.parts import layer_profiles
+from reports.parts import distances, layer_profiles
 from reports.reading.frames import records
 from reports.reading.load import Loaded
 from reports.words.labels import SPLITS, short
@@ -53,6 +53,8 @@ def cover(
     if not entries:
         parts.append("No results to show yet.")
     else:
+        measured = _distances(entries)
+        parts += ["## Distance and score", *distances.section(measured)] if measured else []
         told = across_parts.section(found or across_cases(entries))
         parts += ["## Across cases", *told] if told else []
         backbones = _backbones(entries)
@@ -68,8 +70,13 @@ def cover(
 
 def draw_cover(entries: Sequence[Entry]) -> dict[str, Figure]:
     """Draw the figures of the cover: file name without ending -> figure; none without learned mix weights."""
-    profiles = _profiles(entries)
-    return {} if profiles is None else {"layer_profiles": layer_profiles.draw(profiles)}
+    profiles, measured = _profiles(entries), _distances(entries)
+    figures = {} if profiles is None else {"layer_profiles": layer_profiles.draw(profiles)}
+    return figures | ({"distances": distances.draw(measured)} if measured and measured.drawn else {})
+
+
+def _distances(entries: Sequence[Entry]) -> distances.Info | None:
+    return distances.info([(_name(entry), _link(entry), entry.evidence) for entry in entries])
 
 
 def _profiles(entries: Sequence[Entry]) -> layer_profiles.Info | None:

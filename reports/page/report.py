@@ -53,6 +53,7 @@ PARTS = (
     "failures",
     "problems",
     "caveats",
+    "measures",
     "setup",
     "provenance",
 )

@@ -1,0 +1,58 @@
+"""`measures.json`: what was measured of a case's backbone and data without training, for its writer and its readers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adalayers.results.files import MEASURES
+from adalayers.results.folder import Folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One measure of a case.
+
+    title:     what tables call it; unit: of its value; how: how it was measured, in a sentence
+    value:     None where it cannot be had; why says the reason
+    low, high: between which it lies, 95%, over other draws of the same data; None where nothing says
+    nothing:   what the measure gives where there is nothing to find, as much of it as data of this size shows anyway
+    n:         of how much data, in `of` ("examples of each", "tokens of each")
+    """
+
+    title: str = ""
+    unit: str = ""
+    how: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    nothing: float | None = None
+    n: int = 0
+    of: str = ""
+    why: str = ""
+
+    @property
+    def beyond(self) -> float | None:
+        """The value beyond what there is where there is nothing to find."""
+        return None if self.value is None else self.value - (self.nothing or 0.0)
+
+
+def write_measures(folder: Folder, key: Mapping[str, Any], found: Mapping[str, Measured]) -> None:
+    """Write the file; key: all that the numbers follow from."""
+    measures = {name: dataclasses.asdict(of) for name, of in found.items()}
+    folder.write_json(MEASURES, {"key": dict(key), "measures": measures})
+
+
+def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Measured]:
+    """Return what the file holds, by name; empty without a file, for a broken one, and for one of another key."""
+    if not folder.exists(MEASURES):
+        return {}
+    try:
+        document = folder.read_json(MEASURES)
+        if key is not None and document["key"] != key:
+            return {}
+        return {str(name): Measured(**of) for name, of in document["measures"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,137 @@
+"""Every study is what it says: its space builds, its arms differ in what they name, its comparisons are of its arms."""
+
+import ast
+import importlib
+import math
+import re
+
+import numpy as np
+import pytest
+
+from adalayers.comparisons import PlannedArm
+from adalayers.config import with_overrides
+from adalayers.model.model import FusionModel
+from adalayers.study import Setting, base_config, plan
+from tests.helpers.states import made_shape
+from tests.helpers.studying import ROOT
+
+STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("*.py") if path.stem != "__init__")
+HEADINGS = ("Question", "Scientific", "Nuisance", "Fixed", "Metric", "Budget", "Command", "Result")
+SHAPES = {
+    "minilm, sequences": made_shape("sequence", 2, layers=6, width=384),
+    "minilm, tokens": made_shape("token", 9, layers=6, width=384),
+    "roberta-large": made_shape("sequence", 2, layers=24, width=1024, family="roberta"),
+    "bart's encoder": made_shape("token", 9, layers=12, width=1024, family="bart"),
+}
+SAMPLES = 25
+
+
+def study_of(name):
+    return importlib.import_module(f"studies.{name}").STUDY
+
+
+def setting_of(study, shape, dataset="conll2003", fixed=None):
+    base = base_config(study.space(), fixed or {}, study.defaults.get("epochs", 20))
+    return Setting(dataset=dataset, shape=shape, fixed=fixed or {}, base=base, train_examples=2000)
+
+
+def plan_of(study, shape, dataset="conll2003", fixed=None):
+    return plan(study, study.space(), setting_of(study, shape, dataset, fixed))
+
+
+def planned(study, made, shape):
+    arms = [
+        PlannedArm(
+            arm.name, arm.group, {**arm.config.resolved(shape), "fusion": arm.config.fusion}, arm.aliases
+        )
+        for arm in made.arms
+    ]
+    return study.comparisons(arms, [factor.name for factor in study.factors], made.control)
+
+
+every = pytest.mark.parametrize("name", STUDIES)
+anywhere = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+
+
+@every
+def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
+    study, text = study_of(name), (ROOT / "studies" / f"{name}.py").read_text()
+    doc = ast.get_docstring(ast.parse(text)) or ""
+    assert [line.split()[0] for line in doc.splitlines() if re.match(r"[A-Z][a-z]+ {2,}", line)] == list(
+        HEADINGS
+    )
+    assert study.name == name
+    assert study.question.endswith("?")
+    assert f"studies/{name}.py" in doc
+    assert (ROOT / "search_spaces" / f"{name}.py").is_file()
+    assert len(text.splitlines()) <= 160, "readable in a minute"
+    for part in study.parts:
+        assert importlib.import_module(f"reports.parts.{part}").PART.title
+
+
+@every
+@anywhere
+def test_every_configuration_of_a_space_can_run(name, shape):
+    made = plan_of(study_of(name), shape)
+    rng = np.random.RandomState(0)
+    for search in made.searches:
+        for point in search.first:
+            with_overrides(search.base, point).check(shape)
+        for _ in range(SAMPLES):
+            values = {key: domain.sample(random_state=rng) for key, domain in search.space.domains.items()}
+            with_overrides(search.base, values).check(shape)
+        for key, values in search.space.grid.items():
+            if key in search.space.domains:
+                assert values, f"nothing of the grid of {key} is left"
+
+
+@every
+def test_a_model_of_every_arm_can_be_built(name):
+    shape = made_shape("token", 5, layers=3, width=16)
+    for arm in plan_of(study_of(name), shape, fixed={"k": 16, "heads": 4, "feedforward": 8}).arms:
+        assert FusionModel(arm.config, shape).n_parameters() > 0
+
+
+@every
+@anywhere
+@pytest.mark.parametrize("dataset", ["cola", "conll2003", "another"])
+def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, shape, dataset):
+    setting = setting_of(study_of(name), shape, dataset)
+    made = plan_of(study_of(name), shape, dataset)
+    wanted = {arm.name: arm.overrides for arm in study_of(name).arms(setting)[0]}
+    control = made.arms[0]
+    for arm in made.arms:
+        resolved = [of.config.resolved(shape) for of in (control, arm)]
+        differs = {key for key in resolved[0] if resolved[0][key] != resolved[1][key]}
+        assert differs <= {*wanted[control.name], *wanted[arm.name]}
+        for key, value in wanted[arm.name].items():
+            found = getattr(arm.config, key)
+            assert found == value or (isinstance(value, float) and math.isclose(found, value))
+        for key, value in re.findall(r"(\w+)=([\w.e-]+)", arm.name):
+            assert f"{getattr(arm.config, key):g}" == value if value[0].isdigit() else True
+    assert len({str(arm.config.identity(shape)) for arm in made.arms}) == len(made.arms)
+    assert len(made.arms) > 1
+
+
+@every
+@anywhere
+def test_what_is_compared_are_arms_of_the_study(name, shape):
+    study = study_of(name)
+    made = plan_of(study, shape)
+    names = {arm.name for arm in made.arms}
+    found = planned(study, made, shape)
+    assert any(one.primary for one in found)
+    for one in found:
+        assert one.weights.keys() <= names
+        assert math.isclose(sum(one.weights.values()), 0, abs_tol=1e-9)
+    assert len({(one.kind, one.arm, one.control, one.at) for one in found}) == len(found)
+
+
+def test_a_choice_that_cannot_run_on_a_backbone_is_left_out_and_said():
+    study = study_of("single_layer")
+    deep, shallow = (plan_of(study, made_shape(layers=layers)) for layers in (24, 6))
+    assert deep.searches[0].space.scientific["layer"].categories == list(range(1, 25))
+    assert shallow.searches[0].space.scientific["layer"].categories == list(range(1, 7))
+    assert shallow.searches[0].notes == [
+        "Of the search space of layer, 42 of 48 values cannot run on this backbone and were left out."
+    ]

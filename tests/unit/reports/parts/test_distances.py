@@ -1,0 +1,93 @@
+"""Distance and score over cases: numbers by hand, a correlation from five cases on, and the page."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from adalayers.results.folder import Folder
+from adalayers.results.measures import Measured, write_measures
+from reports.evidence.distances import LEAST, Placed, correlations, reached, share_of_the_way
+from reports.evidence.statistics import Interval
+from reports.write import write_cover
+from tests.helpers.made_up import MadeUp
+
+
+def placed(distance: float | None, share: float) -> Placed:
+    of = Measured(title="distance", unit="bits", value=distance, nothing=0.0)
+    known = Interval(share, None, None, 3)
+    return Placed("x", {"d": of}, "matthews", "test", known, 0.0, known)
+
+
+def test_the_share_of_the_way_puts_metrics_on_one_scale():
+    assert share_of_the_way(0.5, 0.0, "matthews") == 0.5
+    assert share_of_the_way(0.75, 0.5, "accuracy") == 0.5
+    assert share_of_the_way(0.4, 0.5, "accuracy") == pytest.approx(-0.2)
+    assert share_of_the_way(None, 0.5, "accuracy") is None
+    assert share_of_the_way(0.9, 1.0, "accuracy") is None
+    assert share_of_the_way(0.9, 0.5, "unheard of") is None
+    assert reached(Interval(0.75, 0.7, None, 5), 0.5, "accuracy") == Interval(
+        0.5, pytest.approx(0.4), None, 5
+    )
+
+
+def test_a_correlation_takes_five_cases():
+    cases = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
+    assert correlations(cases[:-1]) == []
+    (found,) = correlations(cases)
+    assert (found.n, found.tau, found.found) == (5, pytest.approx(-1.0), True)
+    assert found.p_value == pytest.approx(2 / 120)  # two of the 5! orders are as extreme
+    assert correlations([*cases[:-1], placed(None, 0.2)]) == []
+
+
+def test_the_correction_is_for_the_number_of_measures():
+    of = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
+    two = [Placed(c.name, {**c.measured, "e": c.measured["d"]}, *list(vars(c).values())[2:]) for c in of]
+    assert [c.p_adjusted for c in correlations(two)] == [pytest.approx(4 / 120)] * 2
+
+
+def test_cases_whose_distance_says_nothing_are_seldom_called_related():
+    """Of all orders of five cases, at most one in twenty is claimed."""
+    found = [
+        correlations([placed(0.1 * i, 0.1 * j) for i, j in enumerate(order)])[0].found
+        for order in itertools.permutations(range(5))
+    ]
+    assert 0 < sum(found) <= 0.05 * len(found)
+
+
+def test_ties_have_a_p_value_of_their_own():
+    (found,) = correlations([placed(0.1 * (i // 2), 1 - 0.1 * i) for i in range(6)])
+    assert found.tau == pytest.approx(stats.kendalltau([0, 0, 1, 1, 2, 2], [5, 4, 3, 2, 1, 0]).statistic)
+    assert 0 < found.p_value < 0.1
+
+
+def study(root: Path, name: str, distance: float | None) -> None:
+    made = MadeUp(seeds=5, search=0, evaluations=2)
+    made.study["asked"]["flags"] = {"reference_dataset": "here"}
+    made.study["on"]["dataset"]["baseline"] = {"val": 0.0, "test": 0.0}
+    made.write(root / name)
+    of = Measured(title="vocabulary divergence", unit="bits, 0 to 1", how="As told", nothing=0.1, n=7)
+    none = Measured(title="masked-LM loss", unit="nats", why="its checkpoint holds no such head")
+    found = {"vocabulary": Measured(**{**vars(of), "value": distance}), "masked_lm": none}
+    write_measures(Folder(root / name), {}, found)
+
+
+def test_the_cover_shows_distance_and_score_with_a_figure(tmp_path):
+    study(tmp_path, "minilm-near", 0.11)
+    study(tmp_path, "minilm-far", 0.6)
+    text = Path(write_cover(tmp_path, ["minilm-far", "minilm-near"])).read_text()
+    told = text.partition("## Distance and score")[2].partition("\n## ")[0]
+    assert "from `here`, nearest first" in told
+    assert told.index("`minilm-near` 0.01") < told.index("`minilm-far` 0.50")
+    assert "takes at least 5 cases to say, here are 2." in told
+    assert "none: its checkpoint holds no such head" in told
+    assert "| 0.600 | 0.100 | 0.500 |" in told
+    assert (tmp_path / "figures" / "distances.svg").stat().st_size > 0
+
+
+def test_a_study_that_measures_nothing_has_no_such_section(tmp_path):
+    MadeUp(seeds=2, search=0, evaluations=2).write(tmp_path / "minilm-cola")
+    assert "## Distance and score" not in Path(write_cover(tmp_path, ["minilm-cola"])).read_text()
