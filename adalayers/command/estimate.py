@@ -26,11 +26,8 @@ WORKER_BYTES = 0.5e9
 
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
-    """Return what a study would run and about what it would cost on this machine.
-
-    Its own settings are timed; without a search the control arm, which may set all of them.
-    """
-    timed = plan.base if flags.trials else plan.arms[0].config
+    """Return what a study would run and about what it would cost on this machine."""
+    timed = timed_config(plan, flags.trials)
     forward, per_example = _rates(prepared, timed)
     cache, limits = flags.cache_dir, flags.limits
     missing = not_stored(prepared, cache)
@@ -70,6 +67,11 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"in all at most {duration(wall)}, less by early stopping",
     ]
     return "\n".join(lines)
+
+
+def timed_config(plan: Plan, trials: int) -> TrialConfig:
+    """Return what is timed: the study's own settings; without a search the control arm's, which may set all of them."""
+    return plan.base if trials else plan.arms[0].config
 
 
 def cut(truncated: Mapping[str, Mapping[str, int]]) -> str:

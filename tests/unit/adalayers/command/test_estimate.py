@@ -1,6 +1,8 @@
 """What the dry run says of the data."""
 
-from adalayers.command.estimate import cut, shared
+from adalayers.command.estimate import cut, shared, timed_config
+from adalayers.config import trial_config
+from adalayers.study import ConfirmedArm, Plan, Space
 
 
 def test_what_the_maximum_length_cuts_is_said_by_split():
@@ -13,3 +15,10 @@ def test_examples_that_also_stand_in_train_are_said_where_there_are_any():
     assert shared({"validation": 0, "test": 0}) == ""
     assert shared({"validation": 3, "test": 0}) == "3 of validation also stand in train"
     assert shared({"validation": 3, "test": 1041}) == "3 of validation and 1,041 of test also stand in train"
+
+
+def test_without_a_search_the_control_arm_is_timed():
+    base, control = trial_config(), trial_config(batch_size=600, epochs=96)
+    plan = Plan(base, Space({}, {}, {}), [ConfirmedArm("control", "published", control)])
+    assert timed_config(plan, 0) == control
+    assert timed_config(plan, 3) == base

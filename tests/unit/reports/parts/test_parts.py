@@ -19,6 +19,8 @@ from reports.parts import (
     method,
     next_run,
     provenance,
+    quality,
+    settings,
     setup,
 )
 from reports.parts.part import Part
@@ -221,3 +223,31 @@ def test_no_function_changes_what_it_is_given(tmp_path):
         pd.testing.assert_frame_equal(frame, copy)
     for name, copy in small.items():
         pd.testing.assert_frame_equal(getattr(evidence, name), copy)
+
+
+def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    evidence = Evidence(read(made, tmp_path))
+    assert "All else alike: k 64, batch" in "\n".join(settings.section(settings.info(evidence)))
+    table = "\n".join(setup.section(setup.info(evidence)))
+    assert "| `batch_size` | fixed | `32` |" in table
+    made.arms[1]["config"]["batch_size"] = 600
+    for arm in made.arms:
+        arm["config"]["k"] = 128
+    evidence = Evidence(read(made, tmp_path))
+    text = "\n".join(settings.section(settings.info(evidence)))
+    assert "All else alike: k 128." in text
+    table = "\n".join(setup.section(setup.info(evidence)))
+    assert "| `batch_size` | fixed, unless an arm says otherwise | `32` |" in table
+
+
+def test_a_pair_of_arms_is_not_called_a_comparison_with_the_control(tmp_path):
+    made = MadeUp(seeds=6, search=0, evaluations=2)
+    made.study["asked"]["comparisons"] = [
+        {"kind": "arm", "arm": arm, "control": other, "at": "", "primary": True}
+        | {"weights": {arm: 1.0, other: -1.0}}
+        for arm, other in (("last", CONTROL), ("last", "uniform"))
+    ]
+    figure = quality.draw(quality.info(Evidence(read(made, tmp_path))))
+    names = [tick.get_text().replace("\n", " ") for tick in figure.axes[0].get_yticklabels()]
+    assert names == ["last instead of the control (n = 6)", "last instead of uniform (n = 6)"]
