@@ -1,4 +1,4 @@
-"""The study that CONTRIBUTING.md shows works as it stands there: two files, and no other."""
+"""The studies that our guides show (CONTRIBUTING.md, search_spaces/README.md) work as they stand there: two files each."""
 
 import os
 import re
@@ -16,10 +16,30 @@ SNIPPET = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Write the files of the section "A study" to a folder of their own; return it and their paths."""
-    _, _, rest = (ROOT / "CONTRIBUTING.md").read_text().partition("\n## A study\n")
+SHOWN = {
+    "dropout": (
+        "CONTRIBUTING.md",
+        "\n## A study\n",
+        "influence of dropout in the head",
+        "3 and the best of the search",
+        8,
+    ),
+    "batch": (
+        "search_spaces/README.md",
+        "\n## Worked through",
+        "batch size",
+        "3 and the bests of 3 searches",
+        12,
+    ),
+}
+"""Study -> where it is shown, below which heading, words of its question, its arms in a smoke run, their trials."""
+
+
+@pytest.fixture(scope="module", params=SHOWN)
+def written(request, tmp_path_factory):
+    """Write the files of a study that is shown to a folder of their own; return it and the study's name."""
+    page, heading, *_ = SHOWN[request.param]
+    _, _, rest = (ROOT / page).read_text().partition(heading)
     section = rest.partition("\n## ")[0]
     folder = tmp_path_factory.mktemp("contributed")
     paths = []
@@ -27,36 +47,37 @@ def written(tmp_path_factory):
         paths.append(snippet["path"])
         (folder / snippet["path"]).parent.mkdir(exist_ok=True)
         (folder / snippet["path"]).write_text(snippet["text"])
-    assert paths == ["search_spaces/dropout.py", "studies/dropout.py"]
+    assert paths == [f"search_spaces/{request.param}.py", f"studies/{request.param}.py"]
     assert not any((ROOT / path).exists() for path in paths), (
         "the example is not one of the project's own studies"
     )
-    return folder
+    return folder, request.param
 
 
 def run(written, *argv):
     """Run the study; its `search_spaces` joins the project's own, as if the file stood there."""
+    folder, name = written
     start = (
         "import runpy, search_spaces\n"
-        f"search_spaces.__path__.append({str(written / 'search_spaces')!r})\n"
-        f"runpy.run_path({str(written / 'studies' / 'dropout.py')!r}, run_name='__main__')"
+        f"search_spaces.__path__.append({str(folder / 'search_spaces')!r})\n"
+        f"runpy.run_path({str(folder / 'studies' / f'{name}.py')!r}, run_name='__main__')"
     )
     return subprocess.run(
         [sys.executable, "-c", start, *argv],
         capture_output=True,
         text=True,
-        cwd=written,
+        cwd=folder,
         check=False,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ADALAYERS_CACHE": str(written / "cache")},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ADALAYERS_CACHE": str(folder / "cache")},
     )
 
 
 def test_help_says_the_question(written):
     done = run(written, "--help")
     assert done.returncode == 0, done.stderr
-    assert "studies/dropout.py" in done.stdout
-    assert "influence of dropout in the head" in done.stdout
+    assert f"studies/{written[1]}.py" in done.stdout
+    assert SHOWN[written[1]][2] in done.stdout
 
 
 @pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="the demo's backbone is not installed")
@@ -65,6 +86,6 @@ def test_the_dry_run_plans_its_arms_on_the_embedded_demo(written):
     assert done.returncode == 0, done.stderr
     assert "minilm" in done.stdout
     assert "acceptability-demo" in done.stdout
-    assert "3 trials by optuna" in done.stdout
-    assert re.search(r"arms +3 and the best of the search, 2 seeds each: 8 trials", done.stdout)
-    assert not (written / "results").exists()
+    *_, arms, trials = SHOWN[written[1]]
+    assert re.search(rf"arms +{arms}, 2 seeds each: {trials} trials", done.stdout), done.stdout
+    assert not (written[0] / "results").exists()
