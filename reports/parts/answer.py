@@ -74,7 +74,8 @@ def section(info: Info) -> list[str]:
     if not info.seeds:
         return [
             "**There is no answer yet**: a comparison needs seeds that all its arms have completed, and an analysis "
-            "is made after whole blocks of seeds."
+            "is made after whole blocks of seeds.",
+            listed(info.own) if info.own else "",
         ]
     points = [*info.own, *_quality(info), *_mix(info), *_speed(info), *_advice(info)]
     return [listed(points)]

@@ -53,7 +53,7 @@ def section(info: Info) -> list[str]:
             number(row["operations"]),
             f"{number(row['score'])} (n = {row['n']})",
         ]
-        for row in records(info.costs)
+        for row in records(info.costs.sort_values("operations", kind="stable"))
     ]
     heads = [
         "arm",

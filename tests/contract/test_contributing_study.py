@@ -1,4 +1,4 @@
-"""The studies that our guides show (CONTRIBUTING.md, search_spaces/README.md) work as they stand there: two files each."""
+"""The studies that our guides show work as they stand there: two files each."""
 
 import os
 import re
