@@ -66,6 +66,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         study_keys = {
             "trial_id": name,
             "stage": "confirm",
+            "variants": (),
             "work": work.uri,
             "seed": 3,
         }
