@@ -249,7 +249,6 @@ SETUPS: tuple[SetUp, ...] = (
     replace(
         _CONLL,
         base=BART,
-        figures=(15,),
         class_weights="none",
         score=0.893,
         parameters=1.77e6,

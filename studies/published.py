@@ -68,7 +68,7 @@ def published(setting: Setting) -> list[Published]:
     return [
         Published(
             arm=_name(setup, reading),
-            source=f"Dremov 2024, figure {' and '.join(map(str, setup.figures))}",
+            source=f"Dremov 2024, {_figures(setup)}",
             base_model=setup.base.name,
             layers=setup.base.layers,
             width=setup.base.width,
@@ -94,6 +94,10 @@ def published(setting: Setting) -> list[Published]:
 
 def _cases(setting: Setting) -> list[tuple[SetUp, Reading]]:
     return list(itertools.product(setups(setting.dataset, setting.shape.head)[0], READINGS))
+
+
+def _figures(setup: SetUp) -> str:
+    return f"figure{'s' if len(setup.figures) > 1 else ''} {' and '.join(map(str, setup.figures))}"
 
 
 def _shape(setup: SetUp) -> Shape:

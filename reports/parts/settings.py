@@ -80,6 +80,9 @@ def section(info: Info) -> list[str]:
         if len(plan.factors) > 1 and info.cells > 1
         else ""
     )
+    heads = ["factor, or arm outside the core", "levels, or what it is"]
+    if not plan.factors:
+        heads = ["arm", "what it is, as far as it differs from the control"]
     settings = ", ".join(
         f"{key} {value}" for key, value in _alike(info).items() if key in ("lr", "k", "epochs", "batch_size")
     )
@@ -88,7 +91,7 @@ def section(info: Info) -> list[str]:
         f"{info.on}Scores are {escape(short(plan.metric))} on {info.split}, of the epoch that is best on validation. "
         f"Arms share their seeds, {info.seeds} at most. Control: "
         f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}",
-        table(["factor, or arm outside the core", "levels, or what it is"], rows) if rows else "",
+        table(heads, rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
 

@@ -78,6 +78,8 @@ def test_what_was_published_goes_with_every_arm():
     assert (written.score, written.metric, written.parameters, written.base_model) == (
         *(0.894, "f1", 3.21e6, "roberta-large"),
     )
+    assert {one.source for one in found.published} == {"Dremov 2024, figures 15 and 19"}
+    assert planned(setting()).published[0].source == "Dremov 2024, figure 11"
     assert written.states == released.states == "embeddings and layers 1 to 23"
     assert (written.states_here, released.states_here) == ("layers 1 to 6", "embeddings and layers 1 to 6")
     assert found.published[2].states == "embeddings and layers 1 to 12"
