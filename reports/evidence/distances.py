@@ -26,6 +26,7 @@ class Placed:
     """
 
     name: str
+    backbone: str
     measured: Mapping[str, Measured]
     metric: str
     split: str
@@ -36,11 +37,13 @@ class Placed:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Kendall's tau over `n` cases between a measure and the share reached, with its exact two-sided p value.
+    """Kendall's tau over the `n` cases of one backbone between a measure and the share reached.
 
-    p_adjusted: times the number of measures that were tested
+    p_value:    two-sided, exact without ties
+    p_adjusted: times the number of measures and backbones that were tested
     """
 
+    backbone: str
     measure: str
     n: int
     tau: float
@@ -69,21 +72,23 @@ def reached(score: Interval, trivial: float | None, metric: str) -> Interval:
 
 
 def correlations(cases: Sequence[Placed]) -> list[Correlation]:
-    """Return a correlation for each measure that at least `LEAST` cases have, next to a share reached."""
+    """Return a correlation for each backbone and measure that at least `LEAST` of its cases have, with their scores."""
     found = {}
-    for name in dict.fromkeys(name for case in cases for name in case.measured):
+    tests = dict.fromkeys((case.backbone, name) for case in cases for name in case.measured)
+    for backbone, name in tests:
         pairs = [
             (distance, case.reached.mean)
             for case in cases
-            if name in case.measured
+            if case.backbone == backbone
+            and name in case.measured
             and (distance := case.measured[name].beyond) is not None
             and case.reached.mean is not None
         ]
         if len(pairs) >= LEAST:
             tau, p_value = _kendall([a for a, _ in pairs], [b for _, b in pairs])
             if math.isfinite(tau):
-                found[name] = (len(pairs), tau, p_value)
-    return [Correlation(name, n, tau, p, min(1.0, p * len(found))) for name, (n, tau, p) in found.items()]
+                found[backbone, name] = (len(pairs), tau, p_value)
+    return [Correlation(*of, n, tau, p, min(1.0, p * len(found))) for of, (n, tau, p) in found.items()]
 
 
 def _kendall(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:

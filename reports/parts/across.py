@@ -33,7 +33,7 @@ def section(found: Across) -> list[str]:
 def _answer(found: Across) -> list[str]:
     if not found.claims:
         return [
-            "**Nothing compares these cases**: effects are compared between cases of one metric, scores between "
+            "**No claims across these cases**: effects are compared between cases of one metric, scores between "
             "backbones on the same data, and no two cases share these."
         ]
     if not any(one.claim.n for one in found.claims):

@@ -17,7 +17,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import Interval
 from reports.parts.part import figure_link
 from reports.words.labels import SPLITS, short
-from reports.words.text import NONE, code, escape, estimate, listed, number, several, table
+from reports.words.text import NONE, code, count, escape, estimate, listed, number, several, table
 
 
 @dataclass(frozen=True)
@@ -70,32 +70,42 @@ def section(info: Info) -> list[str]:
 
 
 def _answer(info: Info) -> list[str]:
-    lines = []
+    if not info.drawn:
+        return ["**Nothing to compare**: no case has both a distance and a score."]
+    most = max(
+        sum(_at(case, name) is not None for case in info.cases if case.backbone == backbone)
+        for name in info.drawn
+        for backbone in {case.backbone for case in info.cases}
+    )
+    lines = (
+        [_correlated(info, found) for found in info.correlations]
+        if info.correlations
+        else [
+            f"**Does quality drop with distance?** {count(most, 'dataset')} cannot say: a claim takes at least "
+            f"{LEAST} with one backbone."
+        ]
+    )
+    reached = several([f"{code(case.name)} {_percent(case.reached.mean)}" for case in info.cases], 12)
+    lines.append(f"Of the way from a trivial model to a perfect one, the control goes: {reached}.")
     for name in info.drawn:
         known = [case for case in info.cases if _at(case, name) is not None]
         ordered = sorted(known, key=lambda case: _at(case, name) or 0.0)
-        told = several(
-            [
-                f"{code(case.name)} {number(_at(case, name), 2)} ({_percent(case.reached.mean)})"
-                for case in ordered
-            ],
-            12,
-        )
+        told = several([f"{code(case.name)} {number(_at(case, name), 2)}" for case in ordered], 12)
+        of = info.titles[name]
         lines.append(
-            f"**{escape(info.titles[name].title)}** from `{info.reference}`, nearest first, and how much of the way "
-            f"from a trivial model to a perfect one the control goes: {told}. {_correlated(info, name, len(known))}"
+            f"Distance from {code(info.reference)} by **{escape(of.title)}** ({escape(of.unit)}), nearest first: "
+            f"{told}."
         )
-    return lines or ["**Nothing to compare**: no case has both a distance and a score."]
+    return lines
 
 
-def _correlated(info: Info, name: str, cases: int) -> str:
-    found = next((one for one in info.correlations if one.measure == name), None)
-    if found is None:
-        return f"Whether scores fall with distance takes at least {LEAST} cases to say, here are {cases}."
-    told = f"Kendall's tau {number(found.tau, 2, signed=True)}, n = {found.n} cases, corrected p {found.p_adjusted:.3f}"
+def _correlated(info: Info, found: Correlation) -> str:
+    by = f"by {escape(info.titles[found.measure].title)}, with {code(found.backbone)}"
+    tau = f"Kendall's tau {number(found.tau, 2, signed=True)}"
+    told = f"{tau}, n = {found.n} datasets, corrected p {found.p_adjusted:.3f}"
     if not found.found:
-        return f"**Not enough evidence** that scores go with distance ({told})."
-    return f"Scores **{'fall' if found.tau < 0 else 'rise'} with distance** ({told})."
+        return f"**Not enough evidence** that quality goes with distance, {by} ({told})."
+    return f"Quality **{'drops' if found.tau < 0 else 'rises'} with distance**, {by} ({told})."
 
 
 def _scores(info: Info) -> str:
@@ -181,7 +191,10 @@ def _placed(name: str, evidence: Evidence, found: dict[str, Measured]) -> Placed
     score = Interval(mean, low, high, int(row["n"]))
     trivial = evidence.loaded.study.on.dataset.baseline.get(evidence.split)
     metric = evidence.plan.metric
-    return Placed(name, found, metric, evidence.split, score, trivial, reached(score, trivial, metric))
+    backbone = evidence.loaded.study.on.backbone.name
+    return Placed(
+        name, backbone, found, metric, evidence.split, score, trivial, reached(score, trivial, metric)
+    )
 
 
 def _at(case: Placed, name: str) -> float | None:

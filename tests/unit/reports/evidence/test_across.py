@@ -303,7 +303,7 @@ def test_cases_that_nothing_compares_are_told_so(tmp_path):
     made(tmp_path, "minilm-cola")
     made(tmp_path, "minilm-conll2003", tokens=True)
     text = Path(write_cover(tmp_path, ["minilm-cola", "minilm-conll2003"])).read_text()
-    assert "**Nothing compares these cases**" in text
+    assert "**No claims across these cases**" in text
 
 
 def test_a_study_that_was_set_aside_is_not_compared(tmp_path):

@@ -16,10 +16,10 @@ from reports.write import write_cover
 from tests.helpers.made_up import MadeUp
 
 
-def placed(distance: float | None, share: float) -> Placed:
+def placed(distance: float | None, share: float, backbone: str = "b") -> Placed:
     of = Measured(title="distance", unit="bits", value=distance, nothing=0.0)
     known = Interval(share, None, None, 3)
-    return Placed("x", {"d": of}, "matthews", "test", known, 0.0, known)
+    return Placed("x", backbone, {"d": of}, "matthews", "test", known, 0.0, known)
 
 
 def test_the_share_of_the_way_puts_metrics_on_one_scale():
@@ -41,11 +41,15 @@ def test_a_correlation_takes_five_cases():
     assert (found.n, found.tau, found.found) == (5, pytest.approx(-1.0), True)
     assert found.p_value == pytest.approx(2 / 120)  # two of the 5! orders are as extreme
     assert correlations([*cases[:-1], placed(None, 0.2)]) == []
+    assert correlations([*cases[:-1], placed(0.4, 0.6, "another")]) == []
 
 
 def test_the_correction_is_for_the_number_of_measures():
     of = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
-    two = [Placed(c.name, {**c.measured, "e": c.measured["d"]}, *list(vars(c).values())[2:]) for c in of]
+    two = [
+        Placed(c.name, c.backbone, {**c.measured, "e": c.measured["d"]}, *list(vars(c).values())[3:])
+        for c in of
+    ]
     assert [c.p_adjusted for c in correlations(two)] == [pytest.approx(4 / 120)] * 2
 
 
@@ -80,9 +84,9 @@ def test_the_cover_shows_distance_and_score_with_a_figure(tmp_path):
     study(tmp_path, "minilm-far", 0.6)
     text = Path(write_cover(tmp_path, ["minilm-far", "minilm-near"])).read_text()
     told = text.partition("## Distance and score")[2].partition("\n## ")[0]
-    assert "from `here`, nearest first" in told
+    assert told.startswith("\n\n- **Does quality drop with distance?** 2 datasets cannot say")
+    assert "Distance from `here` by **vocabulary divergence**" in told
     assert told.index("`minilm-near` 0.01") < told.index("`minilm-far` 0.50")
-    assert "takes at least 5 cases to say, here are 2." in told
     assert "none: its checkpoint holds no such head" in told
     assert "| 0.600 | 0.100 | 0.500 |" in told
     assert (tmp_path / "figures" / "distances.svg").stat().st_size > 0
