@@ -264,6 +264,7 @@ class PlannedSearch:
     base: TrialConfig
     space: Space
     first: list[dict[str, Any]] = field(default_factory=list)
+    _: KW_ONLY
     name: str = ""
     arm: str = ""
     gives: str = SEARCH_BEST
@@ -287,6 +288,7 @@ class Plan:
     base: TrialConfig
     space: Space
     arms: list[ConfirmedArm]
+    _: KW_ONLY
     searches: list[PlannedSearch] = field(default_factory=list)
     scientific: tuple[str, ...] = ()
     nuisance: tuple[str, ...] = ()
@@ -339,13 +341,15 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         base,
         searched,
         arms,
-        [dataclasses.replace(search, notes=clipped) for search in _searches(study, searched, setting)],
-        tuple(space.scientific),
-        tuple(space.nuisance),
-        dropped,
-        notes,
-        study.variants(setting),
-        tuple(study.published(setting)),
+        searches=[
+            dataclasses.replace(search, notes=clipped) for search in _searches(study, searched, setting)
+        ],
+        scientific=tuple(space.scientific),
+        nuisance=tuple(space.nuisance),
+        dropped=dropped,
+        notes=notes,
+        variants=study.variants(setting),
+        published=tuple(study.published(setting)),
     )
 
 
@@ -408,8 +412,12 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
             continue  # so is its arm, with the reason
         same = config.identity(setting.shape)
         if all(other.base.identity(setting.shape) != same for other in found):
-            gives = f"{tuning.name}{TUNED}"
-            found.append(PlannedSearch(config, space, first, tuning.name, tuning.name, gives, "tuned"))
+            name = tuning.name
+            found.append(
+                PlannedSearch(
+                    config, space, first, name=name, arm=name, gives=f"{name}{TUNED}", group="tuned"
+                )
+            )
     return found
 
 

@@ -36,7 +36,7 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         return pd.DataFrame(columns=SINGLE_COLUMNS)
     states = [int(name) for name in plan.hidden_states if name.isdigit()]
     last = rows[rows["mix"] == "last"].assign(state=max(states, default=0))
-    if not states:
+    if not states or max(states) in set(single["state"]):
         last = last.iloc[:0]
     table = []
     used = pd.concat([single, last]).astype({"state": int})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
@@ -41,8 +43,12 @@ class Part(Generic[Info]):
 
 
 def own_parts(evidence: Evidence) -> tuple[str, ...]:
-    """Return the parts that answer the study's own question, as it names them: modules of `reports.parts`."""
-    return tuple(name for name in evidence.loaded.study.asked.parts if name.isidentifier())
+    """Return the parts that answer the study's own question, as it names them: modules of `reports.parts`.
+
+    A name of another version, which is none here, is passed over.
+    """
+    known = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])}
+    return tuple(name for name in evidence.loaded.study.asked.parts if name in known)
 
 
 def figure_link(name: str, text: str) -> str:

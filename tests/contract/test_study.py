@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -78,7 +79,7 @@ class Disturbed:
 
 @pytest.fixture(scope="module")
 def disturbed(made, tmp_path_factory, empty_database):
-    """The study of `study`: interrupted by SIGINT, run again and killed, then run on while a worker is killed."""
+    """The study of `study`: interrupted by SIGTERM (whose handler Ray would take over), run again and killed, then run on while a worker is killed."""
     output = tmp_path_factory.mktemp("disturbed") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
@@ -112,7 +113,7 @@ def disturbed(made, tmp_path_factory, empty_database):
 
     process = start("interrupted")
     until(process, lambda: completed() >= 1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
     interrupted = ended(process, "interrupted")
 
     process = start("killed")
@@ -194,7 +195,7 @@ def test_trials_hold_search_and_paired_confirmations(study):
     assert set(confirm["status"]) == {"completed"}
     per_arm = confirm.groupby("arm")["seed"].apply(sorted)
     assert all(seeds == [1, 2] for seeds in per_arm)
-    cores = [arm for arm in per_arm.index if arm.startswith("alpha=")]
+    cores = [arm for arm in per_arm.index if arm.startswith("alpha=") and "mix_lr" not in arm]
     assert len(cores) == 12
     assert {"published-mix", "uniform", "last"} <= set(per_arm.index)
     assert confirm[["test/accuracy", "test/f1_macro", "test/matthews"]].notna().all().all()

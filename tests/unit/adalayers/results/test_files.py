@@ -32,7 +32,7 @@ def test_trials_round_trip_in_the_contracts_order(folder):
     results.write_trials(folder, rows())
     frame = results.read_trials(folder)
     assert list(frame.columns) == [
-        "trial_id", "stage", "arm", "status", "error", "config/k", "config/mix", "seed", "fusion",
+        "trial_id", "stage", "arm", "search", "status", "error", "config/k", "config/mix", "seed", "fusion",
         "train_examples", "draw", "epochs", "best_epoch", "val/f1", "test/f1",
         "mix/entropy", "mix/live_layers", "parameters", "seconds",
     ]  # fmt: skip

@@ -372,7 +372,7 @@ def test_long_tables_are_folded_and_short_ones_are_not(tmp_path):
 
 def test_sections_that_only_some_studies_have(tmp_path):
     text = page(with_single_layers(MadeUp()), tmp_path / "layers")
-    assert "| layer 6 | `layer=6` |" in part(text, "Single layers")
+    assert "| layer 6 | 0.39" in part(text, "Single layers")
     text = page(MadeUp(tokens=True, examples=20), tmp_path / "tokens")
     classes = part(text, "Scores by entity class")
     assert "| class | arm | precision | recall | F1 |" in classes
