@@ -123,7 +123,8 @@ def draw(info: Info) -> Figure:
     lines = list(dict.fromkeys(shown["line"]))
     for place, name in enumerate(lines):
         rows = shown[shown["line"] == name].sort_values("examples")
-        colour, marker, line = pick(COLOURS, place), pick(MARKERS, place), pick(LINES, place)
+        again = place + place // len(COLOURS)  # where colours come again, with another marker and line
+        colour, marker, line = pick(COLOURS, place), pick(MARKERS, again), pick(LINES, again)
         x = rows["examples"] * 1.02 ** (
             place - (len(lines) - 1) / 2
         )  # apart, so that bars do not hide each other

@@ -79,7 +79,7 @@ class Disturbed:
 
 @pytest.fixture(scope="module")
 def disturbed(made, tmp_path_factory, empty_database):
-    """The study of `study`: interrupted by SIGTERM (whose handler Ray would take over), run again and killed, then run on while a worker is killed."""
+    """The study of `study`: interrupted by SIGTERM, run again and killed, then run on while a worker is killed."""
     output = tmp_path_factory.mktemp("disturbed") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
