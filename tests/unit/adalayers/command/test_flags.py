@@ -9,7 +9,7 @@ from adalayers.ask import Ask, Limits
 from adalayers.command.flags import SMOKE, Flags, parse, parser
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
-from adalayers.study import Study
+from adalayers.study import Flag, Study
 
 
 def never():
@@ -160,3 +160,23 @@ def test_the_metric_and_the_smallest_effect():
     for value in ("0", "-0.01", "nan", "inf"):
         with pytest.raises(BadInput, match="--smallest-effect above 0"):
             parse(STUDY, ["--smallest-effect", value])
+
+
+def test_a_flag_of_one_study_alone():
+    flag = Flag("reference-dataset", "What for", default=lambda names: names[0], canonical=str.upper)
+    study = dataclasses.replace(STUDY, flags=(flag,))
+    flags = parse(study, ["--dataset", "x", "y"])
+    assert (flags.own, flags.own_identity) == ({"reference_dataset": "x"}, {"reference_dataset": "X"})
+    given = parse(study, ["--dataset", "x", "y", "--reference-dataset", "z"])
+    assert given.own_identity == {"reference_dataset": "Z"}
+    with pytest.raises(BadInput, match="did you mean '--reference-dataset'"):
+        parse(study, ["--reference-datase", "z"])
+    with pytest.raises(BadInput, match="unknown flag '--reference-dataset'"):
+        parse(STUDY, ["--reference-dataset", "z"])
+
+
+def test_a_study_may_run_on_several_backbones_unless_the_user_names_some():
+    study = dataclasses.replace(STUDY, backbones=("minilm", "random:minilm"))
+    named = [(request.backbone, request.dataset) for request in parse(study, []).requests]
+    assert named == [("minilm", "acceptability-demo"), ("random:minilm", "acceptability-demo")]
+    assert [request.backbone for request in parse(study, ["--backbone", "a"]).requests] == ["a"]
