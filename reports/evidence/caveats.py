@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median, median_low
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
 from reports.evidence.spending import PLANNED
@@ -27,6 +29,8 @@ POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
 CUT = 0.05
 """Share of a split's examples cut to the maximum length above which it is said."""
+LEARNED = 0.2
+"""Share of the way from a trivial model to a perfect one below which a task is hardly learned."""
 UNEQUAL = 1.5
 """How many times another's budget an arm may have before it is said."""
 
@@ -68,6 +72,7 @@ def caveats(evidence: Evidence) -> list[Caveat]:
             _pairs,
             _test,
             _data,
+            _floor,
             _examples,
             _range,
             _core,
@@ -212,6 +217,23 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
             CAUTION,
             f"Examples also stand in train: {several(known)}.",
             "Take them out of the data; a difference may lie in what models know by heart.",
+        )
+
+
+def _floor(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where even the best arm is near a trivial model: what helps once a task is learned may be another thing."""
+    trivial = evidence.loaded.study.on.dataset.baseline.get(evidence.split)
+    limits, plan = bounds(evidence.plan.metric), evidence.plan
+    known = evidence.arms["mean"].dropna()
+    if trivial is None or limits is None or known.empty or not math.isfinite(limits[1]) or plan.mode != "max":
+        return
+    way = (float(known.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
+    if way < LEARNED:
+        yield Caveat(
+            CAUTION,
+            f"Hardly learned: the best arm goes {max(0.0, way):.0%} of the way from a trivial model "
+            f"({number(trivial)}) to a perfect one.",
+            "More examples or epochs; what matters once the task is learned may be another thing.",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,13 +15,14 @@ from reports.parts.cells import named, sides, symbols
 from reports.parts.part import Part, own_parts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
-from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import code, count, escape, interval, listed, number, several
 
 DWARFS = 5
 """How many times its spread over seeds a difference is, that is worth saying though nothing is claimed of it."""
+FEW = 2
+"""Most undecided comparisons of one kind that are told with their intervals."""
 TOLD = 8
 """Most comparisons of one verdict that are told of one by one."""
 LEVELS = 4
@@ -29,7 +31,9 @@ LEVELS = 4
 
 @dataclass(frozen=True)
 class Info:
-    """means: arm -> its mean score; examples: that they are of; trivial: a trivial model's score on the same split.
+    """means: arm -> its mean score over the `shared` seeds that all arms have; examples: that they are of.
+
+    trivial: a trivial model's score on the same split
 
     entropy: level of the first factor -> mean entropy (nats) of its core arms; most: of a uniform mix of its layers.
 
@@ -45,13 +49,19 @@ class Info:
     score: str
     seeds: int
     means: dict[str, float]
+    shared: int
     examples: int
     trivial: float | None
     own: tuple[str, ...]
+    most: float
 
 
 def info(evidence: Evidence) -> Info:
     dataset = evidence.loaded.study.on.dataset
+    scores = {arm: of_arm for arm, of_arm in evidence.scores.items() if len(of_arm)}
+    seeds = set.intersection(*({*of_arm.index} for of_arm in scores.values())) if scores else set()
+    means = {arm: float(of_arm.loc[sorted(seeds)].mean()) for arm, of_arm in scores.items()} if seeds else {}
+    shared = len(seeds)
     return Info(
         claims=tuple(evidence.claims),
         contrasts=tuple(evidence.contrasts),
@@ -61,10 +71,12 @@ def info(evidence: Evidence) -> Info:
         entropy=_entropy(evidence),
         score=f"{evidence.split_name} {short(evidence.plan.metric)}",
         seeds=max((claim.n for claim in evidence.claims), default=0),
-        means={str(row["arm"]): float(row["mean"]) for row in records(evidence.arms) if row["n"]},
+        means=means,
+        shared=shared,
         examples=dataset.examples.get({"val": "validation"}.get(evidence.split, evidence.split), 0),
         trivial=dataset.baseline.get(evidence.split),
         own=tuple(_own(evidence)),
+        most=math.log(len(evidence.plan.hidden_states)) if evidence.plan.hidden_states else 0.0,
     )
 
 
@@ -124,7 +136,8 @@ def _range(info: Info) -> str:
     control = info.means.get(info.plan.control)
     known = "" if control is None else f"; the control has {number(control)}"
     trivial = "" if info.trivial is None else f", a trivial model {number(info.trivial)}"
-    return f"means run from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){known}{trivial}. "
+    over = f"means over {count(info.shared, 'common seed')} run"
+    return f"{over} from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){known}{trivial}. "
 
 
 def _ending(info: Info) -> str:
@@ -152,7 +165,10 @@ def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
             (claim for claim in claims if claim.verdict == verdict),
             key=lambda claim: -abs(claim.difference or 0),
         )
-        parts += [f"{named(claim, plan)} is **{verdict}** by {_size(claim)}" for claim in found[:TOLD]]
+        parts += [
+            f"{named(claim, plan)} is **{verdict}** by {_size(claim)}{_beyond(claim)}"
+            for claim in found[:TOLD]
+        ]
         if len(found) > TOLD:
             parts.append(f"{len(found) - TOLD} more are **{verdict}**")
     same = [claim for claim in claims if claim.verdict == SAME]
@@ -162,21 +178,30 @@ def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
     if rest := [claim for claim in same if not claim.tie]:
         parts.append(f"{_all(rest, plan)}: **no difference** larger than {plan.smallest_effect:g}")
     if undecided := [claim for claim in claims if claim.verdict == OPEN]:
-        seen = several(
-            [
-                f"{named(claim, plan)} ({number(claim.difference, signed=True)}{_large(claim)})"
-                for claim in undecided
-            ],
-            8,
-        )
+        seen = several([f"{named(one, plan)} ({_open(one, undecided)}{_large(one)})" for one in undecided], 8)
         parts.append(f"**not enough evidence** on {seen}")
     return f"{'; '.join(parts)}."
+
+
+def _beyond(claim: Claim) -> str:
+    """Say that a verdict does not hold beyond the examples that were drawn."""
+    low, high = claim.examples_low, claim.examples_high
+    here = low is not None and high is not None and low <= 0 <= high
+    return " (on these examples; not shown for others)" if here else ""
 
 
 def _large(claim: Claim) -> str:
     """Say that a difference that is not decided dwarfs its spread over seeds."""
     large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > DWARFS * claim.sd
     return f", over {DWARFS} times its spread" if large else ""
+
+
+def _open(claim: Claim, undecided: Sequence[Claim]) -> str:
+    """Return a difference that is not decided, with its interval where few are."""
+    seen = number(claim.difference, signed=True)
+    if claim.low is None or claim.high is None or len(undecided) > FEW:
+        return seen
+    return f"{seen} {interval(claim.low, claim.high, signed=True)}"
 
 
 def _all(claims: Sequence[Claim], plan: Plan) -> str:
@@ -209,7 +234,8 @@ def _depends(info: Info) -> list[str]:
     proven = any(claim.verdict in (BETTER, WORSE) for claim in found)
     if not proven:
         return [
-            f"The effects of {several(names)} may depend on each other: no interaction is decided.{_ties(info)}"
+            f"Whether the effects of {several(names)} depend on each other is open: no interaction is decided."
+            f"{_ties(info)}"
         ]
     start = f"The effects of {several(names)} **depend** on each other"
     # Those of the first factor: at the levels of the first, the others say the same once more.
@@ -237,7 +263,8 @@ def _ties(info: Info) -> str:
         of = [claim for claim in simple if claim.at == at and _of(claim, factor)]
         if all(claim.tie for claim in of):
             found.append(f"at {escape(symbols(at, info.plan))}, {escape(info.plan.symbol(factor))}")
-    return f" But {'; '.join(found)} changes **not one prediction**." if found else ""
+    told = "; ".join(found)
+    return f" {told[0].upper()}{told[1:]} changes **not one prediction**." if found else ""
 
 
 def _of(claim: Claim, factor: str) -> bool:
@@ -266,8 +293,11 @@ def _mix(info: Info) -> list[str]:
         symbol = escape(factor_name(info.plan.factors[0]))
         means = ", ".join(f"{number(mean, 2)} at {symbol} = {of}" for of, mean in info.entropy)
         text += (
-            f" the entropy of the mix weights is on average {means} (nats; 0: one layer has all the weight)."
+            f" the entropy of the mix weights is on average {means} (nats; 0: one layer has all the weight"
+            f"{f', {number(info.most, 2)}: all layers alike' if info.most else ''})."
         )
+    else:
+        text += " the entropy of the mix weights, in nats."
     parts = [
         f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {_size(claim)}"
         for claim in found
@@ -277,7 +307,7 @@ def _mix(info: Info) -> list[str]:
     if parts:
         text += f" Shown: {'; '.join(parts)}."
     if rest:
-        text += f" Not enough evidence on {several([named(claim, info.plan) for claim in rest], 8)}."
+        text += f" Not enough evidence on {count(len(rest), 'comparison')}{' more' if parts else ''}."
     return [text]
 
 
@@ -300,29 +330,33 @@ def _advice(info: Info) -> list[str]:
     best, every = info.best, len(info.best.arms) + len(info.best.excluded)
     if not best.arms or every < 2:
         return []
-    cheap = ""
-    if best.cheapest in info.means:
-        cheap = (
-            f" The fewest added parameters has {code(best.cheapest)} ({number(info.means[best.cheapest])})."
-        )
-    if not best.excluded:
-        top = max(
-            info.means, key=lambda arm: info.means[arm] if info.plan.mode == "max" else -info.means[arm]
-        )
-        return [
-            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own). The best "
-            f"mean has {code(top)}.{cheap}"
-        ]
     if len(best.arms) == 1:
         return [
             f"**Advice**: use {code(best.arms[0])}; all {every - 1} others are ruled out as the best (95%, a test of "
             "its own)."
         ]
-    top_three = several([code(arm) for arm in best.arms], 3)
+    sign = -1.0 if info.plan.mode == "min" else 1.0
+    known = [arm for arm in best.arms if arm in info.means]
+    top = max(known, key=lambda arm: sign * info.means[arm], default="")
+    cheap = ""
+    if best.cheapest == top:
+        cheap = " and the fewest added parameters"
+    elif best.cheapest in info.means:
+        cheap = f", {code(best.cheapest)} the fewest added parameters ({number(info.means[best.cheapest])})"
+    mean = f"of them, {code(top)} has the best mean ({number(info.means[top])}){cheap}" if top else ""
+    if not best.excluded:
+        return [
+            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){_after(mean)}."
+        ]
+    out = several([code(one.arm) for one in best.excluded], 6)
     return [
-        f"**Advice**: use one of {top_three}, by falling mean: {every - len(best.arms)} of {every} settings are ruled "
-        f"out as the best (95%, a test of its own).{cheap}"
+        f"**Advice**: {len(best.arms)} of {every} settings may be the best (95%, a test of its own){_after(mean)}. "
+        f"Ruled out: {out}."
     ]
+
+
+def _after(text: str) -> str:
+    return f"; {text}" if text else ""
 
 
 PART = Part("Answer", info, section)

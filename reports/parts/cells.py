@@ -35,7 +35,10 @@ def symbols(levels: str, plan: Plan) -> str:
     """Return "α = 64, λ = 0.01" for "alpha=64 entropy_weight=0.01"."""
     names = "|".join(re.escape(factor.name) for factor in plan.factors)
     parts = (part.partition("=") for part in re.split(rf" (?=(?:{names})=)", levels))
-    return ", ".join(f"{plan.symbol(name)} = {value}" if value else name for name, _, value in parts)
+    words = {"True": "yes", "False": "no"}
+    return ", ".join(
+        f"{plan.symbol(name)} = {words.get(value, value)}" if value else name for name, _, value in parts
+    )
 
 
 def compared(claim: Claim, plan: Plan) -> str:

@@ -88,8 +88,8 @@ def section(info: Info) -> list[str]:
         else ""
     )
     return [
-        "Entropy of the mix weights p̃ at the best epoch: 0 when one layer has all the weight, ln(number of layers) "
-        f"when all share it alike.{told} More: [details]({DETAILS}#the-mix).",
+        f"Entropy of the mix weights p̃ at the best epoch, and the weights themselves.{told} More: "
+        f"[details]({DETAILS}#the-mix).",
         *pictures,
     ]
 

@@ -46,13 +46,12 @@ def info(evidence: Evidence) -> Info:
 def section(info: Info) -> list[str]:
     found = [
         "One backbone, one dataset, one draw of training examples: nothing here says how far this carries.",
-        "The error of 5% is that of all planned quality comparisons together; the set that may be best, the entropy "
-        "and the speed have 5% each.",
+        "All planned quality comparisons share one error of 5%; the set that may be best, entropy and speed have 5% "
+        "each.",
     ]
     if info.stopped:
         found.append(
-            "Seeds were added in blocks: a difference that was decided early is read a little too large. Trust its "
-            "interval more than its middle."
+            "Seeds were added in blocks: a difference decided early reads a little too large; trust its interval."
         )
     if any(claim.primary and not claim.decided for claim in info.claims):
         found.append(seeds_for_smallest_effect(info.claims, info.plan, info.spread, info.error))
@@ -83,8 +82,7 @@ def seeds_for_smallest_effect(
     ]
     return (
         f"Seeds to find {plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
-        f"{', '.join(parts)} (from a standard deviation of {number(spread.sd, 3)} per score, pooled over the "
-        f"{spread.arms} arms that predict differently, as if all varied alike)."
+        f"{', '.join(parts)} (from a standard deviation of {number(spread.sd, 3)} per score, pooled over arms)."
     )
 
 
@@ -135,9 +133,9 @@ def _with(command: str, seeds: int) -> str:
     for word in words:
         if skip:
             skip = False
-        elif word == "--seeds":
+        elif word in ("--seeds", "--max-hours"):
             skip = True
-        elif word not in ("--until-decided", "--fresh") and not word.startswith("--seeds="):
+        elif word not in ("--until-decided", "--fresh") and not word.startswith(("--seeds=", "--max-hours=")):
             kept.append(word)
     return shlex.join([*kept, "--until-decided", "--seeds", str(seeds)])
 

@@ -66,13 +66,14 @@ def info(evidence: Evidence) -> Info | None:
 def section(info: Info) -> list[str]:
     small = info.plan.smallest_effect
     zone = (
-        f" Within the grey zone, ±{small:g}, a difference is too small to matter."
+        f" Within the grey zone, ±{small:g}, a difference is too small to matter. Decided: the bar leaves out 0 or "
+        "lies in the zone."
         if small is not None
         else ""
     )
     return [
         "Each dot is one seed; bars are simultaneous 95% intervals over seeds. Left of 0: "
-        f"worse than what it is compared with.{zone} All numbers: [details]({DETAILS}#comparisons).",
+        f"worse than its reference.{zone} All numbers: [details]({DETAILS}#comparisons).",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]

@@ -68,8 +68,8 @@ def section(info: Info) -> list[str]:
         for row in records(info.single.drop_duplicates("state"))
     ]
     return [
-        "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected. "
-        f"{against}",
+        "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected: "
+        f"verdicts are under *Quality*. {against}",
         figure_link("single_layers", f"{scored} of each single layer against the learned mix"),
         folded(
             "The layers as a table",
@@ -136,8 +136,8 @@ def answer(info: Info) -> list[str]:
         else ""
     )
     return [
-        f"**Layers** ({info.score.split(' (')[0]}): {'; '.join(parts)}{mix}. The best of many layers is flattered by "
-        "being picked."
+        f"**Layers** ({info.score.split(' (')[0]}): {'; '.join(parts)}{mix}. The best of many layers looks "
+        "better than it is."
     ]
 
 
