@@ -82,7 +82,7 @@ def _told(info: Info, arm: str) -> str:
     worst = records(single)[0]
     text = (
         f"{code(arm)} misses {_name(worst['first'], worst['last'])} most among single layers "
-        f"({estimate(worst['mean'], worst['low'], worst['high'], worst['n'], signed=True)})"
+        f"({number(worst['mean'], signed=True)}, n = {worst['n']})"
     )
     free = again[again["mean"] >= -max(info.spread, 1e-12)]
     if len(free):
@@ -120,7 +120,7 @@ def draw(info: Info) -> Figure:
             grid[layers.index(row["first"]), layers.index(row["last"])] = -min(0.0, row["mean"])
         texts = [
             [
-                "" if np.isnan(value) or len(layers) > TEXTS else f"{-value:.2f}".replace("-0.00", "0")
+                "" if np.isnan(value) or len(layers) > TEXTS else f"{-value:.2f}".replace("-0.00", "0.00")
                 for value in line
             ]
             for line in grid
