@@ -150,7 +150,7 @@ def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
     # A level of alpha is averaged over three cells: its weights are 1/3, three times up and three times down.
     assert f"about {wanted(2)} for one arm against the control" in words(0.0)
     assert f"about {wanted(6 / 9)} for an averaged effect of a factor" in words(0.0)
-    assert f"{sd:.3f} per score, pooled over the 15 arms" in words(0.0)
+    assert f"{sd:.3f} per score, pooled over arms" in words(0.0)
     assert words(0.0) == words(0.3)
 
 
