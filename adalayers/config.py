@@ -196,8 +196,14 @@ class TrialConfig(ABC):
         return names
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
-        """Return all hyperparameters, those that follow from others worked out; methods work out theirs."""
-        return dataclasses.asdict(self)
+        """Return all hyperparameters, those that follow from others worked out; methods work out theirs.
+
+        A choice of hidden states has one name: that of the first of `layers`, `with-embeddings` that is the same.
+        """
+        chosen = chosen_states(self.hidden_states, shape)
+        names = ("layers", "with-embeddings", self.hidden_states)
+        name = next(name for name in names if chosen_states(name, shape) == chosen)
+        return {**dataclasses.asdict(self), "hidden_states": name}
 
     def used(self, shape: Shape) -> dict[str, Any]:
         """Return the hyperparameters that determine a trial; those that change nothing are left out."""

@@ -64,8 +64,9 @@ def section(info: Info) -> list[str]:
     ]
     return [
         "The cost at use is **reckoned**, not timed: two operations per weight and token, of the base model up to the "
-        "deepest live layer, the live projections and the head; means over seeds, no interval. No arm is better and "
-        f"cheaper at once than {several([code(arm) for arm in info.front], 6)}.",
+        "deepest live layer, the live projections and the head (the same number is the size of these weights in "
+        "float16, in MB); means over seeds, no interval. No arm is better and cheaper at once than "
+        f"{several([code(arm) for arm in info.front], 6)}.",
         figure_link("cost_at_use", f"{scored} against the operations per token at use"),
         folded("Cost and score of each arm", len(rows), table(heads, rows)),
     ]

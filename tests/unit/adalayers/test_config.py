@@ -236,3 +236,20 @@ def test_the_last_state_is_read_behind_the_final_norm_unless_asked():
     assert chosen_states("layers", t5, final_norm=False) == [State("encoder", 1), State("encoder", 2, True)]
     assert chosen_states("layers", made_shape(layers=2), final_norm=False) == encoder(1, 2)
     assert "final_norm" in LayerMixConfig().used(t5)
+
+
+NAMES = ("layers", "layers:1,2,3", "layers:0,1,2,3", "as-released", "layers:1,3")
+
+
+def test_a_choice_of_hidden_states_has_one_name():
+    shape = made_shape(layers=3)
+    names = {name: trial_config(hidden_states=name).resolved(shape)["hidden_states"] for name in NAMES}
+    assert names == {
+        "layers": "layers",
+        "layers:1,2,3": "layers",
+        "layers:0,1,2,3": "with-embeddings",
+        "as-released": "with-embeddings",
+        "layers:1,3": "layers:1,3",
+    }
+    same = [trial_config(hidden_states=name).identity(shape) for name in ("layers", "layers:1,2,3")]
+    assert same[0] == same[1]
