@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from adalayers.results.files import REPORT
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
-from reports.words.text import code, count, escape
+from reports.words.text import anchor, code, count, escape, is_folded
 
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
@@ -70,17 +70,23 @@ class Page:
     """One page: what each part shows is worked out once, for words and figures.
 
     short: whether it is report.md, the page that is read; else it is details.md
+    own:   those of the names that are the study's own: report.md has them without their folded tables, details.md
+           these tables alone
     """
 
     evidence: Evidence
     names: tuple[str, ...] = PARTS
     short: bool = False
+    own: tuple[str, ...] = ()
 
     @cached_property
-    def shown(self) -> list[tuple[Part[Any], Any]]:
-        """The parts that apply to this study, each with its info."""
-        found = [(part, part.info(self.evidence)) for part in parts(self.names)]
-        return [(part, info) for part, info in found if info is not None]
+    def shown(self) -> list[tuple[Part[Any], Any, bool]]:
+        """The parts that apply to this study, each with its info, and whether it is the study's own."""
+        found = [
+            (part, part.info(self.evidence), name in self.own)
+            for name, part in zip(self.names, parts(self.names), strict=True)
+        ]
+        return [(part, info, own) for part, info, own in found if info is not None]
 
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""
@@ -89,32 +95,50 @@ class Page:
 
     def figures(self) -> dict[str, Figure]:
         """Draw every figure: file name without ending -> figure."""
-        drawn = {name: draw(info) for part, info in self.shown for name, draw in part.draw.items()}
+        drawn = {
+            name: draw(info)
+            for part, info, own in self.shown
+            if self.short or not own
+            for name, draw in part.draw.items()
+        }
         return {name: figure for name, figure in drawn.items() if figure is not None}
 
     def _sections(self) -> Iterator[str]:
         before = ""
-        for part, info in self.shown:
+        for part, info, own in self.shown:
             title = part.title if isinstance(part.title, str) else part.title(info)
             paragraphs = [paragraph for paragraph in part.section(info) if paragraph]
+            if own:
+                paragraphs = self._of_own(paragraphs, title)
             if paragraphs and title != before:
                 yield f"## {escape(title)}"
                 before = title
             yield from paragraphs
+
+    def _of_own(self, paragraphs: list[str], title: str) -> list[str]:
+        """Return what this page shows of a part that is the study's own."""
+        tables = [paragraph for paragraph in paragraphs if is_folded(paragraph)]
+        if not self.short:
+            return tables
+        link = f"All numbers: [details]({DETAILS}#{anchor(title)})."
+        return [
+            *(paragraph for paragraph in paragraphs if paragraph not in tables),
+            *([link] if tables else []),
+        ]
 
 
 def short_page(evidence: Evidence) -> Page:
     """Return report.md: the answer, what it rests on, and the next run."""
     own = own_parts(evidence)
     rest = [name for name in SHORT if name not in own and not (own and name in GIVES_WAY)]
-    return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True)
+    return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True, own=own)
 
 
 def details_page(evidence: Evidence) -> Page:
     """Return details.md: everything else."""
     own = own_parts(evidence)
     left = [name for name in GIVES_WAY if own and name not in own]
-    return Page(evidence, (*left, *(name for name in PARTS if name not in own)))
+    return Page(evidence, (*own, *left, *(name for name in PARTS if name not in own)), own=own)
 
 
 def _title(evidence: Evidence, short: bool) -> str:

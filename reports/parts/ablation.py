@@ -16,7 +16,7 @@ from reports.evidence.claims import BETTER, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
 from reports.parts.part import Part, figure_link
-from reports.words.text import NONE, code, several, table
+from reports.words.text import NONE, code, folded, several, table
 
 TUNED = ", tuned"
 
@@ -62,7 +62,7 @@ def section(info: Info) -> list[str]:
     return [
         f"One component of {code(info.control)} is changed at a time; below 0 the change costs quality.{tuned}",
         figure_link("ablation", f"Difference of {scored} when one component is changed"),
-        table(heads, rows),
+        folded("Every component", len(rows), table(heads, rows)),
     ]
 
 

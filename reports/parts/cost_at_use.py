@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 import pandas as pd
@@ -82,18 +83,16 @@ def draw(info: Info) -> Figure:
     rest = known[~known["arm"].isin(info.front)]
     axes.plot(rest["operations"], rest["score"], "o", color="0.6", markersize=5)
     axes.plot(on_front["operations"], on_front["score"], "-s", color=COLOURS[0])
-    for arm, row in list(on_front.iterrows())[:NAMED]:
-        axes.annotate(
-            plain_text(arm),
-            (row["operations"], row["score"]),
-            xytext=(5, -11),
-            textcoords="offset points",
-            fontsize=8,
-        )
     handles = [
         Line2D([], [], color=COLOURS[0], marker="s", label="front: none is better\nand cheaper"),
         Line2D([], [], color="0.6", marker="o", linestyle="none", label="other arms"),
     ]
+    # Names beside points would lie over each other: points have numbers, the legend their names.
+    for place, (arm, row) in enumerate(list(on_front.iterrows())[:NAMED], start=1):
+        at = (row["operations"], row["score"])
+        axes.annotate(str(place), at, xytext=(5, -12), textcoords="offset points", fontsize=9)
+        name = textwrap.fill(f"{place}: {arm}", 26)
+        handles.append(Line2D([], [], linestyle="none", label=plain_text(name)))
     legend_right(figure, handles, "means over seeds")
     axes.set_xlabel("operations per token at use (millions, reckoned)")
     axes.set_ylabel(unit_below(escape(info.score)))

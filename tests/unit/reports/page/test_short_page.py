@@ -12,7 +12,9 @@ from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.parts.cells import named
 from reports.reading.load import load
+from reports.write import build
 from studies.alpha_lambda import STUDY
+from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
 DECIDED = {
@@ -324,3 +326,21 @@ def test_that_seeds_were_added_until_decided_is_said(tmp_path):
     warned = "reads a little too large"
     assert warned in next_run(STUDIES["some decided"](), tmp_path)
     assert warned not in next_run(STUDIES["nothing decided"](), tmp_path)
+
+
+def test_a_study_s_own_parts_come_first_and_their_tables_are_in_the_details(tmp_path):
+    made = with_single_layers(MadeUp(seeds=3, search=0, layers=12))
+    made.study["asked"]["parts"] = ["single_layers", "none_of_ours"]
+    made.write(tmp_path)
+    build(tmp_path)
+    short, details = ((tmp_path / name).read_text() for name in ("report.md", "details.md"))
+    heads = re.findall(r"^## (.+)$", short, re.M)
+    assert heads[:3] == ["Question", "Answer", "Single layers"]
+    assert "**Layers** (" in short
+    assert "single_layers.png" in short
+    assert "single_layers.png" not in details
+    assert "| layer 12 |" not in short
+    assert "(details.md#single-layers)" in short
+    assert re.findall(r"^## (.+)$", details, re.M)[0] == "Single layers"
+    assert "| layer 12 |" in details
+    assert len(list((tmp_path / "figures").glob("single_layers.png"))) == 1
