@@ -56,7 +56,8 @@ def section(info: Info) -> list[str]:
     if not info.importances:
         why = (
             f"{count(done, 'completed search trial')} with a score; importances are worked out from {FEWEST} on, "
-            "over at least two hyperparameters and different scores."
+            "over at least two hyperparameters and different scores. More `--trials` give them, or `--scheduler fifo`, "
+            "which stops none."
         )
         return [f"No importances: {why}", *paragraphs, _edges(info.edges)]
     paragraphs[:0] = [
@@ -166,7 +167,9 @@ def draw(info: Info) -> Figure | None:
 def answer(info: Info) -> list[str]:
     """Name what the score hangs on most, with the spread, by the first evaluator."""
     if not info.importances:
-        return []
+        return [
+            f"**What the score hangs on** is open: {count(info.done, 'search trial')} completed, {FEWEST} are needed."
+        ]
     ordered = records(info.importances[0].sort_values("importance", ascending=False))[:3]
     named = [
         f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"
