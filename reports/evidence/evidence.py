@@ -184,6 +184,12 @@ class Evidence:
     def search(self) -> pd.DataFrame:
         return tables.search(self.trials, self.plan)
 
+    @property
+    def searches(self) -> int:
+        """How many searches there were: what pools their trials says nothing where each is of another component."""
+        of_search = self.trials[self.trials["stage"] == "search"]
+        return int(of_search["search"].nunique()) if "search" in of_search else int(len(of_search) > 0)
+
     @cached_property
     def rung(self) -> rungs.Rung:
         return rungs.last_common(self.search, self.history, self.plan)

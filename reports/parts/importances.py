@@ -38,7 +38,9 @@ class Info:
     plan: Plan
 
 
-def info(evidence: Evidence) -> Info:
+def info(evidence: Evidence) -> Info | None:
+    if evidence.searches > 1:
+        return None
     points, (space, unread) = evidence.points, evidence.space
     found = (evaluating.importances(points, space, evidence.plan), evidence.fanova)
     return Info(

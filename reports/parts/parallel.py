@@ -39,7 +39,9 @@ class Info:
     score: str
 
 
-def info(evidence: Evidence) -> Info:
+def info(evidence: Evidence) -> Info | None:
+    if evidence.searches > 1:
+        return None
     return Info(evidence.points, tuple(evidence.space[0]), evidence.plan, evidence.chosen)
 
 

@@ -35,6 +35,8 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     """None where most cells would be empty: what is left of a surface then is a list of trials."""
+    if evidence.searches > 1:
+        return None
     axes = surfaces.two_factors(evidence.space[0])
     if axes is None:
         return None

@@ -15,13 +15,16 @@ from reports.parts import (
     comparisons,
     core,
     core_lines,
+    importances,
     interaction,
     method,
     next_run,
+    parallel,
     provenance,
     quality,
     settings,
     setup,
+    surface,
 )
 from reports.parts.part import Part
 from reports.reading.load import Loaded, load
@@ -251,3 +254,16 @@ def test_a_pair_of_arms_is_not_called_a_comparison_with_the_control(tmp_path):
     figure = quality.draw(quality.info(Evidence(read(made, tmp_path))))
     names = [tick.get_text().replace("\n", " ") for tick in figure.axes[0].get_yticklabels()]
     assert names == ["last instead of the control (n = 6)", "last instead of uniform (n = 6)"]
+
+
+def test_trials_of_searches_for_different_components_are_not_pooled(tmp_path):
+    made = MadeUp(search=20)
+    evidence = Evidence(load(made.write(tmp_path / "one")))
+    assert evidence.searches == 1
+    assert importances.info(evidence) is not None
+    searched = [row for row in made.trials if row["stage"] == "search"]
+    for place, row in enumerate(searched):
+        row["search"] = "ab"[place % 2]
+    evidence = Evidence(load(made.write(tmp_path / "two")))
+    assert evidence.searches == 2
+    assert [part.info(evidence) for part in (importances, surface, parallel)] == [None] * 3
