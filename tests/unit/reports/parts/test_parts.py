@@ -168,7 +168,7 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
         Part("C", lambda evidence: 1, lambda info: ["three"]),
     ]
     monkeypatch.setattr("reports.page.report.parts", lambda names: made)
-    text = Page(small(tmp_path)).text()
+    text = Page(small(tmp_path), tuple("vwxyz")).text()
     assert text.endswith("\n\n## A\n\none\n\ntwo\n\n## C\n\nthree\n")
 
 
