@@ -95,6 +95,7 @@ def run_study(
     if left := sum(case.agenda.remaining() for case in running):
         searcher = StudySearcher(running, threads=max(1, int(limits.cpus_per_trial)))
         stopping = scheduler(ask.scheduler, searcher, epochs=cases[0].plan.base.epochs)
+        # Again inside, for Ray takes SIGTERM over as it starts.
         with interrupt.listening(), ray_session(limits.address), interrupt.listening():
             resources, concurrency = _resources(limits)
             for case in running:

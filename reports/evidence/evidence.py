@@ -22,8 +22,10 @@ from reports.evidence import (
     ranges,
     resampling,
     rungs,
+    spans,
     tables,
     ties,
+    use_cost,
 )
 from reports.evidence import claims as claiming
 from reports.evidence.convergence import Pace
@@ -234,6 +236,18 @@ class Evidence:
         backbone = self.loaded.study.on.backbone
         depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
         return layers.profile(self.trials, self.history, depth, self.learned_arm)
+
+    # Trained models, cut or at use
+
+    @cached_property
+    def variants(self) -> pd.DataFrame:
+        """What trained models lose with something taken away."""
+        return spans.by_variant(self.loaded.results.evaluations, self.trials, self.plan)
+
+    @cached_property
+    def use_costs(self) -> pd.DataFrame:
+        """What each arm costs at use, reckoned."""
+        return use_cost.by_arm(use_cost.at_use(self.loaded, self.split))
 
     # Predictions
 

@@ -36,7 +36,7 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     if use_cost.untrained(evidence.trials):
         return None
-    costs = use_cost.by_arm(use_cost.at_use(evidence.loaded, evidence.split))
+    costs = evidence.use_costs
     known = costs["operations"].dropna()
     if len(known) < 2 or known.max() < (1 + APART) * known.min():
         return None

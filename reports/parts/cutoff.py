@@ -10,11 +10,11 @@ from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
-from reports.evidence import spans, use_cost
+from reports.evidence import spans
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
-from reports.reading.factors import level
+from reports.reading.factors import cell_names
 from reports.reading.frames import records
 from reports.words.text import NONE, code, escape, estimate, folded, number, several, table
 
@@ -43,16 +43,10 @@ def info(evidence: Evidence) -> Info | None:
     if cells[CUTOFF].nunique() < 2:
         return None
     others = [factor for factor in plan.factors if factor.name not in ("cutoff", "cutoff_when")]
-    cells["line"] = [
-        ", ".join(f"{factor.label or factor.name} = {row[f'config/{factor.name}']}" for factor in others)
-        for row in records(
-            cells.assign(**{f"config/{f.name}": _text(cells[f"config/{f.name}"]) for f in others})
-        )
-    ]
+    cells["line"] = cell_names(cells, others)
     cells["after"] = (cells[WHEN] == AFTER) & (cells[CUTOFF] > 0) if WHEN in cells else False
-    costs = use_cost.by_arm(use_cost.at_use(evidence.loaded, evidence.split))
-    cells = cells.merge(costs[["arm", "live", "deepest"]], on="arm", how="left")
-    later = spans.by_variant(evidence.loaded.results.evaluations, evidence.trials, plan)
+    cells = cells.merge(evidence.use_costs[["arm", "live", "deepest"]], on="arm", how="left")
+    later = evidence.variants
     tried = pd.Series([spans.cutoff(name) for name in later["variant"]], index=later.index, dtype=float)
     later = later.assign(cutoff=tried).dropna(subset=["cutoff"])
     whole = cells[cells[CUTOFF] == 0].set_index("arm")["line"]
@@ -120,11 +114,6 @@ def _left(info: Info) -> str:
         f"of {info.layers} layers, at the highest cutoff, {top:g}, there are left on average: {several(parts, 6)}. A "
         "layer that is cut is not projected; layers above the deepest that is left need not run at all."
     )
-
-
-def _text(values: pd.Series) -> list[str]:
-    known = [level(value) for value in values]
-    return [value if isinstance(value, str) else NONE if value is None else f"{value:g}" for value in known]
 
 
 @styled

@@ -35,7 +35,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    found = spans.by_variant(evidence.loaded.results.evaluations, evidence.trials, evidence.plan)
+    found = evidence.variants
     known = [spans.span(variant) for variant in found["variant"]]
     found = found[[one is not None for one in known]]
     if found.empty:
