@@ -1,7 +1,4 @@
-"""What the folder of a pretrained model holds: its config, weights and tokeniser files. No weight is loaded.
-
-Streams read: encoders (BERT and its kin), and the encoder of encoder-decoder models (BART, T5).
-"""
+"""What the folder of a pretrained model holds: its config, weights and tokeniser files. No weight is loaded."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adalayers import hub
+from adalayers.backbones.families import Family, known
 from adalayers.config import Stream
 from adalayers.errors import BadInput
 
@@ -64,14 +62,6 @@ _OFFSET_POSITIONS = {
     "xmod",
 }
 
-# Saved as an encoder alone, they say that they are no encoder-decoder; transformers loads them as one anyway.
-_T5_KIND = {"t5", "mt5", "umt5", "longt5", "switch_transformers"}
-
-
-FINAL_NORM = dict.fromkeys(_T5_KIND, "final_layer_norm")
-"""Families whose last hidden state lies behind a norm that the others have not passed -> that norm's name in the
-stream's module."""
-
 
 def has_vocabulary(folder: Path) -> bool:
     """Say whether the folder holds a tokeniser's vocabulary, in any of the usual files."""
@@ -86,9 +76,11 @@ def weights(folder: Path) -> list[Path]:
         return []
     try:
         shards = set(json.loads((folder / _WEIGHTS_INDEX).read_text())["weight_map"].values())
-    except (ValueError, KeyError, AttributeError):
+        if not all(isinstance(shard, str) and Path(shard).name == shard for shard in shards):
+            return []
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return []
-    paths = [folder / _WEIGHTS_INDEX, *(folder / str(shard) for shard in sorted(shards))]
+    paths = [folder / _WEIGHTS_INDEX, *(folder / shard for shard in sorted(shards))]
     return paths if all(path.is_file() for path in paths) else []
 
 
@@ -133,41 +125,84 @@ def read_config(folder: Path, identifier: str) -> Any:
             ) from error
 
 
-def streams(config: Any, identifier: str) -> tuple[tuple[Stream, ...], int]:
-    """Return the streams of hidden states that are read, and their width K.
+def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream, ...], int]:
+    """Return the streams of hidden states that a model offers, and their width K.
 
-    Raises `BadInput` where there is no encoder.
+    Raises `BadInput` where the config does not say so, or of an encoder that is set up as a decoder.
     """
-    from transformers.models.auto import modeling_auto
-
-    if is_encoder_decoder(config):
-        readable = config.model_type in modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-        layers = getattr(config, "encoder_layers", None) or getattr(config, "num_hidden_layers", None)
-    else:
-        # transformers has a masked-LM head for every text encoder, and for no decoder.
-        encoder = config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-        readable = encoder and not getattr(config, "is_decoder", False)
-        layers = getattr(config, "num_hidden_layers", None)
-    width = getattr(config, "hidden_size", None)
-    if not (readable and isinstance(layers, int) and isinstance(width, int)):
-        raise BadInput(
-            f"wanted an encoder as backbone, {identifier!r} is a {config.model_type!r} model; this version "
-            "reads encoders (BERT, RoBERTa, DistilBERT, DeBERTa, ELECTRA, ...) and the encoders of "
-            "encoder-decoder models (BART, T5, ...): choose one of those"
+    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+    of_decoder = getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None)
+    if family.kind == "encoder-decoder":
+        layers = getattr(config, "encoder_layers", None) or layers
+    as_decoder = family.kind == "encoder" and getattr(config, "is_decoder", False)
+    if as_decoder or not (isinstance(layers, int) and isinstance(width, int)):
+        what = (
+            "an encoder set up as a decoder" if as_decoder else "one without a number of layers and a width"
         )
-    return (Stream("encoder", layers, final_norm=config.model_type in FINAL_NORM),), width
+        raise BadInput(
+            f"wanted a {config.model_type!r} model as it was pretrained, the config.json of {identifier!r} is of "
+            f"{what}; choose another backbone"
+        )
+    if layers < 1 or width < 1:
+        raise BadInput(
+            f"wanted a model with layers and a width of at least 1, the config.json of {identifier!r} says {layers} "
+            f"layers of width {width}; mend it, or fetch the model again"
+        )
+    normed = bool(family.final_norm)
+    first = Stream("decoder" if family.kind == "decoder" else "encoder", layers, final_norm=normed)
+    # T5's kind is saved as an encoder alone too.
+    if family.kind == "encoder-decoder" and config.is_encoder_decoder and isinstance(of_decoder, int):
+        return (first, Stream("decoder", of_decoder, final_norm=normed)), width
+    return (first,), width
+
+
+def saved_bytes(folder: Path, identifier: str) -> int:
+    """Return the bytes of a parameter in the model's files, as its config says: 4 where it does not."""
+    saved_as = getattr(read_config(folder, identifier), "dtype", None)
+    return int(getattr(saved_as, "itemsize", 4))
 
 
 def is_encoder_decoder(config: Any) -> bool:
     """Say whether transformers loads an encoder-decoder model by this config."""
-    return bool(getattr(config, "is_encoder_decoder", False)) or config.model_type in _T5_KIND
+    family = known(config)
+    return bool(config.is_encoder_decoder) if family is None else family.kind == "encoder-decoder"
+
+
+def decoder_start(config: Any, identifier: str) -> int:
+    """Return the token that the decoder of an encoder-decoder model reads first. Raises `BadInput` without one."""
+    start = getattr(config, "decoder_start_token_id", None)
+    if not isinstance(start, int):
+        raise BadInput(
+            f"wanted the decoder's states of {identifier!r}, its config.json has no decoder_start_token_id; add it, or "
+            "read the encoder's"
+        )
+    return start
+
+
+def shorten(config: Any, layers: int, depth: int) -> None:
+    """Change a config of so many layers into one of the first `depth`."""
+    for name, value in vars(config).items():
+        if (
+            "layer" in name and isinstance(value, list) and len(value) == layers
+        ):  # a kind of attention for each
+            setattr(config, name, value[:depth])
+    config.num_hidden_layers = depth
 
 
 def max_length(config: Any, folder: Path) -> int:
     """Return the most tokens that the positions allow; without such a limit, what the tokeniser says."""
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
-        return positions - config.pad_token_id - 1 if config.model_type in _OFFSET_POSITIONS else positions
+        if config.model_type not in _OFFSET_POSITIONS:
+            return positions
+        pad = getattr(config, "pad_token_id", None)
+        if not isinstance(pad, int) or not 0 <= pad < positions - 1:
+            raise BadInput(
+                f"wanted pad_token_id in the config.json in {str(folder)!r} to be a whole number of at least 0 and "
+                f"below {positions - 1}, got {pad}; a {config.model_type!r} model counts its positions from there: "
+                "mend it, or fetch the model again"
+            )
+        return positions - pad - 1
     try:
         said = json.loads((folder / "tokenizer_config.json").read_text()).get("model_max_length")
     except (OSError, ValueError):

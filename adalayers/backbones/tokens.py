@@ -1,10 +1,11 @@
-"""Token ids: the tokeniser of a backbone, and a split's texts or words in its tokens."""
+"""Token ids: the tokeniser of a backbone, and a split's texts, pairs of texts or words in its tokens."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -64,6 +65,9 @@ class Encoded:
     cut:          int64 [n], whether the maximum length cut an example (0 or 1); lost_words: int64 [n], how many
                   of its words lost all their tokens by that, pre-split inputs only. None where nobody counted
     special:      bool [tokens], whether the tokeniser added a token that is no part of the text; None where unknown
+    word_ends:    int64 [words], as word_starts: the position of each word's last token. None where unknown
+    token_types:  int8 [tokens], 0 for the first text of a pair and 1 for the second; None where the tokeniser tells no
+                  such apart
     """
 
     input_ids: np.ndarray
@@ -73,6 +77,17 @@ class Encoded:
     cut: np.ndarray | None = None
     lost_words: np.ndarray | None = None
     special: np.ndarray | None = None
+    _: KW_ONLY
+    word_ends: np.ndarray | None = None
+    token_types: np.ndarray | None = None
+
+    def digest(self) -> hashlib._Hash:
+        """Return a SHA-256 of the token ids, their types where there are any, and where each example ends."""
+        found = hashlib.sha256(np.ascontiguousarray(self.input_ids, dtype="<i4").tobytes())
+        if self.token_types is not None:
+            found.update(np.ascontiguousarray(self.token_types, dtype="<i1").tobytes())
+        found.update(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
+        return found
 
     def truncated(self) -> dict[str, int]:
         """Return how many examples the maximum length cut, and of pre-split inputs how many words it took."""
@@ -82,49 +97,77 @@ class Encoded:
     def take(self, examples: np.ndarray) -> Encoded:
         """Return the token ids of `examples` [m], in that order."""
         rows = ragged_index(self.offsets, examples)
-        ids, special = self.input_ids[rows], None if self.special is None else self.special[rows]
+        ids = self.input_ids[rows]
+        special, types = (None if held is None else held[rows] for held in (self.special, self.token_types))
         offsets = _ends(np.diff(self.offsets)[examples])
         cut, lost = (None if held is None else held[examples] for held in (self.cut, self.lost_words))
         if self.word_starts is None or self.word_offsets is None:
-            return Encoded(ids, offsets, cut=cut, lost_words=lost, special=special)
-        words = self.word_starts[ragged_index(self.word_offsets, examples)]
-        return Encoded(ids, offsets, words, _ends(np.diff(self.word_offsets)[examples]), cut, lost, special)
+            return Encoded(ids, offsets, cut=cut, lost_words=lost, special=special, token_types=types)
+        words = ragged_index(self.word_offsets, examples)
+        return Encoded(
+            ids,
+            offsets,
+            self.word_starts[words],
+            _ends(np.diff(self.word_offsets)[examples]),
+            cut,
+            lost,
+            special,
+            word_ends=None if self.word_ends is None else self.word_ends[words],
+            token_types=types,
+        )
 
 
 def encode(
-    tokenizer: PreTrainedTokenizerFast, inputs: list[str] | list[list[str]], max_length: int
+    tokenizer: PreTrainedTokenizerFast,
+    inputs: list[str] | list[tuple[str, str]] | list[list[str]],
+    max_length: int,
 ) -> Encoded:
-    """Tokenise texts, or lists of words, cut to `max_length` tokens, special ones included.
+    """Tokenise texts, pairs of texts, or lists of words, cut to `max_length` tokens, special ones included.
 
     Texts are read as the model was pretrained on them; each word of a pre-split input is read as one that
-    follows a space, the first one too.
+    follows a space, the first one too. Of a pair the longer text is cut first; a tokeniser that would put nothing
+    between the two (GPT-2's) is given them as one text, a new line between them.
     Raises `BadInput` for an input of which no token at all is made.
     """
-    presplit = bool(inputs) and not isinstance(inputs[0], str)
+    paired = bool(inputs) and isinstance(inputs[0], tuple)
+    presplit = bool(inputs) and isinstance(inputs[0], list)
+    typed = paired and "token_type_ids" in tokenizer.model_input_names
+    if paired and not tokenizer.num_special_tokens_to_add(pair=True):
+        inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
     ids: list[np.ndarray] = []
     special: list[np.ndarray] = []
+    types: list[np.ndarray] = []
     starts: list[np.ndarray] = []
+    ends: list[np.ndarray] = []
     cut: list[bool] = []
     lost: list[int] = []
     with _leading_space(tokenizer) if presplit else contextlib.nullcontext():
+        spaced = presplit and _wants_space(tokenizer)
         for first in range(0, len(inputs), _ENCODE_CHUNK):
             chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
+            if spaced:
+                chunk = [[f" {word}" if word else word for word in words] for words in chunk]
             batch = tokenizer(
-                chunk,
+                [first for first, _ in chunk] if paired else chunk,
+                [second for _, second in chunk] if paired else None,
                 is_split_into_words=presplit,
                 truncation=True,
                 max_length=max_length,
                 padding=False,
                 return_attention_mask=False,
-                return_token_type_ids=False,
+                return_token_type_ids=typed,
                 return_special_tokens_mask=True,
             )
             ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
             special.extend(np.asarray(row, dtype=np.bool_) for row in batch["special_tokens_mask"])
             cut.extend(bool(encoding.overflowing) for encoding in batch.encodings)
+            if typed:
+                types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
             if presplit:
                 lost.extend(map(_lost_words, batch.encodings))
-                starts.extend(_first_tokens(batch.word_ids(i), len(words)) for i, words in enumerate(chunk))
+                found = [_word_tokens(batch.word_ids(i), len(words)) for i, words in enumerate(chunk)]
+                starts.extend(of[0] for of in found)
+                ends.extend(of[1] for of in found)
     for i, row in enumerate(ids):
         if len(row) == 0:
             raise BadInput(
@@ -138,16 +181,19 @@ def encode(
         cut=np.array(cut, dtype=np.int64),
         lost_words=np.array(lost, dtype=np.int64) if presplit else None,
         special=np.concatenate([np.zeros(0, dtype=np.bool_), *special]),
+        word_ends=np.concatenate([np.zeros(0, dtype=np.int64), *ends]) if presplit else None,
+        token_types=np.concatenate(types) if types and any(row.any() for row in types) else None,
     )
 
 
-def _first_tokens(word_ids: list[int | None], n_words: int) -> np.ndarray:
-    """Return the position of each word's first token, -1 for words without."""
-    starts = np.full(n_words, -1, dtype=np.int64)
-    for position in reversed(range(len(word_ids))):
-        if (word := word_ids[position]) is not None:
-            starts[word] = position
-    return starts
+def _word_tokens(word_ids: list[int | None], n_words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of each word's first and last token, -1 for words without."""
+    starts, ends = np.full(n_words, -1, dtype=np.int64), np.full(n_words, -1, dtype=np.int64)
+    for position, word in enumerate(word_ids):
+        if word is not None:
+            starts[word] = position if starts[word] < 0 else starts[word]
+            ends[word] = position
+    return starts, ends
 
 
 def _lost_words(encoding: Any) -> int:
@@ -169,12 +215,15 @@ def _leading_space(tokenizer: PreTrainedTokenizerFast) -> Iterator[None]:
     """Let byte-level BPE read every pre-split word as one after a space, which pre-splitting took away.
 
     Without it "London" of ["in", "London"] would become the pieces of "inLondon". Only while in the context:
-    whole texts keep the first word as pretrained on, without a space.
+    whole texts keep the first word as pretrained on, without a space. Where another step cuts words up before
+    (Llama 3, Qwen), each piece of them would get one: those are for `_wants_space`.
     """
-    from tokenizers.pre_tokenizers import ByteLevel, Sequence
+    from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 
     outer = tokenizer.backend_tokenizer.pre_tokenizer
     steps: list[Any] = list(cast(Any, outer)) if isinstance(outer, Sequence) else [outer]
+    if any(isinstance(step, Split) for step in steps):
+        steps = []
     changed = [step for step in steps if isinstance(step, ByteLevel) and not step.add_prefix_space]
     try:
         for step in changed:
@@ -183,3 +232,19 @@ def _leading_space(tokenizer: PreTrainedTokenizerFast) -> Iterator[None]:
     finally:
         for step in changed:
             step.add_prefix_space = False
+
+
+def _wants_space(tokenizer: PreTrainedTokenizerFast) -> bool:
+    """Say whether a pre-split word is read as one within a text only with a space in front of it (Gemma, Qwen)."""
+
+    def tokens(words: str | list[str]) -> Any:
+        presplit = not isinstance(words, str)
+        return tokenizer(words, is_split_into_words=presplit, add_special_tokens=False)
+
+    def second(words: list[str]) -> list[int]:
+        batch = tokens(words)
+        return [token for token, word in zip(batch["input_ids"], batch.word_ids(), strict=True) if word == 1]
+
+    alone = len(tokens("cat")["input_ids"])
+    in_text = list(tokens("cat cat")["input_ids"])[alone:]
+    return second(["cat", "cat"]) != in_text and second([" cat", " cat"]) == in_text

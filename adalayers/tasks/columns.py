@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ def labelled(
     dataset: str,
     raw: Mapping[str, Any],
     roles: Mapping[str, str],
-    text: str | None,
+    text: tuple[str, ...],
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Mapping[str, TaskKind],
@@ -29,18 +29,18 @@ def labelled(
 
     dataset:        what messages call it
     raw, roles:     source splits as `datasets.Dataset`, and which of them each role is
-    text, label:    columns, None to infer them
+    text, label:    columns, two texts for pairs; () and None to infer them
     fallback_names: of classes that are numbers without names, in order
     kinds:          those of which the columns make the task one
     """
     features = raw[roles["train"]].features
-    by_label = {shape: kind for kind in reversed(list(kinds.values())) for shape in kind.label_shapes}
-    text, label, kind = _columns(dataset, features, text, label, bool(fallback_names), by_label)
+    text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds.values())
+    per_word = fitting[0].per_word
     inputs: dict[str, list[Any]] = {}
     values: dict[str, list[Any]] = {}
     for role, source in roles.items():
         table, where = raw[source], f"split {source!r} of {dataset}"
-        missing = [column for column in (text, label) if column not in table.column_names]
+        missing = [column for column in (*text, label) if column not in table.column_names]
         rows = table[label][:] if not missing else []
         if role == "test" and _unlabelled(rows):
             continue
@@ -52,23 +52,28 @@ def labelled(
             raise BadInput(
                 f"wanted labels in column {label!r} of {where}, got none; label it or leave it out"
             )
-        if table.features[label] != features[label] and shape_of(features[label]) in by_label:
+        if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
-        inputs[role], values[role] = table[text][:], rows
-        _check_inputs(where, text, inputs[role], rows if kind.per_word else None)
+        given = [table[column][:] for column in text]
+        for column, of in zip(text, given, strict=True):
+            _check_inputs(where, column, of, rows if per_word else None)
+        values[role] = rows
+        inputs[role] = given[0] if len(given) == 1 else list(zip(*given, strict=True))
     flat = {
-        role: list(itertools.chain.from_iterable(rows)) if kind.per_word else rows
-        for role, rows in values.items()
+        role: list(itertools.chain.from_iterable(rows)) if per_word else rows for role, rows in values.items()
     }
     where = f"column {label!r} of {dataset}"
     without = sum(value is None for column in flat.values() for value in column)
     if without:
         raise BadInput(f"wanted a label in every row of {where}, got {without} without; label or drop them")
-    label_names, ids = kind.read_labels(where, features[label], flat, fallback_names)
+    label_names, ids = fitting[0].read_labels(where, features[label], flat, fallback_names)
+    kind = next((kind for kind in fitting if kind.fits(label_names)), fitting[0])
+    if kind is not fitting[0]:
+        label_names, ids = kind.read_labels(where, features[label], flat, fallback_names)
     splits = {}
     for role, texts in inputs.items():
         labels: Labels = ids[role]
-        if kind.per_word:
+        if per_word:
             lengths = [len(words) for words in texts]
             labels = np.split(ids[role], np.cumsum(lengths)[:-1])
         splits[role] = (texts, labels)
@@ -93,19 +98,18 @@ def shape_of(feature: Any) -> str:
 def _columns(
     dataset: str,
     features: Mapping[str, Any],
-    text: str | None,
+    text: tuple[str, ...],
     label: str | None,
     named: bool,
-    by_label: Mapping[str, TaskKind],
-) -> tuple[str, str, TaskKind]:
-    """Return the text column, the label column and the kind that they make.
+    kinds: Collection[TaskKind],
+) -> tuple[tuple[str, ...], str, list[TaskKind]]:
+    """Return the text columns, the label column and the kinds that they can make, the likeliest first.
 
-    named:    whether names for integer tags are at hand
-    by_label: the kind of task by the shape of labels
+    named: whether names for integer tags are at hand
     """
     shapes = {column: shape_of(feature) for column, feature in features.items()}
     listed = ", ".join(f"{column} ({shape})" for column, shape in shapes.items())
-    for column in (text, label):
+    for column in (*text, label):
         if column is not None and column not in shapes:
             raise unknown(f"column of {dataset}", column, shapes, hint=f"Its columns: {listed}.")
     # Values without class names become classes only where the user says that the column holds labels.
@@ -113,31 +117,42 @@ def _columns(
     if label is not None:
         infer = {"text": "class", "int": "class", "words": "tags"} | ({"word ints": "tags"} if named else {})
         label_shapes[label] = infer.get(shapes[label], shapes[label])
-        if label_shapes[label] not in by_label:
+        if not any(label_shapes[label] in kind.label_shapes for kind in kinds):
             advice = (
                 "cast it to a list of ClassLabel or to tag names"
                 if shapes[label] == "word ints"
                 else "name another"
             )
-            raise BadInput(f"wanted classes in column {label!r} of {dataset}, got {shapes[label]}; {advice}")
-    labels = [label] if label else [column for column, shape in shapes.items() if shape in by_label]
-    inputs = {kind.input_shape for kind in by_label.values()}
-    texts = [text] if text else [column for column, shape in shapes.items() if shape in inputs]
-    pairs = [
-        (t, lab)
-        for lab in labels
-        for t in texts
-        if t != lab and shapes[t] == by_label[label_shapes[lab]].input_shape
-    ]
+            raise BadInput(
+                f"wanted classes or numbers in column {label!r} of {dataset}, got {shapes[label]}; {advice}"
+            )
+    texts = [text] if text else [(column,) for column in shapes]
+    pairs: dict[tuple[tuple[str, ...], str], list[TaskKind]] = {}
+    for lab, kind, t in itertools.product([label] if label else shapes, kinds, texts):
+        given = " and ".join(shapes[column] for column in t)
+        fits = {"text and text": "text pair"}.get(given, given) in kind.input_shapes
+        if (
+            fits
+            and lab not in t
+            and label_shapes[lab] in kind.label_shapes
+            and (label or not kind.named_only)
+        ):
+            pairs.setdefault((t, lab), []).append(kind)
     if len(pairs) > 1:
         # A column of identifiers is text to its type alone.
-        pairs = [
-            pair for pair in pairs if not re.fullmatch(r"(.*_)?(id|idx|guid|uid)", pair[0].lower())
-        ] or pairs
+        pairs = {
+            pair: fitting
+            for pair, fitting in pairs.items()
+            if not re.fullmatch(r"(.*_)?(id|idx|guid|uid)", pair[0][0].lower())
+        } or pairs
     if len(pairs) == 1:
-        return *pairs[0], by_label[label_shapes[pairs[0][1]]]
+        [((columns, of), fitting)] = pairs.items()
+        return columns, of, fitting
     came = "several such pairs" if pairs else "none such"
-    choices = "; ".join(f"--text-column {t} --label-column {lab}" for t, lab in pairs)
+    choices = "; ".join(f"--text-column {','.join(t)} --label-column {lab}" for t, lab in pairs)
+    if len(pairs) == 2 and len({lab for _, lab in pairs}) == 1:
+        both = ",".join(column for t, _ in pairs for column in t)
+        choices += f"; or both texts as a pair, --text-column {both}"
     raise BadInput(
         f"wanted a class column next to a text column, or a tags column next to a words column, "
         f"got {came} in {dataset}; name them with --text-column and --label-column\n"

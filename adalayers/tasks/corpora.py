@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -10,31 +11,37 @@ from typing import Any
 from adalayers import hub
 from adalayers.errors import BadInput
 
+EMBEDDED = "embedded"
+"""The source of datasets that are generated here."""
+
 
 @dataclass(frozen=True)
 class Known:
     """A dataset that has a name of its own here.
 
-    source:       hub id, with its config after a colon; "embedded" for those of `demo_data`
-    metric:       what selects a model on validation
-    text, label:  columns
+    source:       hub id, with its config after a colon; "embedded" for those of `embedded`
+    metric:       what selects a model on validation; None: the kind's own
+    text, label:  columns; two texts for pairs
     label_names:  for copies that lost them (csv, pandas), in the hub's order
     validation:   source split, None for a tenth of train
-    test:         source split
+    test:         source split, None where there is none
     hub_revision: what to load from the hub where no revision is asked for
     also:         further ids of the same data
+    by_config:    what its configs on the hub are ("language"), each a dataset of its own, named "wikiann:de"; "" for
+                  one dataset
     """
 
     source: str
-    metric: str
+    metric: str | None = None
     _: KW_ONLY
-    text: str = "text"
+    text: str | tuple[str, str] = "text"
     label: str = "label"
     label_names: tuple[str, ...] = ()
     validation: str | None = "validation"
-    test: str = "test"
+    test: str | None = "test"
     hub_revision: str | None = None
     also: tuple[str, ...] = ()
+    by_config: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,12 @@ def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
 def roles(name: DatasetName, present: list[str]) -> dict[str, str]:
     """Return role -> source split, of those `present`. Raises `BadInput` where one of them is missing."""
     known = name.known
+    found = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
     if known is None:
-        found = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
         wanted = {"train": "train", "validation": found, "test": "test" if "test" in present else None}
     else:
-        wanted = {"train": "train", "validation": known.validation, "test": known.test}
+        validation = found or known.validation if known.validation == "validation" else known.validation
+        wanted = {"train": "train", "validation": validation, "test": known.test}
     sources = {role: split for role, split in wanted.items() if split is not None}
     missing = [split for split in sources.values() if split not in present]
     if missing:
@@ -121,12 +129,32 @@ def _read_folder(folder: Path, config: str | None = None) -> dict[str, Any]:
             return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
         # The user's cache is no place for copies of what is on disk already.
         with tempfile.TemporaryDirectory(prefix="adalayers-") as cache:
-            return dict(datasets.load_dataset(str(folder), config, cache_dir=cache, keep_in_memory=True))
+            return dict(
+                datasets.load_dataset(
+                    str(folder), config, data_files=_parts(folder), cache_dir=cache, keep_in_memory=True
+                )
+            )
     except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise
         raise BadInput(
             f"wanted a dataset in {str(folder)!r}, which cannot be read ({_cause(error)}); give a folder of "
             "parquet, csv or json files named by split (train..., validation..., test...), or save_to_disk's"
         ) from error
+
+
+_SHARD = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}\.\w+")
+_PART = re.compile(r"(train|validation|test)_\w+")
+
+
+def _parts(folder: Path) -> dict[str, list[str]] | None:
+    """Return the files of each split where some are parts of one ("validation_matched"); else None.
+
+    `datasets` goes by the split that a file's name begins with, and would read all parts as one.
+    """
+    files: dict[str, list[str]] = {}
+    for path in sorted(folder.iterdir()):
+        if found := _SHARD.fullmatch(path.name):
+            files.setdefault(found["split"], []).append(path.name)
+    return files if any(map(_PART.fullmatch, files)) else None
 
 
 def _read_hub(name: DatasetName) -> dict[str, Any]:

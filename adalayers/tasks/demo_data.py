@@ -44,15 +44,15 @@ ENTITY_SEED = 20241105
 
 def acceptability() -> dict[str, list[tuple[str, int]]]:
     """Sentences with an index into `ACCEPTABILITY_LABELS`, by split; always the same."""
-    return _splits(_Draw(ACCEPTABILITY_SEED), _acceptability_example, lambda example: example[0].lower())
+    return fill_splits(Draw(ACCEPTABILITY_SEED), _acceptability_example, lambda example: example[0].lower())
 
 
 def entities() -> dict[str, list[tuple[list[str], list[int]]]]:
     """Tokens with indices into `ENTITY_LABELS` (IOB2), by split; always the same."""
-    return _splits(_Draw(ENTITY_SEED), _entity_example, lambda example: " ".join(example[0]).lower())
+    return fill_splits(Draw(ENTITY_SEED), _entity_example, lambda example: " ".join(example[0]).lower())
 
 
-class _Draw:
+class Draw:
     """Seeded choices from `Random.random` alone, the one method whose sequence Python promises to keep."""
 
     def __init__(self, seed: int) -> None:
@@ -68,7 +68,7 @@ class _Draw:
         return options[self.below(len(options))]
 
 
-def _splits(draw: _Draw, example: Callable[[_Draw], T], key: Callable[[T], str]) -> dict[str, list[T]]:
+def fill_splits(draw: Draw, example: Callable[[Draw], T], key: Callable[[T], str]) -> dict[str, list[T]]:
     """Fill the splits in order; an example whose text occurred before, in any split, is drawn again."""
     seen: set[str] = set()
     splits: dict[str, list[T]] = {split: [] for split in SPLIT_SIZES}
@@ -232,7 +232,7 @@ PAIRS = {
 KINDS = [kind for kind, (weight, _) in PAIRS.items() for _ in range(weight)]
 
 
-def _phrase(draw: _Draw, nouns: Sequence[Sequence[str]], plural: bool) -> str:
+def _phrase(draw: Draw, nouns: Sequence[Sequence[str]], plural: bool) -> str:
     """A noun with a determiner and sometimes an adjective."""
     noun = draw.pick(nouns)[plural]
     if draw.chance(0.2):
@@ -241,7 +241,7 @@ def _phrase(draw: _Draw, nouns: Sequence[Sequence[str]], plural: bool) -> str:
     return f"an {noun}" if determiner == "a" and noun[0] in "aeiou" else f"{determiner} {noun}"
 
 
-def _fillings(draw: _Draw) -> dict[str, str]:
+def _fillings(draw: Draw) -> dict[str, str]:
     """What the slots of `PAIRS` stand for in one sentence."""
     slots = {slot: draw.pick(words) for slot, words in SLOT_WORDS.items()}
     for names, forms in (
@@ -284,7 +284,7 @@ FRAMES = (
 FRAME_SHARE = 0.35
 
 
-def _acceptability_example(draw: _Draw) -> tuple[str, int]:
+def _acceptability_example(draw: Draw) -> tuple[str, int]:
     """One side of a pair; a statement is sometimes embedded, or joined with an adjunct or a second clause."""
     pair = draw.pick(PAIRS[draw.pick(KINDS)][1].strip().split("\n"))
     acceptable = draw.chance(ACCEPTABLE_SHARE)
@@ -409,7 +409,7 @@ for {firm} , the {event} was a marketing|legal matter
 HEADLINE_SHARE = 0.07
 
 
-def _name_part(draw: _Draw, part: str) -> str:
+def _name_part(draw: Draw, part: str) -> str:
     """A token for one part of a pattern of `ENTITY_SLOTS`."""
     start, middle = draw.pick(NAME_STARTS), draw.pick(NAME_MIDDLES)
     if part == "N":
@@ -421,7 +421,7 @@ def _name_part(draw: _Draw, part: str) -> str:
     return start + middle + draw.pick(COUNTRY_ENDS) if part == "C" else part
 
 
-def _expand(draw: _Draw, template: str) -> tuple[list[str], list[str]]:
+def _expand(draw: Draw, template: str) -> tuple[list[str], list[str]]:
     """Tokens and tags of a template: alternatives, common words and names are chosen here."""
     words: list[str] = []
     tags: list[str] = []
@@ -443,7 +443,7 @@ def _expand(draw: _Draw, template: str) -> tuple[list[str], list[str]]:
     return words, tags
 
 
-def _entity_example(draw: _Draw) -> tuple[list[str], list[int]]:
+def _entity_example(draw: Draw) -> tuple[list[str], list[int]]:
     """A filled template, sometimes with a lead, a second template or a tail, and sometimes as a headline."""
     template = draw.pick(TEMPLATES)
     if draw.chance(0.15):

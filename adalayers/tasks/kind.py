@@ -15,8 +15,11 @@ from adalayers.config import Head
 from adalayers.errors import BadInput
 
 if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes seconds
+    import pandas as pd
     from torch import Tensor
 
+Inputs = list[str] | list[tuple[str, str]] | list[list[str]]
+"""n texts, n pairs of texts, or n lists of words."""
 Labels = np.ndarray | list[np.ndarray]
 """One label of an example each, [n]; or n arrays [words], one label of a word each."""
 
@@ -30,19 +33,23 @@ class TaskKind(ABC):
 
     name, title:     in `study.json` and in messages
     head:            whether the head gives outputs per sequence or per token (thesis 5.2.1 and 5.2.2)
-    input_shape, label_shapes: columns of a dataset that make it this kind, as `columns.shape_of` names them
+    input_shapes, label_shapes: columns of a dataset that make it this kind, as `columns.shape_of` names them
+    named_only:      whether a column holds its labels only where somebody names it
     metrics:         scores, without prefix; default_metric selects where nothing else is said
     demo:            an embedded dataset of this kind, None where there is none
+    first_mistakes:  what those are called that `mistakes` gives first
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     head: ClassVar[Head]
-    input_shape: ClassVar[str]
+    input_shapes: ClassVar[tuple[str, ...]]
     label_shapes: ClassVar[tuple[str, ...]]
+    named_only: ClassVar[bool] = False
     metrics: ClassVar[tuple[str, ...]]
     default_metric: ClassVar[str]
     demo: ClassVar[str | None] = None
+    first_mistakes: ClassVar[str] = "surest"
 
     @property
     def per_word(self) -> bool:
@@ -62,6 +69,26 @@ class TaskKind(ABC):
 
         Raises `BadInput` for labels that cannot be had.
         """
+
+    def fits(self, label_names: tuple[str, ...]) -> bool:
+        """Say whether labels of these names can be this kind's, where several kinds read such a column."""
+        return True
+
+    def fitted(self, labels: np.ndarray) -> TaskKind:
+        """Return the kind as it is for labels [items] of train: itself, where nothing depends on them."""
+        return self
+
+    def about(self) -> dict[str, Any]:
+        """Return what reading a trained model's outputs takes, besides the label names, in JSON's own types."""
+        return {}
+
+    def as_saved(self, about: Mapping[str, Any]) -> TaskKind:
+        """Return the kind as `fitted` made it, of what `about` left next to a trained model."""
+        return self
+
+    def about_labels(self, labels: np.ndarray, label_names: tuple[str, ...]) -> dict[str, float]:
+        """Return how flat labels of a split are distributed, by name, for reports; {} where nothing is known."""
+        return {}
 
     @abstractmethod
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
@@ -132,3 +159,8 @@ class TaskKind(ABC):
         offsets: np.ndarray | None = None,
     ) -> dict[str, list[Any]]:
         """Return the columns label, prediction and score of `predictions.parquet`, a value per example."""
+
+    def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of `predictions.parquet` that are wrong, those to be read first before others."""
+        wrong = rows[rows["label"] != rows["prediction"]]
+        return wrong.sort_values("score", ascending=False, kind="stable")

@@ -1,4 +1,4 @@
-"""Scores of predictions: accuracy, macro F1 and Matthews correlation for sequences, entity scores for tokens.
+"""Scores of predictions: of classes of texts or words, of entities, and of numbers.
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
 and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs. The entity scores
@@ -14,16 +14,22 @@ import numpy as np
 
 OUTSIDE = "O"
 
+CUT = "(cut)"
+"""What a row of `predictions.parquet` says that a word was predicted as which truncation cut away."""
+
 _SEQUENCE = ("accuracy", "f1_macro", "matthews")
 _TOKEN = ("precision", "recall", "f1")
+_NUMBERS = ("pearson", "spearman", "r2")
 
 _USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
 
 
 def bounds(metric: str) -> tuple[float, float] | None:
     """Return between which values a metric lies; None for one that is not known here."""
-    if metric == "matthews":
+    if metric in ("matthews", "pearson", "spearman"):
         return -1.0, 1.0
+    if metric == "r2":
+        return -math.inf, 1.0
     return (0.0, 1.0) if metric in (*_SEQUENCE, *_TOKEN) or metric.startswith("f1/") else None
 
 
@@ -57,6 +63,92 @@ def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) 
         "f1_macro": float(np.mean(2 * correct / np.maximum(gold + predicted, 1))),
         "matthews": covariance / math.sqrt(variances) if variances else 0.0,
     }
+
+
+def word_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
+    """Return `accuracy` and `f1_macro` of integer labels [words] and predictions [words], as `sequence_scores` does.
+
+    A prediction of `n_labels` is no class: it is wrong, and counts for none. Raises `ValueError` likewise.
+    """
+    scores = sequence_scores(labels, predictions, n_labels + 1)
+    # The mean there is over a class more, which counts 0 in it.
+    return {"accuracy": scores["accuracy"], "f1_macro": scores["f1_macro"] * (n_labels + 1) / n_labels}
+
+
+def number_scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
+    """Return `pearson`, `spearman`, `r2`, `rmse` and `mae` of numbers [n], labels and predictions.
+
+    r2 is 1 - sum (y - prediction)^2 / sum (y - mean y)^2, at most 1: 0 for the mean as the answer to all, and lower for
+    worse. Spearman's correlation is Pearson's of the ranks, equal values sharing theirs. What is undefined is 0: a
+    correlation where labels or predictions are constant, and r2 where labels are. `rmse` and `mae`, the root of the
+    mean squared error and the mean absolute error, are on the labels' scale, and lower is better.
+    Raises `ValueError` where there is nothing to score, or the two differ in shape.
+    """
+    labels, predictions = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
+    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
+        raise ValueError(
+            f"wanted as many predictions as labels, in one dimension and at least one; "
+            f"got labels {labels.shape} and predictions {predictions.shape}"
+        )
+    ones = np.ones((1, len(labels)))
+    errors = labels - predictions
+    return {
+        "pearson": float(correlations(labels, predictions, ones)[0]),
+        "spearman": float(correlations(ranks(labels, ones), ranks(predictions, ones), ones)[0]),
+        "r2": float(explained(labels, predictions, ones)[0]),
+        "rmse": float(np.sqrt(np.mean(errors**2))),
+        "mae": float(np.mean(np.abs(errors))),
+    }
+
+
+_CONSTANT = 1e-12
+"""A variance of this share of the mean square, or less, is rounding: the values are the same."""
+
+
+def correlations(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return Pearson's correlation [draws] of x and y, each [n] or [draws, n], taken `weights` [draws, n] times.
+
+    0 where either is constant.
+    """
+    total = weights.sum(axis=1)
+
+    def centred(values: np.ndarray) -> np.ndarray:
+        return values - ((weights * values).sum(axis=1) / total)[:, None]
+
+    a, b = centred(x), centred(y)
+    covariance = (weights * a * b).sum(axis=1)
+    squares = [(weights * values**2).sum(axis=1) for values in (a, b)]
+    sizes = [(weights * values**2).sum(axis=1) for values in (x, y)]
+    varies = (squares[0] > _CONSTANT * sizes[0]) & (squares[1] > _CONSTANT * sizes[1])
+    found = np.zeros(len(weights))
+    np.divide(covariance, np.sqrt(squares[0] * squares[1]), out=found, where=varies)
+    return found.clip(-1.0, 1.0)
+
+
+def ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the ranks [draws, n] of values [n] taken `weights` [draws, n] times, equal values sharing their mean rank.
+
+    A value that a draw leaves out has a rank too, which nothing counts.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    group = np.cumsum(np.concatenate([[0], ordered[1:] != ordered[:-1]]))
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    sizes = np.add.reduceat(weights[:, order], begins, axis=1)
+    middle = np.cumsum(sizes, axis=1) - sizes + (sizes + 1) / 2
+    found = np.empty(weights.shape)
+    found[:, order] = middle[:, group]
+    return found
+
+
+def explained(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return r2 [draws] of predictions [n] of labels [n], taken `weights` [draws, n] times; 0 for constant labels."""
+    mean = (weights @ labels) / weights.sum(axis=1)
+    left, whole = weights @ (labels - predictions) ** 2, (weights * (labels - mean[:, None]) ** 2).sum(axis=1)
+    found = np.ones(len(weights))
+    varies = whole > _CONSTANT * (weights @ labels**2)
+    np.divide(left, whole, out=found, where=varies)
+    return 1.0 - found
 
 
 def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -126,12 +218,19 @@ def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
 def smallest_effect(metric: str) -> float:
     """Return the smallest difference of `metric` that is worth acting on, where the user names none.
 
-    A hundredth for accuracy, macro F1 and the scores over all entities: a point, the last digit that papers
-    print. Two hundredths where a score counts fewer answers and so spreads wider from seed to seed: Matthews
-    correlation, which on two balanced classes is twice accuracy minus one, so that a point of accuracy is two of
-    it; and F1 of one type of entity, of which there are a few hundred where there are thousands in all.
+    A hundredth for accuracy, macro F1, the scores over all entities, and the correlation of numbers: a point, the
+    last digit that papers print. Two hundredths where a score counts fewer answers and so spreads wider from seed to
+    seed: Matthews correlation, which on two balanced classes is twice accuracy minus one, so that a point of accuracy
+    is two of it; F1 of one type of entity, of which there are a few hundred where there are thousands in all; and R²,
+    which near a correlation of 1 is its square, so that a point of the one is two of the other.
     """
-    return _WIDE_EFFECT if metric == "matthews" or metric.startswith("f1/") else _USUAL_EFFECT
+    return _WIDE_EFFECT if metric in ("matthews", "r2") or metric.startswith("f1/") else _USUAL_EFFECT
+
+
+def is_entity_tag(tag: str) -> bool:
+    """Say whether a tag marks entities: it is O, or has a prefix."""
+    prefix, dash, _ = tag.partition("-")
+    return tag == OUTSIDE or (bool(dash) and prefix in {"B", "I", "E", "S"})
 
 
 Entities = tuple[np.ndarray, np.ndarray, np.ndarray]

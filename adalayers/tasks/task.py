@@ -1,4 +1,4 @@
-"""Datasets as tasks: texts or words with labels, in train, validation and test splits.
+"""Datasets as tasks: texts, pairs of texts or words with labels, in train, validation and test splits.
 
 A name is known here, an id on the Hugging Face hub, or a folder. The splits are the thesis's (its section 6):
 whatever brings no validation split gives up a tenth of train, stratified, seed 42; CoLA's and IMDB's always
@@ -21,67 +21,34 @@ from typing import Any
 import numpy as np
 
 from adalayers import hub
-from adalayers.errors import BadInput, unknown
-from adalayers.tasks import columns, corpora
-from adalayers.tasks.corpora import DatasetName, Known
-from adalayers.tasks.kind import Labels, TaskKind
+from adalayers.errors import BadInput, local_path, unknown
+from adalayers.tasks import columns, corpora, embedded
+from adalayers.tasks.corpora import EMBEDDED, DatasetName
+from adalayers.tasks.embedded import EMBEDDED_DATA
+from adalayers.tasks.kind import Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.known import KNOWN
 
-EMBEDDED = "embedded"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
-_CONLL_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
-
-KNOWN: dict[str, Known] = {
-    "imdb": Known(
-        "stanfordnlp/imdb",
-        "accuracy",
-        label_names=("neg", "pos"),
-        validation=None,
-        also=("stanfordnlp/imdb:plain_text",),
-    ),
-    "cola": Known(
-        "nyu-mll/glue:cola",
-        "matthews",
-        text="sentence",
-        label_names=("unacceptable", "acceptable"),
-        validation=None,
-        test="validation",
-        also=("glue:cola",),
-    ),
-    "conll2003": Known(
-        "eriktks/conll2003",
-        "f1",
-        text="tokens",
-        label="ner_tags",
-        label_names=_CONLL_TAGS,
-        # The main branch holds a loading script, which `datasets` no longer runs.
-        hub_revision="refs/convert/parquet",
-        also=("eriktks/conll2003:conll2003",),
-    ),
-    "acceptability-demo": Known(EMBEDDED, "matthews"),
-    "entities-demo": Known(EMBEDDED, "f1"),
-}
-
-_BY_ID = {
-    identifier.lower(): name
-    for name, known in KNOWN.items()
-    for identifier in (name, known.source, *known.also)
-}
-_BY_ID.pop(EMBEDDED)
+_BY_ID: dict[str, str] = {}
+"""Name or id, lower case -> the name of the first entry that has it."""
+for _name, _known in KNOWN.items():
+    for _identifier in (_name, *_known.also, *([] if _known.source == EMBEDDED else [_known.source])):
+        _BY_ID.setdefault(_identifier.lower(), _name)
 
 
 @dataclass(frozen=True)
 class Split:
     """Examples of one split.
 
-    inputs: n texts, or n lists of words
-    labels: [n], or n arrays [words]; classes are int64
+    inputs: n texts, n pairs of texts, or n lists of words
+    labels: [n], or n arrays [words]; classes are int64, numbers float32
     index:  int64 [n], the row of each example in the source split it came from
     """
 
-    inputs: list[str] | list[list[str]]
+    inputs: Inputs
     labels: Labels
     index: np.ndarray
 
@@ -148,12 +115,26 @@ class Task:
             if role != "train"
         }
 
+    @property
+    def title(self) -> str:
+        """What the task is, in words."""
+        pairs = isinstance(self.splits["train"].inputs[0], tuple)
+        return f"{self.kind.title} of pairs of texts" if pairs else self.kind.title
+
+    @property
+    def distribution(self) -> dict[str, dict[str, float]]:
+        """By split, how often each class is a label, or what describes the numbers that are labels."""
+        return {
+            role: self.kind.about_labels(split.flat_labels, self.label_names)
+            for role, split in self.splits.items()
+        }
+
     def baseline(self, split: str) -> float:
         """Return what the best constant answer scores on `split`, on the selection metric."""
         return self.kind.baseline(self.metric, self.splits[split].flat_labels, self.label_names)
 
 
-def _key(value: str | list[str]) -> str | tuple[str, ...]:
+def _key(value: str | Sequence[str]) -> str | tuple[str, ...]:
     return value if isinstance(value, str) else tuple(value)
 
 
@@ -165,10 +146,12 @@ def canonical(name: str) -> DatasetName:
     """
     identifier, revision = hub.split_revision(name)
     plain = "/" not in identifier and os.sep not in identifier
+    whole, _, part = identifier.partition(":")
+    if (short := _BY_ID.get(whole.lower())) and KNOWN[short].by_config:
+        return _of_config(short, part, revision)
     if not (plain and identifier.lower() in _BY_ID):
-        path = Path(name).expanduser()
+        path = local_path(name, "--dataset")
         if name and path.is_dir():
-            path = path.resolve()
             safe = hub.safe_name(path.name, "dataset")
             return DatasetName(safe, f"local:{safe}", folder=path)
         if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
@@ -190,6 +173,17 @@ def canonical(name: str) -> DatasetName:
     repository, _, config = identifier.partition(":")
     short = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
     return DatasetName(short, identifier, config or None, revision)
+
+
+def _of_config(short: str, config: str, revision: str | None) -> DatasetName:
+    """Return a known dataset that is one for each config. Raises `BadInput` where none is named."""
+    known = KNOWN[short]
+    if not config:
+        raise BadInput(
+            f"wanted the {known.by_config} of {short}, got none; name it after a colon, as the hub does: {short}:NAME"
+        )
+    name = hub.safe_name(f"{short}-{config}", "dataset")
+    return DatasetName(name, f"{known.source}:{config}", config, revision, known=known)
 
 
 def load_task(
@@ -228,19 +222,26 @@ def load_task(
                 f"wanted column {text_column or label_column!r} of {resolved.name}, which has no columns; "
                 "leave out --text-column and --label-column"
             )
-        sources, label_names, kind = _embedded(resolved.name)
+        found, label_names = embedded.examples(resolved.name), EMBEDDED_DATA[resolved.name].label_names
+        kind = KINDS[EMBEDDED_DATA[resolved.name].kind]
     else:
         raw = corpora.read(resolved, data_dir)
         roles = corpora.roles(resolved, list(raw))
-        text = text_column or (known.text if known else None)
+        text = _text_columns(text_column, raw[roles["train"]].column_names) or (known.text if known else ())
         label = label_column or (known.label if known else None)
         fallback_names = known.label_names if known and label == known.label else ()
         found, label_names, kind = columns.labelled(
-            resolved.where, raw, roles, text, label, fallback_names, KINDS
+            resolved.where,
+            raw,
+            roles,
+            (text,) if isinstance(text, str) else text,
+            label,
+            fallback_names,
+            KINDS,
         )
-        sources = {
-            role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in found.items()
-        }
+    sources = {
+        role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in found.items()
+    }
     splits = {"train": sources["train"], "validation": sources.get("validation"), "test": sources.get("test")}
     if splits["validation"] is None:
         splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"], kind)
@@ -249,7 +250,9 @@ def load_task(
     if metric is None:
         metric = (metrics or {}).get(kind.name)
     # Another label column is another task than the one the metric was chosen for.
-    default = known.metric if known and label_column in (None, known.label) else kind.default_metric
+    default = (known.metric if known and label_column in (None, known.label) else None) or kind.default_metric
+    drawn = {role: _draw(split, caps[role], seed) for role, split in whole.items()}
+    kind = kind.fitted(drawn["train"].flat_labels)
     task = Task(
         name=resolved.name,
         source=resolved.source,
@@ -258,12 +261,20 @@ def load_task(
         label_names=label_names,
         metric=default if metric is None else metric,
         default_metric=default,
-        splits={role: _draw(split, caps[role], seed) for role, split in whole.items()},
+        splits=drawn,
         fingerprint=_fingerprint(label_names, whole),
     )
     if metric is not None:
         _check_metric(task)
     return task
+
+
+def _text_columns(asked: str | None, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that --text-column names: one, or two with a comma between them for pairs of texts."""
+    if not asked:
+        return ()
+    pair = tuple(part.strip() for part in asked.split(","))
+    return pair if asked not in columns and len(pair) == 2 else (asked,)
 
 
 def _check_metric(task: Task) -> None:
@@ -280,32 +291,6 @@ def _check_metric(task: Task) -> None:
                 f"wanted something in {role} of {task.name} that {task.metric} is about, got none in "
                 f"{len(split)} examples; name another --metric, or raise --eval-examples"
             )
-
-
-def _embedded(name: str) -> tuple[dict[str, Split], tuple[str, ...], TaskKind]:
-    from adalayers.tasks import demo_data
-
-    if name == "acceptability-demo":
-        return (
-            {
-                role: Split(
-                    [text for text, _ in rows], np.array([label for _, label in rows]), np.arange(len(rows))
-                )
-                for role, rows in demo_data.acceptability().items()
-            },
-            demo_data.ACCEPTABILITY_LABELS,
-            KINDS["sequence"],
-        )
-    return (
-        {
-            role: Split(
-                [words for words, _ in rows], [np.array(tags) for _, tags in rows], np.arange(len(rows))
-            )
-            for role, rows in demo_data.entities().items()
-        },
-        demo_data.ENTITY_LABELS,
-        KINDS["token"],
-    )
 
 
 def _set_validation_aside(name: DatasetName, source: Split, kind: TaskKind) -> tuple[Split, Split]:
@@ -359,7 +344,7 @@ def _fingerprint(label_names: tuple[str, ...], splits: Mapping[str, Split]) -> s
     for role, split in splits.items():
         words: Sequence[Any] = split.inputs
         lengths = [1] * len(split)
-        if not isinstance(split.labels, np.ndarray):
+        if len(split) and not isinstance(split.inputs[0], str):
             lengths, words = [len(sentence) for sentence in words], list(itertools.chain.from_iterable(words))
         texts = [word.encode("utf-8", "surrogatepass") for word in words]
         digest.update(f"{role} {len(split)}".encode())

@@ -49,6 +49,11 @@ class Classification(TaskKind, ABC):
         """Return what always answering the most frequent label scores."""
         return majority_score(metric, labels, len(label_names))
 
+    def about_labels(self, labels: np.ndarray, label_names: tuple[str, ...]) -> dict[str, float]:
+        """Return how often each class occurs."""
+        counts = np.bincount(labels, minlength=len(label_names))
+        return dict(zip(label_names, counts.tolist(), strict=True))
+
     def class_weights(
         self, scheme: str, labels: np.ndarray, label_names: tuple[str, ...]
     ) -> list[float] | None:

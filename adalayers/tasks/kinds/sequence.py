@@ -1,4 +1,4 @@
-"""Sequence classification: one class per text (thesis 5.2.1)."""
+"""Sequence classification: one class per text, or per pair of texts (thesis 5.2.1)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from adalayers.tasks.metrics import sequence_scores
 
 
 class SequenceClassification(Classification):
-    """One class per text."""
+    """One class per text or pair of texts."""
 
     name = "sequence"
     title = "sequence classification"
     head = "sequence"
-    input_shape = "text"
+    input_shapes = ("text", "text pair")
     label_shapes = ("class",)
     metrics = ("accuracy", "f1_macro", "matthews")
     default_metric = "f1_macro"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adalayers.tasks.kinds.classes import Classification
-from adalayers.tasks.metrics import OUTSIDE, entities, token_scores
+from adalayers.tasks.metrics import OUTSIDE, entities, is_entity_tag, token_scores
 from adalayers.tasks.published import published_token_scores
 
 
@@ -17,11 +17,15 @@ class TokenClassification(Classification):
     name = "token"
     title = "token classification"
     head = "token"
-    input_shape = "words"
+    input_shapes = ("words",)
     label_shapes = ("tags",)
     metrics = ("precision", "recall", "f1")
     default_metric = "f1"
     demo = "entities-demo"
+
+    def fits(self, label_names: tuple[str, ...]) -> bool:
+        """Say whether the tags mark entities: O is one of them, or a tag has a prefix, such as B-."""
+        return any(map(is_entity_tag, label_names))
 
     def lost(self, label_names: tuple[str, ...]) -> int:
         """Return O where there is one, else the first tag."""
@@ -42,7 +46,7 @@ class TokenClassification(Classification):
     ) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in `labels`."""
         return token_scores(
-            _sentences(labels, label_names, offsets), _sentences(predictions, label_names, offsets)
+            sentences(labels, label_names, offsets), sentences(predictions, label_names, offsets)
         )
 
     def published_scores(
@@ -54,7 +58,7 @@ class TokenClassification(Classification):
     ) -> dict[str, float]:
         """Return the same scores by seqeval, which is slower."""
         return published_token_scores(
-            _sentences(labels, label_names, offsets), _sentences(predictions, label_names, offsets)
+            sentences(labels, label_names, offsets), sentences(predictions, label_names, offsets)
         )
 
     def prediction_columns(
@@ -66,22 +70,35 @@ class TokenClassification(Classification):
         offsets: np.ndarray | None = None,
     ) -> dict[str, list[Any]]:
         """Return the tags of a sentence joined by spaces, and the mean probability of the predicted ones."""
-        return {
-            "label": [" ".join(tags) for tags in _sentences(labels, label_names, offsets)],
-            "prediction": [" ".join(tags) for tags in _sentences(predictions, label_names, offsets)],
-            "score": [
-                float(words.mean()) if len(words) else 1.0 for words in _per_sentence(probabilities, offsets)
-            ],
-        }
+        return sentence_columns(labels, predictions, probabilities, label_names, offsets)
 
 
-def _per_sentence(flat: np.ndarray, offsets: np.ndarray | None) -> list[np.ndarray]:
+def sentence_columns(
+    labels: np.ndarray,
+    predictions: np.ndarray,
+    probabilities: np.ndarray,
+    names: tuple[str, ...],
+    offsets: np.ndarray | None,
+) -> dict[str, list[Any]]:
+    """Return a sentence's labels and predictions [words] by name, joined by spaces, and the mean probability."""
+    return {
+        "label": [" ".join(tags) for tags in sentences(labels, names, offsets)],
+        "prediction": [" ".join(tags) for tags in sentences(predictions, names, offsets)],
+        "score": [
+            float(words.mean()) if len(words) else 1.0 for words in per_sentence(probabilities, offsets)
+        ],
+    }
+
+
+def per_sentence(flat: np.ndarray, offsets: np.ndarray | None) -> list[np.ndarray]:
+    """Return what belongs to each sentence of flat values [words]. Raises `ValueError` where they are no such."""
     if offsets is None or len(flat) != offsets[-1]:
         wanted = "the offsets of sentences" if offsets is None else f"{offsets[-1]} words"
         raise ValueError(f"wanted {wanted}, got {len(flat)} words")
     return np.split(flat, offsets[1:-1])
 
 
-def _sentences(flat: np.ndarray, label_names: tuple[str, ...], offsets: np.ndarray | None) -> list[list[str]]:
+def sentences(flat: np.ndarray, label_names: tuple[str, ...], offsets: np.ndarray | None) -> list[list[str]]:
+    """Return the tags of each sentence by name."""
     names = np.array(label_names)
-    return [names[tags].tolist() for tags in _per_sentence(flat, offsets)]
+    return [names[tags].tolist() for tags in per_sentence(flat, offsets)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
+import json
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import torch
 from adalayers import hub
 from adalayers.backbones import pretrained, sources
 from adalayers.backbones import tokens as tk
-from adalayers.backbones.backbone import count_parameters, load
+from adalayers.backbones.backbone import count_parameters, fitting_dtype, load
 from adalayers.backbones.objectives import objective
 from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
@@ -177,7 +178,7 @@ def test_unreachable_hub_names_the_way_out(no_hub):
     ("error", "says"),
     [
         ("RepositoryNotFoundError", "no such model"),
-        ("GatedRepoError", "must be granted"),
+        ("GatedRepoError", r"must be granted .* at https://huggingface\.co/org/model, then set HF_TOKEN"),
         ("RevisionNotFoundError", "revision 'v9'"),
         ("LocalEntryNotFoundError", "fetching it failed"),
     ],
@@ -263,11 +264,11 @@ def test_a_config_that_is_none_is_bad_input(bert, text):
         resolve(str(bert))
 
 
-def test_decoders_are_refused(tmp_path):
+def test_an_encoder_set_up_as_a_decoder_is_refused(tmp_path):
     with pytest.raises(
-        BadInput, match=r"'gpt2' model; this version reads encoders .* and the encoders of .*BART, T5"
+        BadInput, match=r"'bert' model as it was pretrained, .* an encoder set up as a decoder"
     ):
-        resolve(str(tiny_backbone(tmp_path / "gpt2", "gpt2")))
+        resolve(str(tiny_backbone(tmp_path / "bert", is_decoder=True)))
 
 
 def test_fingerprint_is_that_of_the_files_wherever_they_lie(folders, tmp_path, no_hub):
@@ -391,6 +392,77 @@ def test_errors_of_a_random_backbone_name_its_base(name, said):
 def test_a_random_backbone_out_of_reach_names_its_base(no_hub):
     with pytest.raises(BadInput, match=r"wanted backbone 'FacebookAI/roberta-large'.*out of reach"):
         resolve("random:roberta-large")
+
+
+# Weights as the hub has them
+
+
+@pytest.mark.parametrize("saved", [torch.float16, torch.bfloat16])
+def test_half_precision_weights_compute_in_float32_or_as_asked(bert, saved):
+    import transformers
+
+    model = transformers.AutoModel.from_pretrained(bert)
+    exact = states_of(load(resolve(str(bert))), *batch([6, 3]))
+    model.to(saved).save_pretrained(bert)
+    source = resolve(str(bert))
+    assert pretrained.saved_bytes(bert, "bert") == 2
+    rounded = load(source)
+    assert {parameter.dtype for parameter in rounded.parameters()} == {torch.float32}
+    for a, b in zip(exact, states_of(rounded, *batch([6, 3])), strict=True):
+        torch.testing.assert_close(a[:, :3], b[:, :3], rtol=0, atol=0.1)
+    half = load(dataclasses.replace(source, dtype="bfloat16"))
+    assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
+    assert {state.dtype for state in states_of(half, *batch([6, 3]))} == {torch.bfloat16}
+
+
+def test_float32_where_it_fits_else_bfloat16(folders):
+    source = resolve(str(folders["bert"]))
+    needed = 4 * count_parameters(source)[0]
+    assert fitting_dtype(source, 10 * needed) == "float32"
+    assert fitting_dtype(source, int(needed / 0.69)) == "float32"
+    assert fitting_dtype(source, int(needed / 0.71)) == "bfloat16"
+    assert fitting_dtype(resolve(f"random:{folders['bert']}"), int(needed / 0.71)) == "bfloat16"
+
+
+def test_a_backbone_that_no_memory_holds_is_bad_input(folders, monkeypatch):
+    source = resolve(str(folders["bert"]))
+    needed = 4 * count_parameters(source)[0]
+    memory = type("Memory", (), {"total": needed - 1})
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
+    with pytest.raises(
+        BadInput, match=r"GB of memory for bert in float32, .*layers:1,6.*--backbone-dtype bfloat16"
+    ):
+        load(source)
+    load(source, dtype=torch.bfloat16)
+    load(source.reads([State("encoder", 0)]))  # fewer layers take less
+
+
+def test_a_pad_token_of_minus_one_is_none(tmp_path):
+    folder = tiny_backbone(tmp_path / "llama", "llama", layers=2)
+    ids, mask = batch([5, 3])
+    expected = states_of(load(resolve(str(folder))), ids, mask)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": -1}))
+    for a, b in zip(expected, states_of(load(resolve(str(folder))), ids, mask), strict=True):
+        assert torch.equal(a[mask.bool()], b[mask.bool()])
+
+
+def test_without_weights_a_backbone_is_enough_to_plan_with(bert, no_hub, monkeypatch):
+    import huggingface_hub
+
+    (bert / "model.safetensors").unlink()
+    source = resolve(str(bert), weights=False)
+    assert not source.has_weights
+    assert count_parameters(source)[0] > 0
+    asked = []
+
+    def fetch(repo_id, *, revision, allow_patterns, local_files_only):
+        asked.append(allow_patterns)
+        return str(bert)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    resolve("org/model", weights=False)
+    assert asked == [pretrained.OTHER_FILES]
 
 
 # What they were pretrained for

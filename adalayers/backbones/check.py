@@ -1,0 +1,193 @@
+"""What a family without an entry of its own is found out to be, on a small random model of its kind."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adalayers import hub
+from adalayers.backbones.backbone import Backbone, list_of_layers
+from adalayers.backbones.families import FAMILIES, Family
+from adalayers.backbones.pretrained import is_encoder_decoder, shorten
+from adalayers.config import Stream
+from adalayers.errors import BadInput
+
+LAYERS, VOCABULARY = 3, 64
+"""Of the small model, which has no more layers than the real one."""
+LENGTHS = (7, 4, 2)
+TOLERANCE = 1e-4
+"""Of differences between hidden states that should be none, as a share of the largest number in them."""
+
+
+class _Fails(Exception):
+    """The first property that does not hold, in words."""
+
+
+def found_out(config: Any, identifier: str) -> Family:
+    """Return how a model of this transformers config is read: an encoder, a decoder, or an encoder-decoder's encoder.
+
+    On a model of a few layers, otherwise as wide, with random weights, these must hold: it gives the states of all
+    layers, of one width; the last is what the last layer gives, or that behind one norm; padding, the other texts of
+    a batch and a text's place in it change no state. A model whose states depend on no token to their right is a
+    decoder.
+
+    Raises `BadInput`, which names the family and what does not hold.
+    """
+    try:
+        return _found_out(
+            config.model_type, json.dumps(config.to_dict(), sort_keys=True, default=str), config
+        )
+    except _Fails as error:
+        raise BadInput(
+            f"wanted a backbone of a family that can be read, {identifier!r} is a {config.model_type!r} model, which "
+            f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {error}; choose another "
+            "backbone, or add its family to adalayers/backbones/families.py"
+        ) from error
+
+
+_KNOWN: dict[tuple[str, str], Family] = {}
+
+
+def _found_out(family: str, text: str, config: Any) -> Family:
+    if (family, text) not in _KNOWN:
+        _KNOWN[family, text] = _of(config)
+    return _KNOWN[family, text]
+
+
+def _of(config: Any) -> Family:
+    try:
+        layers = min(LAYERS, int(config.num_hidden_layers))
+        model = _small(config, layers)
+    except Exception as error:  # of many kinds: a config without layers, sizes that depend on each other
+        raise _Fails(f"nothing can be said ({type(error).__name__}: {hub.first_line(error)})") from error
+    encoder_decoder = is_encoder_decoder(config)
+    module = model.get_encoder() if encoder_decoder else model
+    try:
+        final_norm = _final_norm(module, layers)
+    except _Fails:
+        raise
+    except Exception as error:  # of many kinds: a model of images, of speech
+        raise _Fails(f"token ids cannot be read ({type(error).__name__}: {hub.first_line(error)})") from error
+    backbone = Backbone(
+        module,
+        streams=[Stream("encoder", layers, final_norm=bool(final_norm))],
+        width=model.config.hidden_size,
+        n_parameters=0,
+        family=Family("encoder", final_norm),
+        pad_id=getattr(model.config, "pad_token_id", None) or 0,
+    )
+    ids, mask = _batch()
+    together = _states(backbone, ids, mask)
+    _unmoved(backbone, ids, mask, together)
+    if encoder_decoder:
+        return Family("encoder-decoder", final_norm)
+    changed = ids.clone()
+    changed[:, -1] = ids[:, -1] % (VOCABULARY - 10) + 9
+    without = _states(backbone, changed, mask)
+    causal = all(_same(a[0, :-1], b[0, :-1]) for a, b in zip(together, without, strict=True))
+    return Family("decoder" if causal else "encoder", final_norm)
+
+
+def _small(config: Any, layers: int) -> Any:
+    """Return a model of that kind, of few layers and words, its random weights the same each time."""
+    from transformers import AutoModel
+
+    small = copy.deepcopy(config)
+    shorten(small, small.num_hidden_layers, layers)
+    for name in ("encoder_layers", "decoder_layers", "num_decoder_layers"):
+        if hasattr(small, name):
+            setattr(small, name, layers)
+    small.vocab_size = VOCABULARY
+    for place, name in enumerate(
+        ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
+    ):
+        if isinstance(getattr(small, name, None), int):
+            setattr(small, name, place)
+    with hub.quiet(), torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        model = AutoModel.from_config(small, trust_remote_code=False, dtype=torch.float32)
+        with torch.no_grad():  # biases start at 0 and norms at 1: every parameter must matter
+            for parameter in model.parameters():
+                parameter.add_(0.02 * torch.randn_like(parameter))
+    model.config.use_cache = False
+    return model.eval()
+
+
+def _batch() -> tuple[Tensor, Tensor]:
+    """Return token ids [batch, time] and their attention mask, padded on the right."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(8, VOCABULARY, (len(LENGTHS), max(LENGTHS)), generator=generator)
+    return ids, (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
+
+
+def _states(backbone: Backbone, ids: Tensor, mask: Tensor) -> list[Tensor]:
+    try:
+        with hub.quiet():
+            return list(backbone(ids, mask).values())
+    except BadInput as error:
+        raise _Fails("its hidden states are not one for each layer, all of one width") from error
+
+
+def _unmoved(backbone: Backbone, ids: Tensor, mask: Tensor, together: list[Tensor]) -> None:
+    """Raise `_Fails` where padding, other texts of the batch or the place in it change a state."""
+    for i, length in enumerate(LENGTHS):
+        alone = _states(backbone, ids[i : i + 1, :length], mask[i : i + 1, :length])
+        if not all(_same(a[i, :length], b[0]) for a, b in zip(together, alone, strict=True)):
+            raise _Fails("padding or the other texts of a batch change its hidden states")
+    turned = _states(backbone, ids.flip(0), mask.flip(0))
+    real = mask.bool()
+    if not all(_same(a[real], b.flip(0)[real]) for a, b in zip(together, turned, strict=True)):
+        raise _Fails("a text's place in the batch changes its hidden states")
+    if any(_same(a[real], b[real]) for a, b in itertools.pairwise(together)):
+        raise _Fails("two of its hidden states are the same")
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return bool((a - b).abs().max() <= TOLERANCE * a.abs().max())
+
+
+def _final_norm(module: nn.Module, layers: int) -> str:
+    """Return the name of the norm behind the last layer; "" where there is none."""
+    name = list_of_layers(module, layers)
+    if name is None:
+        raise _Fails("no list of its layers is found")
+    ids, mask = _batch()
+    with hub.quiet(), torch.no_grad(), _watched(module) as seen:
+        given = module(input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True)
+    last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
+    if torch.equal(last, own):
+        return ""
+    for other, (entered, left) in seen.items():
+        if other and not other.startswith(name) and entered is own and torch.equal(left, last):
+            return other
+    raise _Fails("the last of its hidden states is neither the last layer's own nor that behind one norm")
+
+
+@contextmanager
+def _watched(module: nn.Module) -> Iterator[dict[str, tuple[Any, Any]]]:
+    """Yield, by name, what entered and what left each module within meanwhile."""
+    seen: dict[str, tuple[Any, Any]] = {}
+
+    def note(
+        name: str, within: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any
+    ) -> None:
+        entered = given[0] if given else named.get("hidden_states")
+        seen[name] = entered, output[0] if isinstance(output, tuple) else output
+
+    hooks = [
+        within.register_forward_hook(functools.partial(note, name), with_kwargs=True)
+        for name, within in module.named_modules()
+    ]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,119 @@
+"""Families of models, by transformers' model type: where the hidden states of each are. A family is one entry here.
+
+What holds of all of them, as the tests check on a small random model of each: `output_hidden_states` gives the input of
+the first layer and what each layer gives, and in the last one's place what the model itself gives, which lies behind
+its final norm where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["encoder", "decoder", "encoder-decoder"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How the hidden states of a family are read.
+
+    kind:       encoder: one stream of states, each of which depends on all tokens of its text; decoder: one stream
+                of causal states, each of which depends on its token and those to its left alone; encoder-decoder: both,
+                the decoder's states depending on all of the encoder's besides
+    final_norm: the norm behind the last layer, which no other state has passed, by its name in the module that a
+                stream is read from (of encoder-decoder models: in the encoder and in the decoder); "": there is none
+    removed:    a module behind the last layer that gives no hidden state, taken out
+    first:      what the decoder of an encoder-decoder model reads first, in front of all tokens but the last:
+                start: `decoder_start_token_id`; last: the text's last token, moved to the front
+    shared:     whether all layers are one and the same, so that none can be left out
+    """
+
+    kind: Kind
+    final_norm: str = ""
+    removed: str = ""
+    first: Literal["start", "last"] = "start"
+    shared: bool = False
+
+
+def _opt(config: Any) -> Family:
+    """Return how OPT is read: its 350m has norms behind its layers, and then maps to the width of its embeddings."""
+    normed = config.do_layer_norm_before and not config._remove_final_layer_norm
+    mapped = config.word_embed_proj_dim != config.hidden_size
+    return Family(
+        "decoder",
+        "decoder.final_layer_norm" if normed else "",
+        removed="decoder.project_out" if mapped else "",
+    )
+
+
+def _gemma3(config: Any) -> Family:
+    """Return how Gemma 3 is read; EmbeddingGemma is one whose tokens see both sides."""
+    return Family("encoder" if getattr(config, "use_bidirectional_attention", False) else "decoder", "norm")
+
+
+_ENCODER = Family("encoder")
+_LLAMA = Family("decoder", "norm")
+_BART = Family("encoder-decoder")
+_T5 = Family("encoder-decoder", "final_layer_norm")
+
+FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
+    # Encoders, norms behind each layer's parts: no norm behind the last layer.
+    "albert": Family("encoder", shared=True),
+    "bert": _ENCODER,
+    "camembert": _ENCODER,
+    "data2vec-text": _ENCODER,
+    "deberta": _ENCODER,
+    "deberta-v2": _ENCODER,
+    "distilbert": _ENCODER,
+    "electra": _ENCODER,
+    "ernie": _ENCODER,
+    "mpnet": _ENCODER,
+    "nomic_bert": _ENCODER,
+    "rembert": _ENCODER,
+    "roberta": _ENCODER,
+    "xlm-roberta": _ENCODER,
+    # Encoders, norms in front of each layer's parts.
+    "eurobert": Family("encoder", "norm"),
+    "megatron-bert": Family("encoder", "encoder.ln"),
+    "modernbert": Family("encoder", "final_norm"),
+    "roberta-prelayernorm": Family("encoder", "LayerNorm"),
+    "xlm-roberta-xl": Family("encoder", "encoder.LayerNorm"),
+    # Decoders.
+    "bloom": Family("decoder", "ln_f"),
+    "falcon": Family("decoder", "ln_f"),
+    "gemma": _LLAMA,
+    "gemma2": _LLAMA,
+    "gemma3_text": _gemma3,
+    "gpt2": Family("decoder", "ln_f"),
+    "gpt_neo": Family("decoder", "ln_f"),
+    "gpt_neox": Family("decoder", "final_layer_norm"),
+    "gptj": Family("decoder", "ln_f"),
+    "llama": _LLAMA,
+    "mistral": _LLAMA,
+    "olmo2": _LLAMA,
+    "opt": _opt,
+    "phi": Family("decoder", "final_layernorm"),
+    "phi3": _LLAMA,
+    "qwen2": _LLAMA,
+    "qwen3": _LLAMA,
+    "smollm3": _LLAMA,
+    "starcoder2": _LLAMA,
+    # Encoder-decoder models.
+    "bart": _BART,
+    "blenderbot": Family("encoder-decoder", "layer_norm"),
+    "blenderbot-small": _BART,
+    "m2m_100": Family("encoder-decoder", "layer_norm"),
+    "marian": _BART,
+    "mbart": Family("encoder-decoder", "layer_norm", first="last"),
+    "mt5": _T5,
+    "pegasus": Family("encoder-decoder", "layer_norm"),
+    "t5": _T5,
+    "umt5": _T5,
+}
+
+
+def known(config: Any) -> Family | None:
+    """Return how the model of a transformers config is read; None where its family has no entry."""
+    entry = FAMILIES.get(config.model_type)
+    return entry(config) if callable(entry) else entry

@@ -1,0 +1,154 @@
+"""Regression: a number per text, or per pair of texts, learned by squared error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adalayers.errors import BadInput
+from adalayers.tasks.kind import Labels, TaskKind
+from adalayers.tasks.metrics import number_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+STRATA = 10
+"""Most groups of like labels from which validation is drawn in equal shares."""
+
+
+class Regression(TaskKind):
+    """One number per text or pair of texts.
+
+    mean, sd: of the labels of train. A model learns labels in standard deviations from their mean, and its answers are
+              turned back: a head then starts near the mean, and the learning rate suits labels of any scale
+    """
+
+    name = "regression"
+    title = "regression"
+    head = "sequence"
+    input_shapes = ("text", "text pair")
+    label_shapes = ("float32", "float64")
+    named_only = True
+    metrics = ("pearson", "spearman", "r2")
+    default_metric = "pearson"
+    demo = "similarity-demo"
+    first_mistakes = "largest"
+
+    def __init__(self, mean: float = 0.0, sd: float = 1.0):
+        self.mean, self.sd = mean, sd
+
+    def read_labels(
+        self, where: str, feature: Any, values: Mapping[str, list[Any]], fallback_names: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
+        """Return no names and, by role, the numbers as float32 [items]."""
+        numbers = {role: np.array(column, dtype=np.float32) for role, column in values.items()}
+        wrong = sum(int((~np.isfinite(column)).sum()) for column in numbers.values())
+        if wrong:
+            raise BadInput(f"wanted finite numbers in {where}, got {wrong} others; mend or drop them")
+        return (), numbers
+
+    def fitted(self, labels: np.ndarray) -> Regression:
+        """Return the kind with the mean and standard deviation of labels [n].
+
+        Raises `BadInput` where the labels are all the same: nothing can be learned from them.
+        """
+        mean, sd = float(labels.mean(dtype=np.float64)), float(labels.std(dtype=np.float64))
+        if not sd > 0:
+            raise BadInput(
+                f"wanted numbers that differ as labels of train, got {mean:g} for each of {len(labels)} examples; "
+                "raise --train-examples, or name another --label-column"
+            )
+        return Regression(mean, sd)
+
+    def about(self) -> dict[str, Any]:
+        """Return the mean and standard deviation that a model's outputs are in."""
+        return {"label_scale": {"mean": self.mean, "sd": self.sd}}
+
+    def as_saved(self, about: Mapping[str, Any]) -> Regression:
+        """Return the kind with the scale that a model was trained on; raises `KeyError` where nothing tells."""
+        return Regression(**about["label_scale"])
+
+    def about_labels(self, labels: np.ndarray, label_names: tuple[str, ...]) -> dict[str, float]:
+        """Return mean, standard deviation, and the quartiles with the ends."""
+        ends = ("lowest", "first quartile", "median", "third quartile", "highest")
+        quartiles = np.quantile(labels.astype(np.float64), [0, 0.25, 0.5, 0.75, 1])
+        found = {"mean": labels.mean(dtype=np.float64), "standard deviation": labels.std(dtype=np.float64)}
+        return {
+            name: float(value) for name, value in (found | dict(zip(ends, quartiles, strict=True))).items()
+        }
+
+    def n_outputs(self, label_names: tuple[str, ...]) -> int:
+        """Return 1."""
+        return 1
+
+    def strata(self, labels: Labels) -> np.ndarray:
+        """Return the tenth of the labels, in order, that each belongs to; fewer groups where there are few labels.
+
+        Equal labels share a group, and no group has fewer than two.
+        """
+        numbers = np.asarray(labels)
+        # Validation, a tenth, has one of each group.
+        groups = max(1, min(STRATA, len(numbers) // STRATA))
+        begins = np.arange(1, groups) * len(numbers) // groups
+        edges = np.unique(np.sort(numbers)[begins]).tolist()
+        while True:
+            strata = np.searchsorted(edges, numbers, side="right")
+            counts = np.bincount(strata, minlength=len(edges) + 1)
+            small = np.flatnonzero(counts < 2)
+            if not edges or not len(small):
+                return strata
+            del edges[min(int(small[0]), len(edges) - 1)]  # joins it with its neighbour
+
+    def loss(self, outputs: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        """Return the mean squared error, in units of train's variance."""
+        from torch.nn import functional
+
+        return functional.mse_loss(outputs.squeeze(1), (labels - self.mean) / self.sd)
+
+    def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return numbers on the labels' own scale, and ones."""
+        numbers = outputs.squeeze(1).double() * self.sd + self.mean
+        return numbers, numbers.new_ones(len(numbers))
+
+    def lost(self, label_names: tuple[str, ...]) -> float:
+        """Return the mean: no text is lost whole, so it is never asked for."""
+        return self.mean
+
+    def scores(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, float]:
+        """Return Pearson and Spearman correlation and R², and errors on the labels' scale: `rmse`, `mae`."""
+        return number_scores(labels, predictions)
+
+    def baseline(self, metric: str, labels: np.ndarray, label_names: tuple[str, ...]) -> float:
+        """Return 0, what the mean of these labels scores as the answer to all: a constant explains nothing."""
+        if metric not in self.metrics:
+            raise ValueError(f"unknown metric {metric!r}; known: {', '.join(self.metrics)}")
+        return 0.0
+
+    def prediction_columns(
+        self,
+        labels: np.ndarray,
+        predictions: np.ndarray,
+        probabilities: np.ndarray,
+        label_names: tuple[str, ...],
+        offsets: np.ndarray | None = None,
+    ) -> dict[str, list[Any]]:
+        """Return numbers as text that gives them back to nine digits, and a score of 1: there is no probability."""
+        return {
+            "label": [f"{label:.9g}" for label in labels],
+            "prediction": [f"{prediction:.9g}" for prediction in predictions],
+            "score": probabilities.tolist(),
+        }
+
+    def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return all rows, the largest errors first."""
+        error = (rows["label"].astype(float) - rows["prediction"].astype(float)).abs()
+        return rows.loc[error.sort_values(ascending=False, kind="stable").index]

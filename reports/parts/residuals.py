@@ -1,0 +1,139 @@
+"""Where predicted numbers are wrong: by how much over the range of the labels, and the largest errors by index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from reports.drawing.pieces import point
+from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
+from reports.evidence import predicted, tables
+from reports.evidence.evidence import Evidence
+from reports.evidence.statistics import LEVEL
+from reports.parts.part import SHOWN, Part, figure_link
+from reports.reading.frames import records
+from reports.words.labels import SPLITS
+from reports.words.text import code, count, escape, estimate, folded, number, table
+
+NOTHING = "Nothing to draw: no predictions of confirmed trials."
+NO_PREDICTIONS = "No predictions of confirmed trials."
+
+
+@dataclass(frozen=True)
+class Info:
+    """by_range: as from `predicted.residuals`, of the control and of the arm that is best on validation.
+
+    of_trial: label, prediction and residual of the confirmed trial that is best on validation, by index
+    """
+
+    by_range: pd.DataFrame
+    of_trial: pd.DataFrame
+    arm: str | None
+    trial: str | None
+    split: str
+
+
+def info(evidence: Evidence) -> Info | None:
+    if not evidence.numeric:
+        return None
+    trial = tables.best_trial(tables.confirmed(evidence.trials), evidence.plan)
+    rows = predicted.rows_of(evidence.loaded.results.predictions, [trial] if trial else [], evidence.split)
+    return Info(
+        by_range=predicted.residuals(evidence.predictions, evidence.shown_arms),
+        of_trial=predicted.as_numbers(rows).set_index("index").sort_index(),
+        arm=evidence.best_arm,
+        trial=trial,
+        split=evidence.split,
+    )
+
+
+def section(info: Info) -> list[str]:
+    drawn = figure_link(
+        "residuals", "Predicted numbers against labels, and mean errors over the labels' range"
+    )
+    if info.by_range.empty:
+        return [NO_PREDICTIONS, drawn]
+    rows = [
+        [escape(row["range"]), code(row["arm"]), f"{row['examples']:,}", *_cells(row)]
+        for row in records(info.by_range)
+    ]
+    return [
+        f"Errors (prediction minus label) on {SPLITS[info.split]} by quarter of the labels and over all of them, in "
+        f"the labels' own unit, mean [{LEVEL:.0%} t interval] over n seeds. Above 0, answers there are too high "
+        "on the mean; models that are unsure draw all answers towards the mean label. These were not compared. The "
+        f"figure's points are trial {code(info.trial)}.",
+        drawn,
+        table(
+            ["labels", "arm", "examples", "mean error", "mean absolute error", "root mean squared error"],
+            rows,
+        ),
+        *_largest(info),
+    ]
+
+
+def _cells(row: dict[str, float]) -> Iterator[str]:
+    for part in predicted.ERRORS:
+        signed = part == "bias"
+        yield estimate(row[f"{part}_mean"], row[f"{part}_low"], row[f"{part}_high"], row["n"], signed=signed)
+
+
+def _largest(info: Info) -> list[str]:
+    worst = info.of_trial.reindex(
+        info.of_trial["residual"].abs().sort_values(ascending=False, kind="stable").index
+    ).head(SHOWN)
+    if worst.empty:
+        return []
+    rows = [
+        [f"{index}", number(row["label"]), number(row["prediction"]), number(row["residual"], signed=True)]
+        for index, row in zip(worst.index, records(worst), strict=True)
+    ]
+    heads = ["index", "label", "prediction", "error"]
+    return [
+        f"The largest errors of trial {code(info.trial)} (n = 1), the best confirmed one on validation, chosen before "
+        "looking at its errors. `index` counts in the dataset's split; texts are shown only where a study was run so "
+        "(`--show-text`, in `examples.md`).",
+        folded(
+            f"The {len(rows)} largest of {count(len(info.of_trial), 'example')}",
+            len(rows),
+            table(heads, rows),
+        ),
+    ]
+
+
+@styled
+def draw(info: Info) -> Figure:
+    """Predictions of one trial over labels, with the line of perfect ones; mean errors by quarter of the labels."""
+    figure = new_figure(3.8)
+    if info.by_range.empty or info.of_trial.empty:
+        say_empty(figure.add_subplot(), NOTHING)
+        return figure
+    left, right = figure.subplots(1, 2)
+    labels, said = info.of_trial["label"], info.of_trial["prediction"]
+    ends = [float(min(labels.min(), said.min())), float(max(labels.max(), said.max()))]
+    left.plot(ends, ends, color="0.5", linestyle="--", linewidth=1, label="prediction = label")
+    left.plot(labels, said, linestyle="none", marker="o", markersize=2.5, alpha=0.5, color=look(0)[0])
+    left.set_xlabel(f"label ({SPLITS[info.split]}, {len(labels):,} examples)")
+    left.set_ylabel("prediction (one trial)")
+    left.legend(loc="upper left")
+    quarters = info.by_range[info.by_range["range"] != predicted.ALL]
+    names = list(dict.fromkeys(quarters["range"]))
+    for place, (arm, of) in enumerate(quarters.groupby("arm", sort=False)):
+        colour, marker, _ = look(place)
+        for row in records(of):
+            x = names.index(row["range"]) + 0.15 * place
+            point(right, x, row["bias_mean"], row["bias_low"], row["bias_high"], colour, marker, along="y")
+        n = int(of["n"].iloc[0])
+        right.plot([], [], marker=marker, color=colour, linestyle="none", label=f"{plain_text(arm)}, n = {n}")
+    right.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
+    right.set_xticks(np.arange(len(names)), [plain_text(name) for name in names], rotation=15)
+    right.set_xlabel("labels")
+    right.set_ylabel("mean error (unit of the labels)")
+    right.legend(loc="best")
+    return figure
+
+
+PART = Part("Errors", info, section, {"residuals": draw})

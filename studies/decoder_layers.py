@@ -1,0 +1,141 @@
+"""Does the method work over the states of a decoder, and how are they read? (Open question 4.)
+
+Question    Encoder, decoder or both; which depth; which pooling of a text, or which token of a word?
+Scientific  stream, hidden_states, and read_out for texts or word_position for words
+Nuisance    lr and mix_lr, in a search that --trials adds; none otherwise
+Fixed       everything else, at the script's defaults or --set
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
+Command     python studies/decoder_layers.py --backbone bart-large-cnn t5-base gpt2 --dataset cola
+Result      none yet on a base model with a decoder
+"""
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
+from adalayers.study import Arm, Factor, Setting, Space, Study
+
+DECODER = "decoder"
+
+
+def space() -> Space:
+    """Return what a search would go over; imported here, as its domains are Ray's."""
+    from search_spaces.decoder_layers import GRID, NUISANCE, SCIENTIFIC
+
+    return Space(SCIENTIFIC, NUISANCE, GRID)
+
+
+def streams(setting: Setting) -> list[str]:
+    """Return what of the backbone can be mixed: of one with an encoder and a decoder each of them, and both."""
+    names = [stream.name for stream in setting.shape.streams]
+    return setting.levels("stream", [*names, "both"]) if len(names) > 1 else names
+
+
+def reading(setting: Setting) -> tuple[str, list[Any]]:
+    """Return the hyperparameter by which texts or words are read, and its levels, that of the field first."""
+    from search_spaces.decoder_layers import POOLINGS, POSITIONS
+
+    if setting.shape.head == "sequence":
+        return "read_out", setting.levels("read_out", POOLINGS)
+    causal = setting.shape.streams[0].name == DECODER
+    return "word_position", setting.levels("word_position", POSITIONS[::-1] if causal else POSITIONS)
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return stream x depth x reading, the thesis's own first, then each stream's first token and last layer alone.
+
+    The first token of a causal stream has seen nothing but itself: what it scores is a floor, not a rival.
+    """
+    from search_spaces.decoder_layers import DEPTHS
+
+    found, (how, levels) = streams(setting), reading(setting)
+    several = len(setting.shape.streams) > 1
+
+    def of(stream: str) -> dict[str, Any]:
+        return {"stream": stream} if several else {}
+
+    core: list[Arm] = []
+    for stream, depth, level in itertools.product(found, setting.levels("hidden_states", DEPTHS), levels):
+        overrides = {**of(stream), "hidden_states": depth, how: level}
+        name = " ".join(f"{factor}={value}" for factor, value in overrides.items())
+        core.append(Arm(name, "core", overrides))
+    last = [
+        Arm(f"last layer, {stream}", "last", {**of(stream), "mix": "last"})
+        for stream in found
+        if stream != "both"
+    ]
+    first = [
+        Arm(f"first token, {stream}", "floor", {**of(stream), "read_out": "first-token"})
+        for stream in found
+        if setting.shape.head == "sequence"
+    ]
+    return [*core, *last, *first], _notes(setting)
+
+
+def _notes(setting: Setting) -> list[str]:
+    names = [stream.name for stream in setting.shape.streams]
+    if names == [DECODER]:
+        return [
+            "This backbone is a decoder alone: there is no encoder to compare with, but on another backbone."
+        ]
+    if DECODER not in names:
+        return ["This backbone has no decoder: the page says which depth and which reading suit its encoder."]
+    return [
+        "The decoder's states cost a pass through the encoder as well: what both have is compared at equal price, the "
+        "encoder alone is cheaper."
+    ]
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return what is planned for the factors that arms are named by here: texts have no word's token to choose."""
+    return planned_comparisons(arms, [name for name in factors if f"{name}=" in control], control)
+
+
+STUDY = Study(
+    name="decoder_layers",
+    question=(
+        "Does the method work over the hidden states of a decoder: encoder, decoder or both, which depth, and how "
+        "should texts or words be read from them?"
+    ),
+    space=space,
+    arms=arms,
+    factors=(
+        Factor("stream", "stream", "whose states are mixed", scale="choice"),
+        Factor("hidden_states", "depth", "which layers of a stream", scale="choice"),
+        Factor("read_out", "reading", "how a text is read", scale="choice"),
+        Factor("word_position", "word's token", "which token answers for a word", scale="choice"),
+    ),
+    method={
+        "The streams": (
+            "A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the layer "
+            "mix adds up after projecting each. Projections, mix and head are trained, the backbone is not. Half a "
+            "stream is its first or second half of layers."
+        ),
+        "What a causal state can and cannot know": (
+            "A decoder reads from left to right. The state of a token holds what that token and those before it say, "
+            "and nothing of what follows. At the first token of a text next to nothing is known of it, at the last "
+            "one all of it: of all single tokens only the last can stand for a whole text, and a mean over tokens "
+            "counts early ones, which have seen little. A word is tagged without what follows it, and no reading of "
+            "causal states can mend that: a name whose kind the words after it tell stays open. Of a word of several "
+            "tokens only the last one has seen the whole word. The heads are not causal: where one attends "
+            "(`read_out=attention`, and the head of tokens) it lets a token look at states to its right, each of "
+            "which was still computed without what follows it."
+        ),
+        "What a decoder behind an encoder can know": (
+            "The decoder of an encoder-decoder model attends to the encoder's last states at each of its places, and "
+            "so to the whole text; among its own tokens it looks to the left alone. It reads the text itself, moved "
+            "one place to the right, as in training. That its states know the end of a text from the start on is the "
+            "encoder's doing: what they score beyond the encoder's own is what the decoder adds."
+        ),
+    },
+    comparisons=comparisons,
+    defaults={"trials": 0},
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))

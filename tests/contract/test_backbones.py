@@ -1,0 +1,69 @@
+"""Every kind of backbone goes through the ordinary study, on the embedded default; small random models of each."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from adalayers.backbones.sources import resolve
+from adalayers.command.main import main
+from adalayers.study import Arm
+from studies.backbones import STUDY
+from tests.helpers.studying import RAYS_OWN, NoPages
+from tests.helpers.tiny import tiny_backbone
+
+pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
+
+FAMILIES = (
+    *("bert", "electra", "albert", "deberta-v2", "modernbert", "mpnet"),
+    *("gpt2", "opt", "llama", "qwen2", "gpt_neox", "gemma3_text"),
+    *("bart", "mbart", "t5", "pegasus"),
+)
+
+
+def arms(setting):
+    """Return one learned mix of each stream, and of both where there are two."""
+    if len(setting.shape.streams) == 1:
+        return [Arm("learned", "control", {})], []
+    return [Arm(stream, "control", {"stream": stream}) for stream in ("encoder", "decoder", "both")], []
+
+
+def test_every_kind_of_backbone_trains_in_one_study(tmp_path):
+    folders = {family: tiny_backbone(tmp_path / family, family, layers=2) for family in FAMILIES}
+    argv = [
+        *("--backbone", *map(str, folders.values()), "--dataset", "acceptability-demo"),
+        *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache")),
+        *("--set", "k=4", "heads=2", "dropout=0", "--epochs", "1", "--seeds", "1", "--tracking-uri", "none"),
+        *("--train-examples", "32", "--eval-examples", "16", "--max-length", "24", "--max-concurrent", "2"),
+    ]
+    study = dataclasses.replace(STUDY, arms=arms)
+    assert main(study, NoCover, argv) == 0
+    for family, folder in folders.items():
+        source = resolve(str(folder))
+        trials = pd.read_csv(
+            tmp_path / "results/backbones" / f"{source.name}-acceptability-demo" / "trials.csv"
+        )
+        assert set(trials["status"]) == {"completed"}, family
+        assert trials["val/accuracy"].between(0, 1).all()
+        if len(source.streams) == 1:
+            assert trials["arm"].tolist() == ["learned"]
+        else:
+            assert sorted(trials["config/stream"]) == ["both", "decoder", "encoder"]
+            by_stream = trials.set_index("config/stream")["parameters"]
+            # As many projections as states: two of each, so that both have more.
+            assert by_stream["both"] > by_stream["decoder"] == by_stream["encoder"]
+        stored = {path.name for path in (tmp_path / "cache").glob(f"{source.name}-*/*.npy")}
+        assert stored == {f"{state.key}.npy" for stream in source.streams for state in stream.states()} | {
+            "starts.npy",
+            "lengths.npy",
+        }
+
+
+class NoCover(NoPages):
+    """Without the page over all cases either."""
+
+    @staticmethod
+    def write_cover(root, folders):
+        return root.uri

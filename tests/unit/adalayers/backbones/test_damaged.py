@@ -1,0 +1,107 @@
+"""A backbone whose files are wrong is refused before anything is computed from it, and says which."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from adalayers.backbones import pretrained
+from adalayers.backbones.backbone import load
+from adalayers.backbones.sources import resolve
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.features import features
+from tests.helpers.studying import world
+from tests.helpers.tiny import tiny_backbone
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    """A copy that a test may spoil."""
+    return shutil.copytree(made["backbone"], tmp_path / "tiny")
+
+
+def says(folder, **changes):
+    """Change what a config says."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers(folder, value):
+    weights = load_file(folder / pretrained.WEIGHTS_FILE)
+    name = next(name for name in weights if "layer.1" in name and name.endswith("weight"))
+    weights[name].view(-1)[-1] = value
+    save_file(weights, folder / pretrained.WEIGHTS_FILE, metadata={"format": "pt"})
+    with pytest.raises(BadInput, match=r"wanted finite weights of 'tiny'.*layer\.1.*NaN or infinity"):
+        load(resolve(str(folder)))
+
+
+def test_hidden_states_that_are_no_numbers_are_not_stored(made, tmp_path):
+    prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16))
+    backbone = load(prepared.source)
+    with torch.no_grad():
+        next(backbone.parameters()).fill_(float("nan"))
+    with pytest.raises(BadInput, match="wanted finite hidden states of tiny"):
+        features.stored(tmp_path, prepared.source, prepared.encoded["test"], lambda: backbone)
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
+def test_token_ids_beyond_the_embeddings(made, folder):
+    says(folder, vocab_size=5)
+    with pytest.raises(
+        BadInput, match=r"wanted token ids below 5, the embeddings of tiny, its tokeniser gives \d+"
+    ):
+        prepare(DataRequest(str(folder), str(made["dataset"]), max_length=16))
+
+
+def test_no_id_of_padding_where_positions_count_from_it(tmp_path):
+    folder = tiny_backbone(tmp_path / "roberta", "roberta", layers=1)
+    says(folder, pad_token_id=None)
+    with pytest.raises(BadInput, match=r"wanted pad_token_id in the config\.json"):
+        resolve(str(folder))
+
+
+def test_no_id_of_padding_where_nothing_counts_from_it(made, folder):
+    says(folder, pad_token_id=None)
+    prepared = prepare(DataRequest(str(folder), str(made["dataset"]), max_length=16))
+    assert load(prepared.source).pad_id == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("num_hidden_layers", -1), ("num_hidden_layers", 0), ("hidden_size", -32)]
+)
+def test_fewer_layers_than_one(folder, name, value):
+    says(folder, **{name: value})
+    with pytest.raises(BadInput, match="tiny"):
+        resolve(str(folder))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        *(
+            "",
+            "[]",
+            "{}",
+            '{"weight_map": []}',
+            '{"weight_map": {"a": []}}',
+            '{"weight_map": {"a": 1}}',
+            "[" * 100_000,
+        ),
+        *('{"weight_map": {"a": "missing.safetensors"}}', '{"weight_map": {"a": "../model.safetensors"}}'),
+    ],
+)
+def test_a_broken_index_of_weights(folder, index):
+    (folder / pretrained.WEIGHTS_FILE).rename(folder / "model-00001-of-00001.safetensors")
+    (folder / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(BadInput, match="holds none that are complete"):
+        resolve(str(folder))

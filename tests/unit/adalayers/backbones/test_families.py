@@ -1,0 +1,287 @@
+"""Every family of the table, on a small random model of the real architecture: which tensors are its hidden states."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+
+from adalayers.backbones.backbone import count_parameters, load
+from adalayers.backbones.check import found_out
+from adalayers.backbones.families import FAMILIES
+from adalayers.backbones.pretrained import read_config
+from adalayers.backbones.sources import resolve
+from adalayers.backbones.tokens import encode, load_tokenizer
+from adalayers.config import State
+from adalayers.errors import BadInput
+from tests.helpers.studying import ROOT
+from tests.helpers.tiny import tiny_backbone
+
+LENGTHS = [9, 5, 2]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root, made = tmp_path_factory.mktemp("families"), {}
+
+    def folder(family: str) -> Path:
+        if family not in made:
+            made[family] = tiny_backbone(root / family, family, layers=4)
+        return made[family]
+
+    return folder
+
+
+def every_state(source):
+    """Return the backbone that gives all states of all its streams."""
+    return load(source.reads([state for stream in source.streams for state in stream.states()]))
+
+
+def batch(vocabulary: int = 60) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, vocabulary, (len(LENGTHS), max(LENGTHS)), generator=generator)
+    return ids, (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
+
+
+def close(a: torch.Tensor, b: torch.Tensor) -> None:
+    torch.testing.assert_close(a, b, rtol=0, atol=1e-5 * max(1.0, float(b.abs().max())))
+
+
+def outputs(model, source, ids, mask):
+    """Return transformers' own states of each stream and the module that gives them, by the stream's name."""
+    if source.reading.kind != "encoder-decoder":
+        out = model(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+        return {source.streams[0].name: (out.hidden_states, model)}
+    if source.reading.first == "last":
+        first = ids.gather(1, mask.sum(1, keepdim=True) - 1)
+    else:
+        first = torch.full_like(ids[:, :1], model.config.decoder_start_token_id)
+    shifted = torch.cat([first, ids[:, :-1]], dim=1)
+    out = model(
+        input_ids=ids,
+        attention_mask=mask,
+        decoder_input_ids=shifted,
+        decoder_attention_mask=mask,
+        output_hidden_states=True,
+    )
+    return {
+        "encoder": (out.encoder_hidden_states, model.get_encoder()),
+        "decoder": (out.decoder_hidden_states, model.get_decoder()),
+    }
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_its_states_are_those_that_transformers_gives(folders, family):
+    import transformers
+
+    source = resolve(str(folders(family)))
+    assert [stream.layers for stream in source.streams] == ([4, 2] if source.is_encoder_decoder else [4])
+    names = {"encoder": ["encoder"], "decoder": ["decoder"], "encoder-decoder": ["encoder", "decoder"]}
+    assert [stream.name for stream in source.streams] == names[source.reading.kind]
+    ids, mask = batch()
+    backbone = every_state(source)
+    states = backbone(ids, mask)
+    assert list(states) == [state for stream in source.streams for state in stream.states()]
+    real = mask.bool()
+    model = transformers.AutoModel.from_pretrained(folders(family)).eval()
+    with torch.no_grad():
+        given = outputs(model, source, ids, mask)
+    for stream in source.streams:
+        theirs, module = given[stream.name]
+        ours = [states[State(stream.name, number)] for number in range(stream.layers + 1)]
+        assert len(theirs) == len(ours)
+        for a, b in zip(ours, theirs, strict=True):
+            assert a.shape == (3, 9, 32)
+            assert torch.isfinite(a[real]).all()
+            close(a[real], b[real])
+        assert all(not torch.allclose(a[real], b[real]) for a, b in itertools.pairwise(ours))
+        if stream.final_norm:
+            before = states[State(stream.name, stream.layers, before_norm=True)]
+            with torch.no_grad():
+                close(module.get_submodule(source.reading.final_norm)(before)[real], ours[-1][real])
+            assert not torch.allclose(before[real], ours[-1][real])
+    assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert backbone.n_parameters == count_parameters(source)[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_follows_its_last_layer_is_known(folders, family):
+    """Found on a small model without the table: the same kind of states, the same norm, and that padding is nothing."""
+    if family == "albert":
+        pytest.skip("its layers are one and the same, in no list")
+    source = resolve(str(folders(family)))
+    config = read_config(source.folder, source.id)
+    found = found_out(config, family)
+    assert (found.kind, found.final_norm) == (source.reading.kind, source.reading.final_norm)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_padding_and_the_batch_change_nothing(folders, family):
+    backbone = every_state(resolve(str(folders(family))))
+    ids, mask = batch()
+    together = backbone(ids, mask)
+    for i, length in enumerate(LENGTHS):
+        alone = backbone(ids[i : i + 1, :length], mask[i : i + 1, :length])
+        for state, values in alone.items():
+            close(together[state][i, :length], values[0])
+    turned = backbone(ids.flip(0), mask.flip(0))
+    left = backbone(
+        *(torch.stack([row.roll(-n) for row, n in zip(of, LENGTHS, strict=True)]) for of in (ids, mask))
+    )
+    for state, values in together.items():
+        for i, length in enumerate(LENGTHS):
+            close(turned[state][-1 - i, :length], values[i, :length])
+            close(left[state][i, max(LENGTHS) - length :], values[i, :length])
+
+
+@pytest.mark.parametrize("family", ["bart", "t5"])
+def test_a_decoder_reads_what_it_is_given(folders, family):
+    import transformers
+
+    backbone = every_state(resolve(str(folders(family))))
+    ids, mask = batch()
+    model = transformers.AutoModel.from_pretrained(folders(family)).eval()
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=ids).last_hidden_state
+    given = backbone(ids, mask, decoder_ids=ids)[State("decoder", 2)]
+    close(given[mask.bool()], expected[mask.bool()])
+    assert not torch.allclose(given, backbone(ids, mask)[State("decoder", 2)])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_decoders_state_depends_on_its_token_and_those_before_alone(folders, family):
+    source = resolve(str(folders(family)))
+    backbone = every_state(source)
+    ids, mask = batch()
+    other = ids.clone()
+    other[0, 6] = ids[0, 6] - 1
+    a, b = (backbone(of, mask) for of in (ids, other))
+    changed = {
+        state: ((a[state][0] - b[state][0]).abs().amax(dim=1) > 1e-6).nonzero().squeeze(1).tolist()
+        for state in a
+    }
+    for stream in source.streams:
+        deep = changed[State(stream.name, stream.layers)]
+        if source.reading.kind == "decoder":
+            assert min(deep) == 6
+        else:
+            assert (
+                deep[0] < 6
+            )  # an encoder's states depend on what follows, and through them its decoder's do
+    if source.reading.kind == "encoder-decoder":  # the decoder itself reads what comes before
+        assert changed[State("decoder", 0)] == [7]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "qwen3", "gemma3_text", "modernbert", "opt"])
+def test_some_layers_are_those_of_the_whole_model(folders, family):
+    source = resolve(str(folders(family)))
+    ids, mask = batch()
+    whole = load(source)(ids, mask)
+    some = source.reads([State(source.streams[0].name, number) for number in (0, 2)])
+    for of in (some, dataclasses.replace(some, id=f"random:{some.id}")):
+        backbone = load(of)
+        assert sum(len(m) == 3 for m in backbone.modules() if isinstance(m, torch.nn.ModuleList)) == 1
+        found = backbone(ids, mask)
+        assert list(found) == of.states
+        expected = whole if of is some else load(dataclasses.replace(of, chosen=None))(ids, mask)
+        assert all(torch.equal(values, expected[state]) for state, values in found.items())
+        assert backbone.n_parameters == count_parameters(source)[0]
+
+
+def test_opt_350m_is_read_before_it_maps_to_its_embeddings_width(tmp_path):
+    folder = tiny_backbone(
+        tmp_path / "opt", "opt", layers=2, word_embed_proj_dim=16, do_layer_norm_before=False
+    )
+    source = resolve(str(folder))
+    assert (source.width, source.streams[0].final_norm) == (32, False)
+    assert [tuple(values.shape) for values in load(source)(*batch()).values()] == [(3, 9, 32)] * 3
+
+
+def test_a_gemma_that_sees_both_sides_is_an_encoder(tmp_path):
+    folder = tiny_backbone(tmp_path / "gemma", "gemma3_text", layers=2, use_bidirectional_attention=True)
+    assert [stream.name for stream in resolve(str(folder)).streams] == ["encoder"]
+
+
+# Families without an entry
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "config"),
+    [
+        ("granite", "decoder", {"num_key_value_heads": 2}),
+        ("cohere", "decoder", {"num_key_value_heads": 2}),
+        ("biogpt", "decoder", {}),
+        ("splinter", "encoder", {}),
+    ],
+)
+def test_a_family_without_an_entry_is_read_where_a_check_holds(family, kind, config):
+    from transformers import AutoConfig
+
+    sizes = {
+        "num_hidden_layers": 5,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "vocab_size": 100,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    }
+    assert found_out(AutoConfig.for_model(family, **sizes, **config), family).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        ("fnet", "padding or the other texts of a batch change its hidden states"),
+        ("convbert", "padding or the other texts of a batch change its hidden states"),
+        ("vit", "token ids cannot be read|nothing can be said"),
+    ],
+)
+def test_a_family_that_a_check_refuses_is_named(family, said):
+    from transformers import AutoConfig
+
+    sizes = {"num_hidden_layers": 5, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+    with pytest.raises(BadInput, match=rf"is a '{family}' model, which is none of albert, .*({said})"):
+        found_out(AutoConfig.for_model(family, **sizes), "some/model")
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    "family", ["gpt2", "gpt_neox", "qwen2", "llama", "gemma", "albert", "mbart", "pegasus"]
+)
+def test_words_are_read_as_they_are_within_a_text(folders, family):
+    """But for the first one, which in a text may follow no space."""
+    tokenizer = load_tokenizer(resolve(str(folders(family))))
+    words = ["the", "zoo", "it's", "London", "dogs", "zoo's"]
+    by_words, by_text = encode(tokenizer, [words], 64), encode(tokenizer, [" ".join(words)], 64)
+
+    def later(encoded):
+        return tokenizer.convert_ids_to_tokens(encoded.input_ids.tolist())[-6:]
+
+    assert later(by_words) == later(by_text)
+    started = [tokenizer.convert_ids_to_tokens([by_words.input_ids[i]])[0] for i in by_words.word_starts]
+    assert all(piece[0] in "Ġ▁" for piece in started)
+    assert all(word.startswith(piece[1:]) for word, piece in zip(words, started, strict=True))
+
+
+def test_a_tokenizer_without_a_pad_token_is_no_hindrance(folders):
+    tokenizer = load_tokenizer(resolve(str(folders("gpt2"))))
+    assert tokenizer.pad_token_id is None
+    assert encode(tokenizer, ["the cat", "a dog sleeps"], 8).offsets.tolist()[0] == 0
+
+
+def test_the_readmes_table_names_every_family():
+    kinds = {"encoder": "", "decoder": "", "encoder-decoder": ""}
+    for line in (ROOT / "README.md").read_text().splitlines():
+        kind = line.removeprefix("| ").split(" |")[0]
+        if kind in kinds:
+            kinds[kind] = line
+    for family, entry in FAMILIES.items():
+        kind = "decoder" if callable(entry) else entry.kind
+        assert f"`{family}`" in kinds[kind]

@@ -1,0 +1,90 @@
+"""Residuals by quarter of the labels, worked out by hand; the balance of labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from adalayers.results.study_file import DatasetRecord
+from reports.evidence import predicted
+from reports.evidence.evidence import Evidence
+from reports.parts import errors, labels, residuals
+from reports.reading.load import load
+from tests.helpers.made_up import CONTROL, MadeUp
+
+OTHER = "alpha=8 entropy_weight=0"
+
+
+def rows(trial: str, said: list[float], true: list[float]) -> pd.DataFrame:
+    columns = {"trial_id": trial, "index": range(len(true))}
+    return pd.DataFrame(
+        {**columns, "label": [f"{x:g}" for x in true], "prediction": [f"{x:g}" for x in said]}
+    )
+
+
+def test_errors_by_quarter_of_the_labels():
+    true = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    both = pd.concat([rows("t1", [x + 1 for x in true], true), rows("t2", [x - 3 for x in true], true)])
+    table = predicted.residuals(both, {"t1": "a", "t2": "a"})
+    assert table["range"].tolist() == ["0 to 1", "2 to 3", "4 to 5", "6 to 7", "all"]
+    assert table["examples"].tolist() == [2, 2, 2, 2, 8]
+    assert table["n"].tolist() == [2] * 5
+    assert table["bias_mean"].tolist() == pytest.approx([-1.0] * 5)
+    assert table["mae_mean"].tolist() == table["rmse_mean"].tolist() == pytest.approx([2.0] * 5)
+
+
+def test_equal_labels_share_a_quarter():
+    table = predicted.residuals(rows("t", [1.0, 1.0, 1.0, 9.0], [1.0, 1.0, 1.0, 9.0]), {"t": "a"})
+    assert "all" in table["range"].tolist()
+    assert table[table["range"] != "all"]["examples"].sum() == 4
+    assert (table["mae_mean"] == 0).all()
+
+
+def regressed(tmp_path) -> Evidence:
+    made = MadeUp(seeds=5, search=0, evaluations=2, examples=40)
+    rng = np.random.default_rng(0)
+    true = np.round(rng.uniform(0, 5, 40), 2)
+    made.study["on"]["dataset"] |= {"kind": "regression", "labels": []}
+    made.study["on"]["dataset"]["distribution"] = {"train": {"mean": 2.5, "lowest": 0.0}}
+    for row in made.predictions:
+        row["label"] = f"{true[row['index'] % 40]:.9g}"
+        row["prediction"] = f"{true[row['index'] % 40] + rng.normal():.9g}"
+    return Evidence(load(made.write(tmp_path)))
+
+
+def test_numbers_have_residuals_and_no_confusion(tmp_path):
+    evidence = regressed(tmp_path)
+    assert errors.PART.info(evidence) is None
+    info = residuals.PART.info(evidence)
+    assert set(info.by_range["arm"]) == {arm for arm in (CONTROL, evidence.best_arm) if arm}
+    text = "\n".join(residuals.PART.section(info))
+    assert "mean absolute error" in text
+    assert "largest of 40 examples" in text
+    figure = residuals.PART.draw["residuals"](info)
+    assert len(figure.axes) == 2
+    largest = info.of_trial["residual"].abs().idxmax()
+    assert f"| {largest} |" in text
+    assert "How the numbers" in labels.PART.section(labels.PART.info(evidence))[0]
+
+
+def test_classes_have_confusion_and_no_residuals(tmp_path):
+    evidence = Evidence(load(MadeUp(seeds=3, search=0, evaluations=2, examples=20).write(tmp_path)))
+    assert residuals.PART.info(evidence) is None
+    assert errors.PART.info(evidence) is not None
+
+
+def test_how_uneven_classes_are():
+    info = labels.Info({"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}, numeric=False)
+    text, table = labels.section(info)
+    assert "training 9.0 to 1, test has 1 class without any" in text
+    assert "| a | 90 (90.0%) | 5 (100.0%) |" in table
+    assert DatasetRecord().distribution == {}
+
+
+def test_words_are_told_apart_in_the_confusion():
+    table = predicted.by_word(
+        pd.DataFrame({"trial_id": ["t", "t"], "label": ["A B", "A"], "prediction": ["A A", "A"]})
+    )
+    assert table["label"].tolist() == ["A", "B", "A"]
+    assert table["prediction"].tolist() == ["A", "A", "A"]

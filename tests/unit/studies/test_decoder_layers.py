@@ -1,0 +1,76 @@
+"""The arms of the decoder study and what it compares, on shapes without a backbone."""
+
+import dataclasses
+
+import pytest
+
+from adalayers.comparisons import PlannedArm
+from adalayers.config import Stream
+from adalayers.study import Setting, base_config, plan
+from studies.decoder_layers import STUDY
+from tests.helpers.states import made_shape
+
+STREAMS = {
+    "bert": (Stream("encoder", 6),),
+    "bart": (Stream("encoder", 6), Stream("decoder", 6)),
+    "gpt2": (Stream("decoder", 6),),
+}
+
+
+def planned(family: str, head: str = "sequence"):
+    shape = dataclasses.replace(made_shape(head, 3, 6, 32), streams=STREAMS[family], family=family)
+    return plan(
+        STUDY, STUDY.space(), Setting("made", shape, {}, base_config(STUDY.space(), {}, 2), 64)
+    ), shape
+
+
+def compared(made, shape) -> set[tuple[str, str]]:
+    """Return the factors' levels that are compared with their references."""
+    arms = [PlannedArm(arm.name, arm.group, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
+    found = STUDY.comparisons(arms, [factor.name for factor in STUDY.factors], made.control)
+    return {(one.arm, one.control) for one in found if one.kind == "factor"}
+
+
+DEPTHS = {
+    ("hidden_states=lower-half", "hidden_states=layers"),
+    ("hidden_states=upper-half", "hidden_states=layers"),
+}
+POOLINGS = {("read_out=mean", "read_out=attention"), ("read_out=last-token", "read_out=attention")}
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_one_stream_has_depth_and_pooling(family):
+    made, shape = planned(family)
+    assert compared(made, shape) == DEPTHS | POOLINGS
+    assert len([arm for arm in made.arms if arm.group == "core"]) == 9
+    states = {state.stream for arm in made.arms for state in arm.config.states(shape)}
+    assert states == {STREAMS[family][0].name}
+    assert not made.dropped
+    assert any("encoder" in note for note in made.notes)
+
+
+def test_words_of_a_decoder_are_read_at_their_last_or_first_token():
+    made, shape = planned("gpt2", "token")
+    assert compared(made, shape) == DEPTHS | {("word_position=first-token", "word_position=last-token")}
+    assert not any("read_out" in arm.name for arm in made.arms)
+
+
+def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
+    made, shape = planned("bart")
+    assert compared(made, shape) == DEPTHS | POOLINGS | {
+        ("stream=decoder", "stream=encoder"),
+        ("stream=both", "stream=encoder"),
+    }
+    assert made.control == "stream=encoder hidden_states=layers read_out=attention"
+    by_name = {arm.name: arm.config for arm in made.arms}
+    both = by_name["stream=both hidden_states=lower-half read_out=mean"].states(shape)
+    assert [state.name for state in both] == ["01", "02", "03", "decoder_01", "decoder_02", "decoder_03"]
+    assert by_name["last layer, decoder"].mix == "last"
+    assert by_name["first token, both"].read_out == "first-token"
+    assert len(made.arms) == 27 + 2 + 3
+
+
+def test_the_page_says_what_a_causal_state_cannot_know():
+    said = STUDY.method["What a causal state can and cannot know"]
+    assert "nothing of what follows" in said
+    assert "only the last can stand for a whole text" in said
