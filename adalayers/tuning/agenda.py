@@ -267,5 +267,5 @@ class Agenda:
             "stage": request.stage,
             "search": request.search,
             "variants": tuple(self.plan.variants) if request.stage == "confirm" else (),
-            "work": self.record.work(request.trial_id).uri,
+            "work": self.record.work(request.trial_id).address,
         }

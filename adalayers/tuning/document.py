@@ -13,7 +13,7 @@ from adalayers.comparisons import PlannedArm
 from adalayers.data.trial_data import TrialData
 from adalayers.results.provenance import provenance
 from adalayers.results.study_file import ArmRecord, Asked, DroppedArm, StudyFile, parse
-from adalayers.study import Plan, Study
+from adalayers.study import Factor, Plan, Study
 from adalayers.tuning.agenda import Agenda
 
 
@@ -98,7 +98,7 @@ def asked(
         smallest_effect=smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,
-        factors=study.factors,
+        factors=_factors(study, arms),
         space={
             name: json.loads(distribution_to_json(distribution))
             for name, distribution in distributions.items()
@@ -119,6 +119,12 @@ def asked(
         parts=study.parts,
         published=plan.published,
     )
+
+
+def _factors(study: Study, arms: Sequence[ArmRecord]) -> tuple[Factor, ...]:
+    """Return the study's factors but those that mean nothing here: which no arm uses."""
+    used = {name for arm in arms for name in ("fusion", *arm.config)}
+    return tuple(factor for factor in study.factors if factor.name in used)
 
 
 def _planned(agenda: Agenda, arms: Sequence[ArmRecord]) -> list[PlannedArm]:

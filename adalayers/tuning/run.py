@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,24 +24,31 @@ from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.account import Account, counts, looks_of
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.cluster import share
 from adalayers.tuning.document import asked, case_on, study_document
 from adalayers.tuning.scratch import scratch_folder
 from adalayers.tuning.searcher import Abandoned, StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
 
+FAILED = {"failed", "diverged"}
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a study ended: `state` is finished, interrupted or "time is up"; `counts` by stage and status."""
+    """How a study ended: `state` is finished, interrupted or "time is up"; `counts` by stage and status.
+
+    why: what the first of the trials that failed or diverged says, nothing where none did
+    """
 
     state: str
     counts: dict[str, dict[str, int]]
+    why: str = ""
 
     @property
     def all_failed(self) -> bool:
         statuses = {status for stage in self.counts.values() for status, n in stage.items() if n}
-        return bool(statuses) and statuses <= {"failed", "diverged"}
+        return bool(statuses) and statuses <= FAILED
 
 
 def study_plan(
@@ -99,16 +107,23 @@ def run_study(
     running = [_Running(study, case, ask, undecided) for case in cases]
     interrupt = Interrupt(limits.max_hours)
     if left := sum(case.agenda.remaining() for case in running):
-        searcher = StudySearcher(running, threads=max(1, int(limits.cpus_per_trial)))
+        searcher = StudySearcher(
+            running,
+            threads=max(1, int(limits.cpus_per_trial)),
+            retries=limits.retries,
+            hang_seconds=60 * limits.hang_minutes,
+        )
         stopping = scheduler(ask.scheduler, searcher, epochs=cases[0].plan.base.epochs)
         try:
             with ray_session(limits.address):
                 resources, concurrency = _resources(limits)
+                share([case.folder for case in cases], [case.data for case in cases])
                 for case in running:
                     case.account.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)
                 say(f"{total - left} trials done, {left} to run, {concurrency} at a time")
-                _fit(searcher, stopping, [case.data for case in cases], resources, concurrency, interrupt)
+                data = [case.data for case in cases]
+                _fit(searcher, stopping, data, resources, concurrency, interrupt, limits.retries)
         except KeyboardInterrupt:
             interrupt.reason = "interrupted"
         except Abandoned as abandoned:
@@ -151,7 +166,7 @@ class _Running:
         self._write("running")
         arms = self._read(self._case.folder)
         if made := self.agenda.looks():
-            name = self._case.folder.uri.rsplit("/", 1)[-1]
+            name = self._case.folder.name
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             say(f"{name}: analysis after {made[-1].after} seeds: {left}")
         return arms
@@ -171,7 +186,8 @@ class _Running:
         if state != "finished" and not self.agenda.remaining():
             state = "finished"  # the interruption left other cases unfinished
         self._write(state)
-        return Outcome(state, counts(self.record))
+        failed = (row.get("error") for row in self.record.rows.values() if row["status"] in FAILED)
+        return Outcome(state, counts(self.record), next((str(error) for error in failed if error), ""))
 
     def _write(self, state: str) -> dict[str, Any]:
         case, arms = self._case, [arm.name for arm in self.agenda.arms]
@@ -186,7 +202,7 @@ class _Running:
             smoke=self._ask.smoke,
         )
         document = study_document(
-            name=case.folder.uri.rsplit("/", 1)[-1],
+            name=case.folder.name,
             identity=str(case.before["id"]),
             asked=asked(
                 self._study,
@@ -212,10 +228,12 @@ def _fit(
     resources: dict[str, float],
     concurrency: int,
     interrupt: Interrupt,
+    retries: int,
 ) -> None:
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     held = [ray.put(of_case) for of_case in data]  # a trial fetches that of its own case alone
-    with scratch_folder() as scratch:
+    watching = contextlib.nullcontext() if searcher.watch is None else searcher.watch.watching()
+    with scratch_folder() as scratch, watching:
         tune.Tuner(
             tune.with_resources(tune.with_parameters(trainable, data=held), resources),
             tune_config=tune.TuneConfig(
@@ -231,7 +249,7 @@ def _fit(
                 name="study",
                 stop=interrupt,
                 verbose=0,
-                failure_config=tune.FailureConfig(max_failures=1),
+                failure_config=tune.FailureConfig(max_failures=retries),
             ),
         ).fit()
 

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -63,18 +63,22 @@ def clear_dead() -> None:
         dead = [folder for folder in found if _is_dead(folder, locks)]
         if not dead:
             return
-        left = [
-            process for process in psutil.process_iter() if any(_belongs(process, folder) for folder in dead)
-        ]
-        for process in left:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(left, timeout=_REMOVE_SECONDS)
+        ended = end_processes(dead)
         for folder in dead:
             _remove(folder)
-    say(
-        f"a killed run had left {len(left)} processes and {len(dead)} scratch folders here; they are gone now"
-    )
+    say(f"a killed run had left {ended} processes and {len(dead)} scratch folders here; they are gone now")
+
+
+def end_processes(folders: Sequence[Path]) -> int:
+    """Kill what belongs to the Ray of any of these scratch folders; return how many processes that were."""
+    left = [
+        process for process in psutil.process_iter() if any(_belongs(process, folder) for folder in folders)
+    ]
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(left, timeout=_REMOVE_SECONDS)
+    return len(left)
 
 
 def _root() -> Path:

@@ -126,6 +126,8 @@ class Search:
             return
         trial = self._asked.pop(identity)
         score = self._record.score(identity)
+        if not self._within(trial.params):
+            status = "outside"  # as a search that goes on is told: Optuna rebuilds no such trial
         if status == "completed" and score is not None:
             self._optuna.tell(trial, score)
         elif status == "stopped":
@@ -202,6 +204,9 @@ class Search:
             params = self._values(row)
             if len(params) < len(self.distributions):
                 continue
+            if not self._within(params):
+                self._optuna.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
+                continue
             score = self._record.score(identity)
             complete = row["status"] == "completed" and score is not None
             state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
@@ -219,12 +224,18 @@ class Search:
                 )
             )
 
+    def _within(self, params: dict[str, Any]) -> bool:
+        """Return whether the search space holds these values; a point that is tried first may lie outside."""
+        return all(of._contains(of.to_internal_repr(params[name])) for name, of in self.distributions.items())
+
     def _evaluations(self, identity: str) -> list[dict[str, float]]:
-        """Return [{"epoch", "score"}] of a trial, the score the best so far."""
+        """Return [{"epoch", "score"}] of a trial's first round, the score the best so far."""
         history, column = self._record.history(identity), f"val/{self._record.metric}"
         if column not in history:
             return []
         scored = history.dropna(subset=[column])
+        if "round" in scored:
+            scored = scored[scored["round"].isna()]
         best = scored[column].cummax()
         return [
             {"epoch": float(epoch), "score": float(score)}

@@ -11,8 +11,11 @@ from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from adalayers import interrupts
-from adalayers.results.record import StudyRecord
+from adalayers.ask import REDUCTION, grace
+from adalayers.results.folder import Folder
+from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.heartbeat import Watch, beat_seconds
 from adalayers.tuning.search import Search
 
 
@@ -45,12 +48,22 @@ class StudySearcher(Searcher):
 
     The first case that has a trial to run is served first: a study that is cut short has whole cases.
 
+    retries, hang_seconds: as `Limits` says
     stopped: ids of trials that the scheduler stopped, filled by the scheduler: Ray itself calls them complete
     """
 
-    def __init__(self, cases: Sequence[RunningCase], *, threads: int):
+    def __init__(
+        self,
+        cases: Sequence[RunningCase],
+        *,
+        threads: int,
+        retries: int = 0,
+        hang_seconds: float | None = None,
+    ):
         super().__init__(metric="best", mode="max")
-        self.cases, self.threads = cases, threads
+        self.cases, self._retries = cases, retries
+        self._of_all = {"threads": threads, "retries": retries, "beat": beat_seconds(hang_seconds)}
+        self.watch = None if hang_seconds is None else Watch(self._work, hang_seconds)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, str]] = {}
 
@@ -66,7 +79,7 @@ class StudySearcher(Searcher):
             if not isinstance(request, str):
                 self._trials[trial_id] = number, request.trial_id
                 case.record.begin(request.trial_id, case.agenda.row(request))
-                return case.agenda.ray_config(request) | {"case": number, "threads": self.threads}
+                return case.agenda.ray_config(request) | {"case": number} | self._of_all
             waiting = waiting or request == "wait"
         return None if waiting else Searcher.FINISHED
 
@@ -77,23 +90,47 @@ class StudySearcher(Searcher):
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
         with _ours():
-            self._ended(trial_id, error=error)
+            self._ended(trial_id, error=error, evaluated="epoch" in (result or {}))
 
-    def _ended(self, trial_id: str, *, error: bool) -> None:
+    def _ended(self, trial_id: str, *, error: bool, evaluated: bool) -> None:
         number, identity = self._trials.pop(trial_id)
         case = self.cases[number]
         if (number, identity) in self.stopped:
             row = case.record.end(identity, "stopped")
         elif error:
-            row = case.record.end(
-                identity,
-                "failed",
-                "the worker process died, twice: out of memory, unable to write, or killed from outside",
-            )
+            row = case.record.end(identity, "failed", self._why(identity))
         else:
             row = case.record.end(identity)
+            if (
+                row["status"] == "unfinished"
+                and evaluated
+                and not case.record.work(identity).exists(PROGRESS)
+            ):
+                why = (
+                    "what it left on its machine did not reach the results folder: share it with all machines"
+                )
+                row = case.record.end(identity, "failed", why)
         case.agenda.ended(identity, row["status"])
         case.on_end(row)
+
+    def _why(self, identity: str) -> str:
+        """Return why a trial failed whose worker died as often as it may."""
+        times = {0: "", 1: ", twice"}.get(self._retries, f", {self._retries + 1} times")
+        if hung := 0 if self.watch is None else self.watch.hung.get(identity, 0):
+            ended = (
+                f"{hung} of these times because it gave no sign of life"
+                if times
+                else "for it gave no sign of life"
+            )
+            return f"the worker process died{times}; {ended}"
+        return f"the worker process died{times}: out of memory, unable to write, or killed from outside"
+
+    def _work(self) -> dict[str, Folder]:
+        """Return trial id -> work folder of what runs now; asked from another thread."""
+        return {
+            identity: self.cases[number].record.work(identity)
+            for number, identity in list(self._trials.values())
+        }
 
     def set_search_properties(self, metric: Any, mode: Any, config: Any, **spec: Any) -> bool:
         return True
@@ -118,8 +155,8 @@ class Rungs(ASHAScheduler):
             metric="best",
             mode="max",
             max_t=epochs + 1,  # an evaluation at `epochs` is a trial's last and never comes here
-            grace_period=max(1, epochs // 8),
-            reduction_factor=3,
+            grace_period=grace(epochs),
+            reduction_factor=REDUCTION,
         )
         for identity, evaluations in search.finished():
             trial: Any = SimpleNamespace(trial_id=f"replayed-{identity}")
@@ -136,7 +173,7 @@ class SearchOnlyASHA(FIFOScheduler):
     """ASHA over the trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
-    trains further.
+    trains again, whose scores begin anew.
     """
 
     def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):
@@ -149,7 +186,8 @@ class SearchOnlyASHA(FIFOScheduler):
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         rungs = self._of(trial)
-        if rungs is None or result.get("last", True) or result["epoch"] > rungs.epochs:
+        again = result.get("round", 1) > 1
+        if rungs is None or again or result.get("last", True) or result["epoch"] > rungs.epochs:
             return TrialScheduler.CONTINUE
         decision = rungs.on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import _thread
 import logging
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any
 
 import psutil
 from ray.tune import Stopper
 
 from adalayers import interrupts
 from adalayers.errors import BadInput
-from adalayers.hub import PROBE_SECONDS
 from adalayers.progress import say
-from adalayers.tuning.scratch import marked, scratch_folder
+from adalayers.results.redaction import reason
+from adalayers.tuning.cluster import cluster_address, refused
+from adalayers.tuning.scratch import end_processes, marked, scratch_folder
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -49,37 +50,18 @@ RAYS_OWN = ("raylet", "gcs_server")
 """Processes of a local Ray without which it does nothing any more."""
 WATCH_SECONDS, LEAVE_SECONDS = 1.0, 10.0
 """How often they are looked at, and how long the main thread then has to leave Ray."""
-SOCKET_ROOM = 39
-"""Longest scratch folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
-
-
-def check_address(address: str | None) -> None:
-    """Raise `BadInput` where nothing answers at a cluster's address; Ray itself would try for minutes."""
-    if address is None or address in {"auto", "local"}:
-        return
-    parts = urlsplit(address if "://" in address else f"ray-cluster://{address}")
-    try:
-        port = parts.port
-    except ValueError:
-        port = None
-    if not parts.hostname or not port:
-        raise BadInput(
-            f"wanted --address as host:port or ray://host:port, got {address!r}; `ray start --head` prints it"
-        )
-    try:
-        socket.create_connection((parts.hostname, port), timeout=PROBE_SECONDS).close()
-    except OSError as error:
-        raise BadInput(
-            f"wanted a Ray cluster at {address}, nothing answers there ({error}); "
-            "check that it runs, or leave --address out for a local one"
-        ) from error
+STARTS = 2
+"""How often a local Ray is started before that counts as failed."""
+SOCKET_ROOM = 41
+"""Longest temporary folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
 
 
 @contextmanager
-def ray_session(address: str | None) -> Iterator[None]:
+def ray_session(asked: str | None) -> Iterator[None]:
     """Connect to a Ray cluster, or start a local one without a dashboard; one that already runs here is reused.
 
-    What a local one leaves on the disk lies in a scratch folder, and goes with it.
+    asked: of --address, as `cluster_address` takes it. What a local one leaves on the disk lies in a scratch folder,
+    and goes with it. Raises `BadInput` for a cluster that cannot be joined, or a local one that does not start.
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -88,32 +70,76 @@ def ray_session(address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    address = cluster_address(asked)
     with scratch_folder() as scratch:
-        own = not address and not os.environ.get("RAY_ADDRESS") and len(str(scratch)) <= SOCKET_ROOM
         try:
-            try:
-                with marked(scratch):
-                    ray.init(
-                        address=address,
-                        include_dashboard=None if address else False,
-                        log_to_driver=False,
-                        logging_level=logging.ERROR,
-                        # Read as a process starts, so a worker cannot set them; what the user's own environment says
-                        # goes before.
-                        runtime_env={
-                            "env_vars": {name: os.environ.get(name, value) for name, value in MALLOC.items()}
-                        },
-                        _temp_dir=str(scratch) if own else None,
-                    )
-            except SystemExit:  # Ray's own answer to SIGTERM while it starts
-                raise KeyboardInterrupt from None
-            finally:
-                interrupts.listen_again()
+            if address is None:
+                _start(scratch)
+            else:
+                _join(address)
             with watched():
                 yield
         finally:
-            with interrupts.held():
+            with interrupts.held(), interrupts.insisting():
                 ray.shutdown()
+
+
+def _start(scratch: Path) -> None:
+    """Start a local Ray, again where it did not come up: on a machine that is very busy, half a minute may not do."""
+    # Within the scratch folder, which is this user's alone: Ray lets everybody into the one that it is given.
+    inner = scratch / "r"
+    folder = str(inner) if len(str(inner)) <= SOCKET_ROOM else None
+    for left in reversed(range(STARTS)):
+        try:
+            with marked(scratch), interrupts.insisting():
+                _init("local", include_dashboard=False, _temp_dir=folder)
+            return
+        except (KeyboardInterrupt, BadInput):
+            raise
+        except Exception as error:  # of many kinds, the bare `Exception` among them
+            _end(scratch)
+            if not left:
+                raise BadInput(
+                    f"wanted a Ray of this machine's own, it did not start in {STARTS} attempts "
+                    f"({reason(error, '')}); check that memory, processes and room in {scratch.parent} suffice, and "
+                    "try again"
+                ) from error
+            say(f"Ray did not start ({reason(error, '')}); once more")
+
+
+def _end(scratch: Path) -> None:
+    """End what a Ray that did not come up has left; its own shutdown knows nothing of it."""
+    import ray
+
+    with interrupts.held(), interrupts.insisting():
+        ray.shutdown()
+        end_processes([scratch])
+
+
+def _join(address: str) -> None:
+    try:
+        with interrupts.insisting():
+            _init(address)
+    except (KeyboardInterrupt, BadInput):
+        raise
+    except Exception as error:  # of many kinds: of other releases, of no machine of the cluster, of no token
+        raise refused(address, error) from error
+
+
+def _init(address: str, **more: Any) -> None:
+    import ray
+
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            # Read as a process starts, so a worker cannot set them; what the user's own environment says goes before.
+            runtime_env={"env_vars": {name: os.environ.get(name, value) for name, value in MALLOC.items()}},
+            **more,
+        )
+    except SystemExit:  # Ray's own answer to SIGTERM while it starts
+        raise KeyboardInterrupt from None
 
 
 @contextmanager

@@ -14,15 +14,17 @@ import ray
 import torch
 from ray import tune
 
-from adalayers.config import hyperparameters, trial_config
+from adalayers.config import StreamChoice, hyperparameters, trial_config
 from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
 from adalayers.model.model import save
+from adalayers.progress import say
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
+from adalayers.tuning.heartbeat import Beat
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
@@ -41,6 +43,7 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     """
     if data is not None:
         torch.set_num_threads(config["threads"])
+        Beat(Folder(config["work"]), config["beat"])()  # hidden states may be far away
         run_in_study(config, ray.get(data[config["case"]]))
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
@@ -48,8 +51,9 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
         if key not in names:
             raise unknown("key of a trial's configuration", key, names)
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
-    pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config))
-    train(trial_config(**values), pool, seed=config.get("seed", 0), device=_device(), on_evaluation=_report)
+    trial = trial_config(**values)
+    pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config), trial.stream)
+    train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=_report)
 
 
 def run_in_study(config: dict[str, Any], data: TrialData) -> None:
@@ -62,25 +66,33 @@ def run_in_study(config: dict[str, Any], data: TrialData) -> None:
         _note(work, "unfinished", row=evaluation.row, history=evaluation.history)
         _report(evaluation)
 
-    try:
-        outcome = train(
-            config["trial"],
-            data,
-            seed=config["seed"],
-            test=config["stage"] == "confirm",
-            variants=config["variants"],
-            device=_device(),
-            on_evaluation=on_evaluation,
-            checkpoint=work,
-        )
-    except CannotWrite:  # nor could its row be: the study's own writes say so
-        raise
-    except Diverged as error:
-        _note(work, "diverged", error=str(error))
-    except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
-        _note(work, "failed", error=f"{type(error).__name__}: {error}".splitlines()[0])
-    else:
-        _leave(work, outcome, data, config)
+    for left in reversed(range(1 + config.get("retries", 0))):
+        try:
+            outcome = train(
+                config["trial"],
+                data,
+                seed=config["seed"],
+                test=config["stage"] == "confirm",
+                variants=config["variants"],
+                device=_device(),
+                on_evaluation=on_evaluation,
+                checkpoint=work,
+                on_batch=Beat(work, config.get("beat", 0)),
+            )
+        except CannotWrite:  # nor could its row be: the study's own writes say so
+            raise
+        except Diverged as error:
+            _note(work, "diverged", error=str(error))
+        except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
+            why = f"{type(error).__name__}: {error}".splitlines()[0]
+            if left and not isinstance(error, BadInput):  # which would be the same again
+                say(f"trial {config['trial_id']} failed ({why}): it is tried again from its checkpoint")
+                _give_back()
+                continue
+            _note(work, "failed", error=why)
+        else:
+            _leave(work, outcome, data, config)
+        break
     _give_back()
 
 
@@ -95,10 +107,13 @@ def _give_back() -> None:
 def _leave(work: Folder, outcome: Outcome, data: TrialData, config: dict[str, Any]) -> None:
     about = {
         "trial_id": config["trial_id"],
+        "kind": data.kind.name,
         "labels": list(data.label_names),
+        **data.kind.about(),
         "hidden_states": [state.name for state in outcome.model.fusion.states],
         "backbone": data.about["backbone"],
         "dataset": data.about["dataset"],
+        **({"pairs": True} if data.pairs else {}),
     }
     save(outcome.model, work.child(BEST), about=about)
     if len(outcome.predictions):
@@ -124,7 +139,7 @@ def _device() -> str:
 
 
 @functools.lru_cache(maxsize=2)
-def _prepared(request: tuple[tuple[str, Any], ...]) -> TrialData:
+def _prepared(request: tuple[tuple[str, Any], ...], stream: StreamChoice) -> TrialData:
     from adalayers.data.prepare import prepare  # needs transformers and datasets; a study's workers do not
 
     values = dict(request)
@@ -133,4 +148,4 @@ def _prepared(request: tuple[tuple[str, Any], ...]) -> TrialData:
             raise BadInput(
                 f"wanted {name!r} in the trial's configuration, got {sorted(values)}; name it in param_space"
             )
-    return prepare(DataRequest(**values)).data("disk")
+    return prepare(DataRequest(**values)).reading([trial_config(stream=stream)]).data("disk")

@@ -1,0 +1,285 @@
+"""A Ray cluster that is there already: whether it can be had, and whether its machines reach the same folders.
+
+Ray itself would try for minutes, and trials on a machine that does not share the results folder would leave what they
+did where nobody reads it. Both are asked first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from adalayers.backbones.backbone import load
+from adalayers.backbones.sources import BackboneSource
+from adalayers.backbones.tokens import Encoded
+from adalayers.config import Precision
+from adalayers.data.trial_data import SplitData, TrialData
+from adalayers.errors import BadInput
+from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.hub import PROBE_SECONDS
+from adalayers.progress import say
+from adalayers.results.folder import Folder
+from adalayers.results.redaction import reason
+from adalayers.tuning import nodes
+
+ANSWER_SECONDS = 5
+"""How long a cluster may take to say who it is."""
+START_SECONDS = 60.0
+"""How long the process that asks may take to load Ray, on a machine that is busy."""
+REACH_SECONDS = 60.0
+"""How long the machines of a cluster may take to say which folders they reach; a first worker starts in seconds."""
+
+# In a process of its own: Ray's calls wait for minutes in C, and some of them end the process.
+_ASK = f"""
+import signal, sys
+from ray._private import services
+from ray._raylet import GcsClient
+from ray.exceptions import AuthenticationError
+signal.alarm({ANSWER_SECONDS})
+try:
+    GcsClient(address=services.canonicalize_bootstrap_address(sys.argv[1]))
+except AuthenticationError:
+    print("token")
+else:
+    print("ray")
+"""
+
+
+def cluster_address(asked: str | None) -> str | None:
+    """Return host:port of the cluster that is asked for, None for a local Ray of this process's own.
+
+    asked: of --address; None: the environment's RAY_ADDRESS, as Ray takes it. "auto" is the cluster that `ray start`
+           has made this machine a part of: another user's or another study's own Ray is never joined.
+
+    Raises `BadInput` for what is no address.
+    """
+    environment = os.environ.get("RAY_ADDRESS", "").strip()
+    named, source = (asked, "--address") if asked else (environment, "the environment's RAY_ADDRESS")
+    if named == "auto" and environment:
+        named, source = environment, "the environment's RAY_ADDRESS"
+    if not named or named == "local":
+        return None
+    if named == "auto":
+        from ray._private.services import find_bootstrap_address
+
+        if (found := find_bootstrap_address(None)) is None:
+            raise BadInput(
+                "wanted the Ray cluster of this machine (--address auto), got none; start one here with `ray start`, "
+                "give --address host:port, or leave --address out for a local one"
+            )
+        named, source = found, "--address auto"
+    if named.startswith("ray://"):
+        raise BadInput(
+            f"wanted --address as host:port, got {named!r}: a study drives its trials from one of the cluster's "
+            "machines, not through Ray Client; run it there, or send it with `ray job submit` (docs/clusters.md)"
+        )
+    try:
+        parts = urlsplit(f"ray-cluster://{named}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port or parts.path or "://" in named:
+        raise BadInput(
+            f"wanted --address as host:port, got {named!r} from {source}; `ray start --head` prints it"
+            + (", and RAY_ADDRESS may be unset" if "RAY_ADDRESS" in source else "")
+        )
+    return named
+
+
+def check_address(asked: str | None) -> None:
+    """Raise `BadInput` where no Ray answers at a cluster's address, or asks for a token that is not here."""
+    if (address := cluster_address(asked)) is None:
+        return
+    of = address if asked == address else f"{address} (from {asked or 'RAY_ADDRESS'})"
+    otherwise = "check that it runs, or leave --address out" + (
+        " and unset RAY_ADDRESS" if os.environ.get("RAY_ADDRESS") else ""
+    )
+    parts = urlsplit(f"ray-cluster://{address}")
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 0), timeout=PROBE_SECONDS).close()
+    except OSError as error:
+        raise BadInput(
+            f"wanted a Ray cluster as --address {of}, nothing answers there ({error}); {otherwise} for a local one"
+        ) from error
+    try:
+        asked_it = subprocess.run(
+            [sys.executable, "-c", _ASK, address],
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        said, code = asked_it.stdout.split(), asked_it.returncode
+    except subprocess.TimeoutExpired:
+        said, code = [], -signal.SIGALRM
+    if "token" in said:
+        raise _wants_token(of)
+    if "ray" not in said:
+        why = (
+            f"no answer within {ANSWER_SECONDS} s" if code == -signal.SIGALRM else "no answer that Ray gives"
+        )
+        raise BadInput(
+            f"wanted a Ray cluster as --address {of}, what answers there is none, or of another release ({why}); "
+            f"{otherwise} for a local one"
+        )
+
+
+def _wants_token(of: str) -> BadInput:
+    mode = os.environ.get("RAY_AUTH_MODE", "")
+    given = [name for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH") if os.environ.get(name)]
+    came = f"that of {' and '.join(given)} is another" if given else "none was found"
+    if mode.lower() != "token":
+        came = f"RAY_AUTH_MODE is {mode or 'not set'}, so that none is sent"
+    return BadInput(
+        f"wanted the token of the Ray cluster as --address {of}, {came}; set RAY_AUTH_MODE=token and "
+        "RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is ~/.ray/auth_token)"
+    )
+
+
+def refused(address: str, error: BaseException) -> BadInput:
+    """Return the `BadInput` for a cluster that answers and cannot be joined from here."""
+    return BadInput(
+        f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is started on "
+        "one of its machines, with the same releases of Ray and Python, or sent with `ray job submit` "
+        "(docs/clusters.md)"
+    )
+
+
+def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
+    """See to it that all machines of the cluster reach what trials write to, and have what trials read.
+
+    Each other machine reads in `results` what this one has written, and writes what this one then reads. Hidden
+    states that it does not see in the store it computes into a store of its own, at the same path; where it sees the
+    store, the folder is shared, and it writes nothing. Raises `BadInput` for a machine that cannot run trials.
+    """
+    import ray
+
+    here = ray.get_runtime_context().get_node_id()
+    others = {
+        node["NodeID"]: str(node["NodeManagerAddress"])
+        for node in ray.nodes()
+        if node["Alive"] and node["NodeID"] != here
+    }
+    if not others:
+        return
+    stores = [split for of_case in data for split in of_case.splits.values()]
+    paths = [str(path) for split in stores for path in _read(split)]
+    word = f".reach-{secrets.token_hex(6)}"
+    for folder in results:
+        folder.write_bytes(word, b"driver")
+    try:
+        answers = {
+            node: nodes.on(node, _reach).remote([folder.address for folder in results], paths, word, node)
+            for node in others
+        }
+        missing = {node: _judged(others[node], node, answers[node], results, word) for node in others}
+    finally:
+        for folder in results:
+            for name in (word, *(f"{word}-{node}" for node in others)):
+                with contextlib.suppress(OSError, BadInput):
+                    folder.delete(name)
+    if filling := {node: wanted for node, wanted in missing.items() if wanted}:
+        say(f"{len(filling)} machines of the cluster do not see the store of hidden states; they compute it")
+    _fill_all(filling, data, others)
+
+
+def _read(split: SplitData) -> list[Path]:
+    """Return the folders that reading a split's hidden states needs on the machine that reads."""
+    if isinstance(split.features, StoredFeatures):
+        return [split.features.folder]
+    return [split.features.source.folder] if isinstance(split.features, LiveFeatures) else []
+
+
+def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str]:
+    """Return the stores that a machine lacks. Raises `BadInput` where trials cannot run there."""
+    import ray
+    from ray.exceptions import GetTimeoutError, RayError
+
+    try:
+        missing: list[str] = ray.get(answer, timeout=REACH_SECONDS)
+    except GetTimeoutError:
+        raise BadInput(
+            f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
+            "its ports are open (docs/clusters.md), or take it out of the cluster"
+        ) from None
+    except RayError as error:
+        raise BadInput(
+            f"wanted to run trials on the cluster's machine {machine}, which cannot ({reason(error, '')}); install "
+            "adalayers there, the same version with the same packages, or send the study with `ray job submit`"
+        ) from error
+    for folder in results:
+        if folder.address in missing or not folder.exists(f"{word}-{node}"):
+            raise BadInput(
+                f"wanted results of all machines in {folder.uri}, the cluster's machine {machine} does not share that "
+                "folder; name one on shared storage, or a URI, as --output"
+            )
+    return missing
+
+
+def _reach(results: list[str], paths: list[str], word: str, node: str) -> list[str]:
+    """Return which of the folders this machine does not reach; it leaves a word in those of results that it does."""
+    missing = []
+    for uri in results:
+        folder = Folder(uri)
+        try:
+            if folder.read_bytes(word) != b"driver":
+                missing.append(uri)
+            folder.write_bytes(f"{word}-{node}", b"worker")
+        except (OSError, BadInput):
+            missing.append(uri)
+    return [*missing, *(path for path in paths if not Path(path).is_dir())]
+
+
+def _fill_all(
+    missing: Mapping[str, list[str]], data: Sequence[TrialData], machines: Mapping[str, str]
+) -> None:
+    """Let each machine compute the stores that it lacks. Raises `BadInput` where one cannot."""
+    import ray
+    from ray.exceptions import RayError
+
+    filling = []
+    for node, wanted in missing.items():
+        for of_case in data:
+            for split in of_case.splits.values():
+                features = split.features
+                if not {str(path) for path in _read(split)} & {*wanted}:
+                    continue
+                if not isinstance(features, StoredFeatures) or split.tokens is None or of_case.source is None:
+                    raise BadInput(
+                        f"wanted the base model in {_read(split)[0]} on all machines, the cluster's machine "
+                        f"{machines[node]} does not have it; name one on shared storage"
+                    )
+                gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
+                precision = features.meta["key"]["precision"]
+                asked = nodes.on(node, _fill, gpus).remote(
+                    str(features.folder), of_case.source, split.tokens, precision
+                )
+                filling.append((machines[node], asked))
+    for machine, asked in filling:
+        try:
+            problem = ray.get(asked)
+        except RayError as error:
+            problem = reason(error, "")
+        if problem:
+            raise BadInput(
+                f"wanted the hidden states of the study on the cluster's machine {machine}, it can neither see nor "
+                f"compute them ({problem}); name a --cache-dir on shared storage"
+            )
+
+
+def _fill(folder: str, source: BackboneSource, encoded: Encoded, precision: Precision) -> str:
+    """Compute a store on this machine; return what went wrong, nothing where nothing did."""
+    try:
+        made = stored(Path(folder).parent, source, encoded, lambda: load(source), precision=precision)
+    except BadInput as error:
+        return str(error)
+    return "" if str(made.folder) == folder else "its packages are of other releases"

@@ -1,0 +1,202 @@
+"""A small study on two Ray nodes, each with processes and a temporary folder of its own, and a token:
+
+    python -m tests.cluster [--folder DIR]
+
+Without the token, with another one and at a port that is no Ray it must end in exit 2. It is then run undisturbed on a
+Ray of its own, and on the cluster, where a worker is killed, another is stopped so that it hangs, and then the second
+node and the driver are killed; the node is started again, and the same command goes on. Rows, curves and predictions
+must equal the undisturbed run's, times aside. Both nodes are on this machine, so that they share its disk, and a driver
+cannot choose which of them it talks to. It prints what was done, and takes a few minutes on two quiet cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psutil
+
+from adalayers.command.main import BAD_INPUT, DONE
+from tests.helpers.studying import world
+from tests.soak import Study, Wrong, differences, waited
+
+RAY = Path(sys.executable).with_name("ray")
+FLAGS = (
+    *("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "30", "--epochs", "8"),
+    *("--tracking-uri", "none", "--max-concurrent", "2", "--retries", "3", "--hang-minutes", "0.5"),
+)
+START_SECONDS = 120.0
+SOON_SECONDS = 20.0
+
+
+class Node:
+    """One node of the cluster: `ray start --block`, and all that it starts."""
+
+    def __init__(self, name: str, root: Path, environment: Mapping[str, str], *which: str):
+        self.log = root / f"{name}.log"
+        (root / name).mkdir()
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [str(RAY), "start", "--block", "--num-cpus=1", f"--temp-dir={root / name}", *which],
+                stdout=log,
+                stderr=log,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        end = time.monotonic() + START_SECONDS
+        while "block forever" not in self.log.read_text():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise Wrong(f"{name} did not start:\n{self.log.read_text()}")
+            time.sleep(0.2)
+
+    def all(self) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.Error):
+            node = psutil.Process(self.process.pid)
+            return [node, *node.children(recursive=True)]
+        return []
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the processes that run trials on this node."""
+        found = []
+        for process in self.all():
+            with contextlib.suppress(psutil.Error):
+                if "".join(process.cmdline()[:1]).startswith("ray::ImplicitFunc"):
+                    found.append(process)
+        return found
+
+    def kill(self) -> None:
+        for process in self.all():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self.process.wait(START_SECONDS)
+
+
+@contextlib.contextmanager
+def running(node: Node) -> Iterator[Node]:
+    try:
+        yield node
+    finally:
+        node.kill()
+
+
+def refused(study: Study, environment: Mapping[str, str], *, says: str) -> float:
+    """Run a study that must end in exit 2, saying so; return the seconds it took."""
+    began = time.monotonic()
+    process = study.start(environment)
+    code, seconds = process.wait(START_SECONDS), time.monotonic() - began
+    if code != BAD_INPUT or says not in study.said() or "Traceback" in study.said():
+        raise Wrong(f"wanted exit {BAD_INPUT} and {says!r}, got exit {code}:\n{study.said()}")
+    return seconds
+
+
+def check(root: Path) -> None:
+    """Raises `Wrong` for whatever is."""
+    (root / "t").mkdir(exist_ok=True)
+    made, port = world(root), _free_port()
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_A")}
+    plain |= {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "HOME": str(root),
+        "OMP_NUM_THREADS": "1",
+    }
+    token = plain | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    whole = Study(made, root, "undisturbed", FLAGS)
+    if (code := whole.start().wait()) != DONE:
+        raise Wrong(f"the undisturbed run ended with {code}:\n{whole.said()}")
+    print(f"undisturbed, on a Ray of its own: {whole.ended()} trials", flush=True)
+    address = f"127.0.0.1:{port}"
+    study = Study(made, root, "cluster", (*FLAGS, "--address", address))
+    where = ("--head", f"--port={port}", "--include-dashboard=false")
+    with running(Node("head", root, token, *where)) as head:
+        other = token | {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        for what, environment in (("no token", plain), ("another token", other)):
+            seconds = refused(study, environment, says="RAY_AUTH_TOKEN")
+            print(f"{what}: exit 2 after {seconds:.1f} s", flush=True)
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            none = f"127.0.0.1:{silent.getsockname()[1]}"
+            for what, said in (
+                ("a port that is no Ray", none),
+                ("a stale RAY_ADDRESS", f"127.0.0.1:{_free_port()}"),
+            ):
+                bad = Study(made, root, "none", (*FLAGS, *(("--address", none) if said == none else ())))
+                more = {} if said == none else {"RAY_ADDRESS": said}
+                seconds = refused(bad, plain | more, says="wanted a Ray cluster")
+                print(f"{what}: exit 2 after {seconds:.1f} s", flush=True)
+        second = Node("second", root, token, f"--address={address}")
+        try:
+            process = study.start(token)
+            _until(process, study, lambda: study.ended() >= 2)
+            _until(process, study, second.workers)
+            second.workers()[0].kill()
+            print(f"a worker of the second node killed after {study.ended()} trials", flush=True)
+            _until(process, study, head.workers)
+            head.workers()[0].suspend()
+            print(f"a worker of the head stopped after {study.ended()} trials", flush=True)
+            _until(process, study, lambda: "no sign of life" in study.said())
+            _until(process, study, lambda: study.ended() >= 12)
+            second.kill()
+            print(f"the second node killed after {study.ended()} trials", flush=True)
+            _until(process, study, lambda: study.ended() >= 20)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            print(f"the driver killed after {study.ended()} trials", flush=True)
+            second = Node("again", root, token, f"--address={address}")
+            process = study.start(token)
+            if (code := process.wait()) != DONE:
+                raise Wrong(f"the last run ended with {code}:\n{study.said()}")
+        finally:
+            second.kill()
+    if wrong := differences(study, whole):
+        raise Wrong("; ".join(wrong))
+    print(f"continued by the same command: {study.ended()} trials, all files equal the undisturbed run's")
+
+
+def _until(process: subprocess.Popen[bytes], study: Study, reached: object) -> None:
+    if not waited(process, reached):  # type: ignore[arg-type]
+        raise Wrong(f"the study ended before it was disturbed (exit {process.returncode}):\n{study.said()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.cluster", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where it works, a short path; kept (default: a temporary folder)"
+    )
+    flags = parser.parse_args(argv)
+    root = flags.folder.resolve() if flags.folder else Path(tempfile.mkdtemp(prefix="c-", dir="/tmp"))
+    root.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    try:
+        check(root)
+    except (Wrong, subprocess.TimeoutExpired) as wrong:
+        print(f"wrong: {wrong}\n{root} is left as it is", file=sys.stderr)
+        return 1
+    print(f"{time.monotonic() - began:.0f} s")
+    if not flags.folder:
+        shutil.rmtree(root, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,421 @@
+"""Odd and damaged input, drawn at random: flags, hyperparameters, datasets, backbones, results, caches, checkpoints.
+
+    python -m tests.fuzz [--cases 2000] [--seed 0] [--kind NAME...] [--first N]
+
+Whatever comes in, the library must do its work or raise `BadInput`: no other exception, no hang, and no file changed
+that held what cannot be made again. It prints a table by kind, and for every wrong case the seed and number that draw
+it again. 2,000 cases take a few minutes on one quiet core; the tests run a few of each kind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import hashlib
+import io
+import json
+import random
+import shutil
+import signal
+import string
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from adalayers.backbones import sources
+from adalayers.backbones.backbone import load as load_backbone
+from adalayers.command.cases import _check_output, _safe
+from adalayers.command.flags import parse, parser
+from adalayers.command.identity import opened
+from adalayers.config import FUSIONS, Shape, Stream, hyperparameters, trial_config
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.features.features import stored
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.folder import Folder
+from adalayers.results.record import StudyRecord
+from adalayers.tasks import task as tasks
+from adalayers.training.trainer import CHECKPOINT, train
+from adalayers.tuning.cluster import cluster_address
+from reports.write import write_claims
+from studies.alpha_lambda import STUDY
+from tests.helpers.made_data import made_data
+from tests.helpers.made_up import MadeUp
+from tests.helpers.studying import world
+
+HANG_SECONDS = 60
+WORDS = (
+    *(
+        "",
+        " ",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "1e9",
+        "1e400",
+        "nan",
+        "inf",
+        "-inf",
+        "0.5",
+        "none",
+        "None",
+        "null",
+        "true",
+    ),
+    *(
+        "10**12",
+        str(10**12),
+        str(2**63),
+        str(-(2**63)),
+        "٣",
+        "½",
+        "x" * 300,
+        "../..",
+        "/",
+        "~nouser",
+        "~",
+        ".",
+    ),
+    *(
+        "[::1",
+        "s3://[::1",
+        "foo://x",
+        "file:///",
+        "http://127.0.0.1:9",
+        "ray://x:1",
+        "host:port",
+        "host:1",
+        "a\x00b",
+    ),
+    *(
+        "minilm",
+        "cola",
+        "random:minilm",
+        "random:random:minilm",
+        "a/b@c",
+        "layers",
+        "layers:0",
+        "layers:1,99",
+        "\n",
+        "é",
+    ),
+)
+SHAPE = Shape("sequence", 2, (Stream("encoder", 4),), 32, "bert")
+
+
+class Hang(Exception):
+    """A case took too long."""
+
+
+class Lost(Exception):
+    """Something is gone that cannot be made again."""
+
+
+class Fuzz:
+    """What cases share: a tiny backbone, dataset, study, store and checkpoint, made once and copied for each case."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.made = world(root / "world")
+        _made_study(root / "study")
+        self.prepared = prepare(self.request(self.made["backbone"], self.made["dataset"]))
+        self.backbone = load_backbone(self.prepared.source)
+        self.encoded = self.prepared.encoded["validation"]
+        self.whole = self.features(root / "cache")
+        self.data, self.config = (
+            made_data(sizes=(16, 8, 8)),
+            LayerMixConfig(k=4, heads=2, epochs=2, batch_size=8),
+        )
+        with contextlib.suppress(KeyboardInterrupt):
+            train(self.config, self.data, seed=1, on_evaluation=_stop, checkpoint=Folder(root / "checkpoint"))
+        self.score = train(self.config, self.data, seed=1).history
+
+    def request(self, backbone: Path, dataset: Path) -> DataRequest:
+        return DataRequest(str(backbone), str(dataset), max_length=16)
+
+    def features(self, cache: Path) -> dict[str, torch.Tensor]:
+        features = stored(cache, self.prepared.source, self.encoded, lambda: self.backbone)
+        read = features.read(np.arange(4), self.prepared.source.states, torch.device("cpu"))
+        return {state.key: read[state].clone() for state in self.prepared.source.states}
+
+    @contextlib.contextmanager
+    def copy(self, name: str) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(dir=self.root) as folder:
+            yield Path(shutil.copytree(self.root / name, Path(folder) / Path(name).name))
+
+    # The kinds of cases. Each returns once the library has done its work; what it raises is judged by `run`.
+
+    def flags(self, rng: random.Random) -> None:
+        options = [
+            action for action in parser(STUDY)._actions if action.option_strings and action.dest != "help"
+        ]
+        argv = []
+        for _ in range(rng.randrange(1, 5)):
+            option = rng.choice(options)
+            argv.append(
+                _mutated(option.option_strings[0], rng) if rng.random() < 0.1 else option.option_strings[0]
+            )
+            if option.nargs != 0:
+                argv += [self._value(option, rng) for _ in range(rng.choice((1, 1, 1, 2)))]
+        flags = parse(STUDY, argv)
+        for request in flags.requests:
+            sources.canonical(request.backbone)
+            tasks.canonical(request.dataset)
+        _check_output(flags.output)
+        cluster_address(flags.limits.address)
+        if flags.label is not None:
+            _safe(flags.label)
+
+    def _value(self, option: argparse.Action, rng: random.Random) -> str:
+        if option.dest == "set":
+            return f"{rng.choice([*hyperparameters(), 'nonsense'])}{rng.choice(['=', '=', '=', '', '=='])}{_word(rng)}"
+        if option.choices and rng.random() < 0.5:
+            return str(rng.choice(list(option.choices)))
+        return _word(rng)
+
+    def hyperparameters(self, rng: random.Random) -> None:
+        names = list(hyperparameters())
+        values: dict[str, Any] = {"fusion": rng.choice(list(FUSIONS))}
+        for name in rng.sample(names, rng.randrange(1, 5)):
+            values[name] = rng.choice(
+                [_word(rng), rng.randrange(-2, 10), rng.uniform(-1, 2), None, True, 10**18, [1]]
+            )
+        config = trial_config(**values)
+        config.check(SHAPE)
+        config.identity(SHAPE)
+
+    def dataset(self, rng: random.Random) -> None:
+        with self.copy("world/echo") as folder:
+            path = rng.choice(sorted(folder.iterdir()))
+            if rng.random() < 0.5:
+                _damage(path, rng)
+            else:
+                frame = _spoil(pd.read_parquet(path), rng)
+                try:
+                    frame.to_parquet(path)
+                except (ValueError, TypeError):  # a column of several kinds of values is no parquet
+                    return
+            prepare(self.request(self.made["backbone"], folder))
+
+    def backbone_folder(self, rng: random.Random) -> None:
+        with self.copy("world/tiny") as folder:
+            path = rng.choice([path for path in sorted(folder.iterdir()) if path.is_file()])
+            if path.suffix == ".json" and rng.random() < 0.7:
+                _spoil_json(path, rng)
+            else:
+                _damage(path, rng)
+            load_backbone(prepare(self.request(folder, self.made["dataset"])).source)
+
+    def results(self, rng: random.Random) -> None:
+        with self.copy("study") as path:
+            folder = Folder(path)
+            before, flags = read_trials(folder), folder.read_json("study.json")["asked"].get("flags", {})
+            struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])
+            if struck.suffix == ".json" and rng.random() < 0.5:
+                _spoil_json(struck, rng)
+            else:
+                _damage(struck, rng)
+            left = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+            wrong: BadInput | None = None
+            for attempt in (
+                lambda: write_claims(folder),
+                lambda: opened(folder, flags),
+                lambda: _recorded(folder),
+            ):
+                try:
+                    attempt()
+                except BadInput as error:
+                    wrong = error
+            if struck.name != TRIALS and not read_trials(folder)[before.columns].equals(before):
+                raise Lost(f"{TRIALS} has changed though {struck.name} was damaged")
+            if wrong is not None and struck in left and struck.read_bytes() != left[struck]:
+                raise Lost(f"{struck.name} was refused ({wrong}), and written over")
+            if wrong is not None:
+                raise wrong
+
+    def cache(self, rng: random.Random) -> None:
+        with self.copy("cache") as folder:
+            (store,) = (path for path in folder.iterdir() if path.is_dir())
+            struck = rng.choice(sorted(store.iterdir()))
+            if struck.name == "used":  # it holds nothing
+                return
+            _damage(struck, rng)
+            got = self.features(folder)
+            if not all(torch.equal(got[key], values) for key, values in self.whole.items()):
+                raise Lost(f"other hidden states from a store whose {struck.name} was damaged")
+
+    def checkpoint(self, rng: random.Random) -> None:
+        with self.copy("checkpoint") as folder:
+            _damage(folder / CHECKPOINT, rng)
+            if train(self.config, self.data, seed=1, checkpoint=Folder(folder)).history != self.score:
+                raise Lost("other numbers from a trial whose checkpoint was damaged")
+
+
+KINDS: dict[str, float] = {
+    "flags": 0.3,
+    "hyperparameters": 0.3,
+    "dataset": 0.1,
+    "backbone_folder": 0.1,
+    "results": 0.1,
+    "cache": 0.05,
+    "checkpoint": 0.05,
+}
+"""Kind of case -> share of all cases."""
+
+
+def _made_study(folder: Path) -> None:
+    """Write a small study whose trials are named as studies name them."""
+    study = MadeUp(seeds=2, search=2, stopped=0, evaluations=2, examples=4)
+    for rows in (study.trials, study.history, study.predictions):
+        for row in rows:
+            row["trial_id"] = f"t{hashlib.sha256(row['trial_id'].encode()).hexdigest()[:12]}"
+    study.write(folder)
+
+
+def _stop(evaluation: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _recorded(folder: Folder) -> None:
+    StudyRecord(folder, "f1").write()
+
+
+def _word(rng: random.Random) -> str:
+    if rng.random() < 0.8:
+        return rng.choice(WORDS)
+    return "".join(rng.choice(string.printable) for _ in range(rng.randrange(12)))
+
+
+def _mutated(text: str, rng: random.Random) -> str:
+    at = rng.randrange(len(text))
+    return text[:at] + rng.choice(string.printable) + text[at + rng.randrange(2) :]
+
+
+def _damage(path: Path, rng: random.Random) -> None:
+    """Cut a file off, empty it, overwrite some of it, add to it, or take it away."""
+    data, how = bytearray(path.read_bytes()), rng.randrange(5)
+    if how == 0:
+        data = data[: rng.randrange(len(data) + 1)]
+    elif how == 1:
+        data = bytearray()
+    elif how == 2:
+        for _ in range(rng.randrange(1, 9)):
+            if data:
+                data[rng.randrange(len(data))] = rng.randrange(256)
+    elif how == 3:
+        data += rng.randbytes(rng.randrange(1, 64))
+    else:
+        path.unlink()
+        return
+    path.write_bytes(bytes(data))
+
+
+def _spoil_json(path: Path, rng: random.Random) -> None:
+    """Replace one value of a JSON file, at any depth, by one of another kind."""
+    document = json.loads(path.read_text())
+    here, steps = document, []
+    while isinstance(here, (dict, list)) and here:
+        key = rng.choice(list(here) if isinstance(here, dict) else range(len(here)))
+        steps.append((here, key))
+        here = here[key]
+        if rng.random() < 0.3:
+            break
+    if steps:
+        holder, key = steps[-1]
+        holder[key] = rng.choice(
+            [None, -1, 0, 10**12, 1.5, "x", [], {}, [None], {"a": 1}, True, float("nan")]
+        )
+    path.write_text(json.dumps(document))
+
+
+def _spoil(frame: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
+    """Spoil a column, the order, or the number of rows of a table."""
+    column = rng.choice(list(frame.columns))
+    how = rng.randrange(6)
+    if how == 0:
+        return frame.drop(columns=column)
+    if how == 1:
+        return frame.iloc[: rng.randrange(3)]
+    if how == 2:
+        return frame.rename(columns={column: _word(rng) or "y"})
+    frame = frame.astype({column: object})
+    value = rng.choice([None, "", -1, 10**6, "x" * 5000, "\x00", "\ud7ff", 1.5])
+    if how == 3:
+        frame[column] = [value] * len(frame)
+    else:
+        frame.iloc[rng.randrange(len(frame)), list(frame.columns).index(column)] = value
+    return frame.astype({column: str}) if how == 5 else frame
+
+
+def run(case: Callable[[random.Random], None], rng: random.Random) -> str:
+    """Run one case; return what came of it: done, refused, or what was wrong."""
+
+    def hang(number: int, frame: FrameType | None) -> None:
+        raise Hang(f"more than {HANG_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, hang)
+    signal.alarm(HANG_SECONDS)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            case(rng)
+    except BadInput:
+        return "refused"
+    except (Exception, SystemExit) as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return f"wrong: {said} ({Path(where.filename).name}:{where.lineno})"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    return "done"
+
+
+def fuzz(root: Path, cases: int, seed: int, kinds: list[str], first: int = 0) -> list[str]:
+    """Run so many cases, by the kinds' shares; return what was wrong."""
+    shared, wrong = Fuzz(root), []
+    outcomes: dict[str, collections.Counter[str]] = {kind: collections.Counter() for kind in kinds}
+    shares = [KINDS[kind] for kind in kinds]
+    for number in range(first, first + cases):
+        rng = random.Random(f"{seed}-{number}")
+        (kind,) = rng.choices(kinds, shares)
+        outcome = run(getattr(shared, kind), rng)
+        outcomes[kind][outcome.partition(":")[0]] += 1
+        if outcome.startswith("wrong"):
+            wrong.append(f"case {number} of seed {seed}, {kind}: {outcome}")
+            print(wrong[-1], flush=True)
+    for kind, counted in outcomes.items():
+        print(
+            f"{kind:<16}  {counted['done']:>5} done  {counted['refused']:>5} refused  {counted['wrong']:>3} wrong"
+        )
+    return wrong
+
+
+def main(argv: list[str] | None = None) -> int:
+    p = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").splitlines()[0])
+    p.add_argument("--cases", type=int, default=2000)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--kind", nargs="+", choices=list(KINDS), default=list(KINDS))
+    p.add_argument("--first", type=int, default=0, help="number of the first case")
+    given = p.parse_args(argv)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="adalayers-fuzz-") as folder:
+        wrong = fuzz(Path(folder), given.cases, given.seed, given.kind, given.first)
+    print(f"{given.cases} cases in {time.monotonic() - began:.0f} s, {len(wrong)} wrong")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

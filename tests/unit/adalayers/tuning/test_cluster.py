@@ -1,0 +1,149 @@
+"""Clusters that are no cluster: said soon, and by the address's own name."""
+
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.features.features import store_folder
+from adalayers.features.store import is_whole
+from adalayers.results.folder import Folder
+from adalayers.tuning import cluster
+from adalayers.tuning.cluster import check_address, cluster_address
+from tests.helpers.studying import world
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    """No cluster is named by the environment, and `ray start` was never called here."""
+    for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+
+
+@pytest.fixture
+def silent():
+    """The address of something that accepts and never answers, as no Ray does."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def answers(monkeypatch, said, code=0):
+    done = subprocess.CompletedProcess([], code, stdout=said)
+    monkeypatch.setattr(cluster.subprocess, "run", lambda *args, **keys: done)
+
+
+def test_without_an_address_ray_is_this_processs_own(monkeypatch):
+    assert cluster_address(None) is None
+    assert cluster_address("local") is None
+    monkeypatch.setenv("RAY_ADDRESS", "head:6379")
+    assert cluster_address(None) == cluster_address("auto") == "head:6379"
+    assert cluster_address("other:1") == "other:1"
+    assert cluster_address("local") is None
+
+
+def test_auto_is_the_cluster_of_ray_start_alone(tmp_path, silent):
+    with pytest.raises(BadInput, match=r"--address auto\), got none; start one here with `ray start`"):
+        check_address("auto")
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(f"{silent}\n")
+    assert cluster_address("auto") == silent
+
+
+@pytest.mark.parametrize(
+    "address", ["nowhere", "host:port", "host:1/x", "http://head:8265", "[::1", "host:99999999"]
+)
+def test_what_is_no_address(address, monkeypatch):
+    with pytest.raises(BadInput, match="wanted --address as host:port"):
+        cluster_address(address)
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(BadInput, match="RAY_ADDRESS"):
+        cluster_address(None)
+
+
+def test_ray_client_is_refused_and_says_what_does():
+    with pytest.raises(BadInput, match="ray job submit"):
+        cluster_address("ray://head:10001")
+
+
+def test_a_stale_address_in_the_environment(closed, monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", closed)
+    with pytest.raises(BadInput, match=r"\(from RAY_ADDRESS\), nothing answers there .* unset RAY_ADDRESS"):
+        check_address(None)
+
+
+def test_a_port_that_is_no_ray_is_said_soon(silent):
+    began = time.monotonic()
+    with pytest.raises(BadInput, match=r"what answers there is none, .*no answer within 5 s"):
+        check_address(silent)
+    assert time.monotonic() - began < cluster.START_SECONDS + cluster.ANSWER_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("settings", "came"),
+    [
+        ({}, "RAY_AUTH_MODE is not set, so that none is sent"),
+        ({"RAY_AUTH_MODE": "token"}, "none was found"),
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "hunter2"}, "that of RAY_AUTH_TOKEN is another"),
+    ],
+)
+def test_a_cluster_that_asks_for_a_token_says_which_variable_to_set(settings, came, silent, monkeypatch):
+    answers(monkeypatch, "token\n")
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadInput) as refused:
+        check_address(silent)
+    assert came in str(refused.value)
+    assert "RAY_AUTH_TOKEN_PATH" in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_cluster_that_answers_is_taken(silent, monkeypatch):
+    answers(monkeypatch, "ray\n")
+    check_address(silent)
+    answers(monkeypatch, "", -signal.SIGABRT)
+    with pytest.raises(BadInput, match="no answer that Ray gives"):
+        check_address(silent)
+
+
+def test_a_machine_that_does_not_share_the_results_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("ray.get", lambda answer, timeout: answer)
+    folder = Folder(tmp_path)
+    for missing in ([folder.address], []):  # it says so; or it has another folder of that name
+        with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2 does not share that folder"):
+            cluster._judged("10.0.0.2", "node", missing, [folder], "word")
+    folder.write_bytes("word-node", b"worker")
+    assert cluster._judged("10.0.0.2", "node", ["/stores/a"], [folder], "word") == ["/stores/a"]
+
+
+def test_a_machine_says_which_folders_it_does_not_reach(tmp_path):
+    folder, none = Folder(tmp_path / "results"), Folder(tmp_path / "none")
+    folder.write_bytes("word", b"driver")
+    reached = cluster._reach([folder.address, none.address], [str(tmp_path), "/nowhere"], "word", "node")
+    assert reached == [none.address, "/nowhere"]
+    assert folder.read_bytes("word-node") == b"worker"
+
+
+def test_a_machine_without_the_store_computes_the_same_one(tmp_path):
+    made = world(tmp_path / "world")
+    prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16))
+    encoded = prepared.encoded["test"]
+    there = store_folder(tmp_path / "cache", prepared.source, encoded)
+    assert cluster._fill(str(there), prepared.source, encoded, "float16") == ""
+    assert is_whole(there)
+    other = tmp_path / "elsewhere" / "a-name-of-another-release"
+    assert "other releases" in cluster._fill(str(other), prepared.source, encoded, "float16")

@@ -1,0 +1,41 @@
+"""The scheduler's rungs: which evaluations are ranked."""
+
+from types import SimpleNamespace
+
+import pytest
+from ray.tune.schedulers import TrialScheduler
+
+from adalayers.tuning.searcher import Rungs, SearchOnlyASHA
+
+EPOCHS = 8
+
+
+@pytest.fixture
+def asha():
+    search = SimpleNamespace(finished=list)
+    return SearchOnlyASHA({(0, ""): Rungs(search, epochs=EPOCHS)}, SimpleNamespace(stopped=set()))
+
+
+def trial(number):
+    config = {"stage": "search", "case": 0, "search": "", "trial_id": f"t{number}"}
+    return SimpleNamespace(trial_id=str(number), config=config)
+
+
+def decisions(asha, **last):
+    """Nine good trials end their first epoch; then a poor one reports `last`."""
+    for number in range(9):
+        asha.on_trial_add(None, trial(number))
+        asha.on_trial_result(None, trial(number), {"epoch": 1, "best": 0.9, "last": False})
+    asha.on_trial_add(None, trial(9))
+    return asha.on_trial_result(None, trial(9), {"epoch": 1, "best": 0.1, "last": False} | last)
+
+
+def test_a_poor_trial_is_stopped(asha):
+    assert decisions(asha) == TrialScheduler.STOP
+    assert asha._stopped == {(0, "t9")}
+
+
+def test_one_that_is_trained_again_or_done_is_not(asha):
+    assert decisions(asha, round=2.0) == TrialScheduler.CONTINUE
+    assert decisions(asha, last=True) == TrialScheduler.CONTINUE
+    assert not asha._stopped
