@@ -4,7 +4,7 @@ BIN := .venv/bin
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
-.PHONY: setup demo figure check test smoke bench clean
+.PHONY: setup demo figure check test smoke bench bench-streaming clean
 
 setup: .venv/ready
 
@@ -37,6 +37,9 @@ smoke: setup
 
 bench: setup
 	@$(BIN)/python -m tests.benchmarks
+
+bench-streaming: setup  # trained tasks next to a running base model: time and memory, a last line of JSON
+	@OMP_NUM_THREADS=2 $(BIN)/python -m tests.benchmarks.streaming
 
 clean:
 	rm -rf .venv results mlartifacts mlflow.db .pytest_cache .mypy_cache .ruff_cache

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load"]
+__all__ = ["TrainedTask", "__version__", "attach", "load"]
+
+_LAZY = {
+    "TrainedTask": "adalayers.apply.task",
+    "attach": "adalayers.apply.attached",
+    "load": "adalayers.tuned.load",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `load` only when it is asked for: `import adalayers` stays free of torch."""
-    if name == "load":
-        from adalayers.tuned.load import load
-
-        return load
+    """Import what needs torch only when it is asked for: `import adalayers` stays free of it."""
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'adalayers' has no attribute {name!r}")

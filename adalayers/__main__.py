@@ -1,4 +1,4 @@
-"""Commands next to the study scripts: python -m adalayers cache | sync.
+"""Commands next to the study scripts: python -m adalayers cache | sync | predict | inspect.
 
 Each command's own module is imported once its flags are parsed: `--help` does not wait for it.
 """
@@ -6,12 +6,14 @@ Each command's own module is imported once its flags are parsed: `--help` does n
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from pathlib import Path
 
 from adalayers.cache_folder import default_cache
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, local_path, nobody_reads
 from adalayers.progress import say
+
+_FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org/name"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,12 +22,21 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True)
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
+    _add_predict(
+        commands.add_parser(
+            "predict", help="ask trained tasks about texts, those of one base model on one pass"
+        )
+    )
+    _add_inspect(commands.add_parser("inspect", help="say what a trained task is, and what it costs"))
     arguments = parser.parse_args(argv)
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
     except BadInput as error:
         say(f"error: {error}")
         return 2
+    except BrokenPipeError:
+        return nobody_reads()
     return 0
 
 
@@ -53,7 +64,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 def _cache(arguments: argparse.Namespace) -> None:
     from adalayers.command.cache import Removal, list_or_remove
 
-    root = Path(arguments.cache_dir).expanduser().resolve() if arguments.cache_dir else default_cache()
+    root = local_path(arguments.cache_dir, "--cache-dir") if arguments.cache_dir else default_cache()
     removal = Removal(
         names=tuple(arguments.remove),
         unused_days=arguments.unused_days,
@@ -77,9 +88,71 @@ def _sync(arguments: argparse.Namespace) -> None:
     from adalayers.tracking.mirror import default_uri, sync
 
     folder = Folder(arguments.folder)
-    uri = arguments.tracking_uri or default_uri(Folder(folder.uri.rsplit("/", 2)[0]))
+    uri = arguments.tracking_uri or default_uri(folder.parent().parent())
     written = sync(folder, uri)
     print(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=_FOLDER)
+    texts = parser.add_mutually_exclusive_group()
+    texts.add_argument("--text", metavar="TEXT", help="one text")
+    texts.add_argument("--file", metavar="FILE", help="a text a line; default: standard input")
+    parser.add_argument(
+        "--format",
+        choices=("text", "jsonl", "csv"),
+        default="text",
+        help="of the answers (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--words",
+        action="store_true",
+        help="lines are words already, apart by white space: read them word by word",
+    )
+    parser.add_argument(
+        "--backbone", metavar="NAME", help="where the base model is; default: by the id that the folders name"
+    )
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        default=os.environ.get("ADALAYERS_DATA") or None,
+        help="folder of local copies, tried before the hub (default: ADALAYERS_DATA)",
+    )
+    parser.add_argument(
+        "--max-length",
+        type=int,
+        metavar="N",
+        help="most tokens of a text; default: 512, or what the base model takes",
+    )
+    parser.set_defaults(run=_predict)
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from adalayers.command.predict import Asked, predict
+
+    predict(
+        Asked(
+            folders=arguments.folders,
+            text=arguments.text,
+            file=arguments.file,
+            form=arguments.format,
+            backbone=arguments.backbone,
+            data_dir=arguments.data_dir,
+            max_length=arguments.max_length,
+            words=arguments.words,
+        )
+    )
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help=_FOLDER)
+    parser.set_defaults(run=_inspect)
+
+
+def _inspect(arguments: argparse.Namespace) -> None:
+    from adalayers.command.inspect import inspect
+
+    inspect(arguments.folder)
 
 
 if __name__ == "__main__":

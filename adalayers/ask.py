@@ -8,6 +8,14 @@ from typing import Any, Literal
 Search = Literal["grid", "random", "optuna"]
 Scheduler = Literal["asha", "fifo"]
 
+REDUCTION = 3
+"""ASHA lets the best of so many trials go on from each rung, and its rungs lie so many times apart."""
+
+
+def grace(epochs: int) -> int:
+    """Return the epochs that ASHA gives every trial."""
+    return max(1, epochs // 8)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
@@ -37,6 +45,8 @@ class Limits:
     """With what a study may run; none of it changes a number.
 
     gpus_per_trial: None: one where there is a GPU; max_concurrent: None: as many as the resources allow
+    retries:        how often a trial that fails, or whose worker dies, is tried again from its checkpoint
+    hang_minutes:   a trial without a sign of life for so long is ended, and counts as one whose worker died
     """
 
     cpus_per_trial: float = 1.0
@@ -44,3 +54,5 @@ class Limits:
     max_concurrent: int | None = None
     max_hours: float | None = None
     address: str | None = None
+    retries: int = 1
+    hang_minutes: float = 30.0

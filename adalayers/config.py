@@ -13,9 +13,9 @@ import importlib
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 from adalayers.errors import BadInput, unknown
 from adalayers.layer_parts import layer_parts
@@ -26,6 +26,13 @@ if TYPE_CHECKING:  # importing torch takes seconds; only what builds a model pay
 Head = Literal["sequence", "token"]
 """Whether a head gives outputs per sequence or per token."""
 Precision = Literal["float16", "bfloat16", "float32"]
+Pooling = Literal["mean", "first-token", "last-token"]
+HALVES = ("lower-half", "upper-half")
+POOLED: tuple[Pooling, ...] = get_args(Pooling)
+"""Read-outs that make one vector of a sequence, and then a linear layer's input."""
+ComputeType = Literal["float32", "bfloat16"]
+"""In what a backbone computes its hidden states."""
+StreamChoice = Literal["encoder", "decoder", "both"]
 
 FUSIONS = {
     "layer-mix": "adalayers.fusion.layer_mix",
@@ -69,6 +76,11 @@ class State(NamedTuple):
         return number if self.stream == "encoder" else f"{self.stream}_{number}"
 
     @property
+    def causal(self) -> bool:
+        """Whether it depends on no token to the right of its own, but through an encoder."""
+        return self.stream == "decoder"
+
+    @property
     def key(self) -> str:
         """As files name it, each state of a backbone another: "encoder_01", "encoder_12_before_norm"."""
         return f"{self.stream}_{self.number:02d}" + ("_before_norm" if self.before_norm else "")
@@ -92,12 +104,25 @@ class Stream:
         return [*plain, State(self.name, self.layers, before_norm=True)] if self.final_norm else plain
 
 
+MOST = 10**7
+"""Largest whole number that a hyperparameter may be, unless `MOST_OF` says otherwise."""
+MOST_OF = {
+    "k": 2**16,
+    "feedforward": 2**18,
+    "adapter_width": 2**16,
+    "heads": 2**12,
+    "encoder_layers": 2**8,
+    "draw": 2**63 - 1,
+}
+"""Beyond these no machine holds the weights, and no generator takes the seed."""
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a model needs to know of its backbone and task.
 
     n_outputs: numbers that the head gives per sequence or token
-    streams:   what the backbone offers, the one that is mixed first; width: K; family: transformers' model type
+    streams:   what the backbone offers; width: K; family: transformers' model type
     """
 
     head: Head
@@ -106,22 +131,36 @@ class Shape:
     width: int
     family: str
 
+    def depth(self, states: Collection[State]) -> int:
+        """Return how many layers of the base model are run for these states: for a decoder's, the encoder's too."""
+        before, deepest = 0, 0
+        for stream in self.streams:
+            numbers = [state.number for state in states if state.stream == stream.name]
+            deepest = before + max(numbers) if numbers else deepest
+            before += stream.layers
+        return deepest
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrialConfig(ABC):
     """Hyperparameters that all fusion methods share. Impossible values raise `BadInput`, which repeats them.
 
     Which data
-        hidden_states      layers: outputs of layers 1..l; with-embeddings: 0..l; layers:1,6: some of them;
-                           as-released: see `chosen_states`
-        final_norm         False reads the last state before the stream's final norm, where it has one (T5)
+        hidden_states      layers: outputs of layers 1..l; with-embeddings: 0..l; layers:1,6: some of them; lower-half,
+                           upper-half: 1..l/2 and the rest; as-released: see `chosen_states`
+        stream             of a model with an encoder and a decoder, whose states: encoder, decoder, or both, the
+                           encoder's first; `hidden_states` is then a choice of each
+        final_norm         False reads the last state before the stream's final norm, where it has one (T5, GPT-2)
         train_examples     size of the subset of the training pool that is trained on (None: all of it)
         draw               which subset: the seed that draws it (None: the trial's seed)
     The head
         read_out           attention: as in the thesis; linear: no attention, a sequence is gelu -> dropout -> mean ->
-                           linear, a token dropout -> linear; first-token: a sequence is dropout -> linear of its first
-                           token's state
-        classifier_layers  2 puts a layer of the same width and tanh before the last one, where read_out=first-token
+                           linear, a token dropout -> linear; first-token, last-token, mean: a sequence is dropout ->
+                           linear of its first or last token's state, or of the mean over its tokens, never of padding
+        classifier_layers  2 puts a layer of the same width and tanh before the last one, in these three
+        word_position      on tasks with a label per word, the token that answers for its word: first-token or
+                           last-token; auto: the last where a decoder's states are read, which at a word's first token
+                           have not seen the rest of it, else the first
         heads, dropout     attention heads (they divide the fusion's width); dropout in the head
         positions          sinusoidal positions added to the fused states
         encoder_layers, feedforward   token head only: pre-norm encoder layers and their inner width
@@ -155,11 +194,16 @@ class TrialConfig(ABC):
     own_read_out: ClassVar[bool] = False
 
     hidden_states: str = "layers"
+    stream: StreamChoice = "encoder"
     final_norm: bool = True
     train_examples: int | None = None
     draw: int | None = None
-    read_out: Literal["attention", "linear", "first-token"] = "attention"
+    read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "attention"
     classifier_layers: int = 1
+    # What trials had before they named it: the default is no other one where there is no decoder.
+    word_position: Literal["auto", "first-token", "last-token"] = dataclasses.field(
+        default="auto", metadata={"absent": "first-token"}
+    )
     heads: int = 8
     dropout: float = 0.1
     positions: bool = False
@@ -204,6 +248,10 @@ class TrialConfig(ABC):
             "lr_patience",
         ):
             self.require(name, getattr(self, name) >= 1, "a whole number of at least 1")
+        for name, value in dataclasses.asdict(self).items():
+            if isinstance(value, int):
+                most = MOST_OF.get(name, MOST)
+                self.require(name, value <= most, f"a whole number of at most {most}")
         for name, least in (("train_examples", 1), ("draw", 0)):
             value = getattr(self, name)
             self.require(name, value is None or value >= least, f"a whole number of at least {least}")
@@ -233,7 +281,9 @@ class TrialConfig(ABC):
     def unused(self, shape: Shape) -> set[str]:
         """Return the names of hyperparameters that change nothing here; methods add theirs."""
         names = {"warmup"} if self.schedule == "plateau" else {"lr_patience"}
-        if not any(stream.final_norm for stream in shape.streams):
+        if len(shape.streams) == 1:
+            names.add("stream")
+        if not any(stream.final_norm for stream in chosen_streams(self.stream, shape)):
             names.add("final_norm")
         if self.train_examples is None:
             names.add("draw")
@@ -241,8 +291,10 @@ class TrialConfig(ABC):
             names |= {"encoder_layers", "feedforward"}
         if self.read_out != "attention":
             names.add("heads")
-        if self.read_out != "first-token":
+        if self.read_out not in POOLED:
             names.add("classifier_layers")
+        if shape.head == "sequence":
+            names.add("word_position")
         if self.own_read_out:
             names |= set(_OF_THE_HEAD)
         if self.base_model == "frozen":
@@ -256,10 +308,21 @@ class TrialConfig(ABC):
 
         A choice of hidden states has one name: that of the first of `layers`, `with-embeddings` that is the same.
         """
-        chosen = chosen_states(self.hidden_states, shape)
+        chosen = chosen_states(self.hidden_states, shape, stream=self.stream)
         names = ("layers", "with-embeddings", self.hidden_states)
-        name = next(name for name in names if chosen_states(name, shape) == chosen)
-        return {**dataclasses.asdict(self), "hidden_states": name, "base_lr": self.base_lr or self.lr}
+        name = next(name for name in names if chosen_states(name, shape, stream=self.stream) == chosen)
+        return {
+            **dataclasses.asdict(self),
+            "hidden_states": name,
+            "word_position": self.word_token(shape),
+            "base_lr": self.base_lr or self.lr,
+        }
+
+    def word_token(self, shape: Shape) -> Literal["first-token", "last-token"]:
+        """Return which token answers for its word."""
+        if self.word_position != "auto":
+            return self.word_position
+        return "last-token" if any(state.causal for state in self.states(shape)) else "first-token"
 
     def used(self, shape: Shape) -> dict[str, Any]:
         """Return the hyperparameters that determine a trial; those that change nothing are left out."""
@@ -287,7 +350,12 @@ class TrialConfig(ABC):
                 f"wanted fusion to be a method for tasks with a label per {_ANSWERS[shape.head][0]}, "
                 f"got fusion={self.fusion}, {_ANSWERS[shape.head][1]}; change fusion"
             )
-        chosen_states(self.hidden_states, shape)
+        chosen_states(self.hidden_states, shape, stream=self.stream)
+        self.require(
+            "stream",
+            self.base_model == "frozen" or self.stream == "encoder",
+            f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone",
+        )
         if self.own_read_out:
             return
         width = self.width(shape)
@@ -298,15 +366,15 @@ class TrialConfig(ABC):
         )
         self.require(
             "read_out",
-            self.read_out != "first-token" or shape.head == "sequence",
-            "attention or linear on a task with a label per word, for first-token is for sequences",
+            self.read_out not in POOLED or shape.head == "sequence",
+            f"attention or linear on a task with a label per word, for {self.read_out} is for sequences",
         )
         if self.base_model == "adapters":
             layer_parts(shape.family)
 
     def states(self, shape: Shape) -> list[State]:
         """Return the hidden states that are read."""
-        return chosen_states(self.hidden_states, shape, final_norm=self.final_norm)
+        return chosen_states(self.hidden_states, shape, stream=self.stream, final_norm=self.final_norm)
 
 
 _CONFIGS: dict[str, type[TrialConfig]] = {}
@@ -314,8 +382,8 @@ _CONFIGS: dict[str, type[TrialConfig]] = {}
 
 def config_class(fusion: str) -> type[TrialConfig]:
     """Return the configuration of a method. Raises `BadInput` for a name that is none."""
-    if fusion not in _CONFIGS:
-        if fusion not in FUSIONS:
+    if not isinstance(fusion, str) or fusion not in _CONFIGS:
+        if not isinstance(fusion, str) or fusion not in FUSIONS:
             raise unknown("fusion", fusion, {*FUSIONS, *_CONFIGS})
         importlib.import_module(FUSIONS[fusion])
     return _CONFIGS[fusion]
@@ -402,12 +470,12 @@ def typed(name: str, wanted: Any, value: Any) -> Any:
             raise unknown(f"value of {name}", str(value), choices)
         return value
     optional = typing.get_origin(wanted) is types.UnionType
-    if optional and (value is None or value in {"none", "None"}):
+    if optional and (value is None or value in ("none", "None")):
         return None
     kind = typing.get_args(wanted)[0] if optional else wanted
     try:
         return _convert(value, kind)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         article = {bool: "true or false", int: "a whole number", float: "a finite number"}[kind]
         raise BadInput(f"wanted {name} to be {article}, got {name}={value}; change {name}") from error
 
@@ -427,23 +495,53 @@ def _convert(value: Any, kind: type) -> Any:
     return number
 
 
-def chosen_states(hidden_states: str, shape: Shape, *, final_norm: bool = True) -> list[State]:
-    """Return the hidden states that a choice names, of the shape's first stream.
+def chosen_streams(stream: StreamChoice, shape: Shape) -> tuple[Stream, ...]:
+    """Return the streams that a choice names; a backbone of one stream has no choice but that.
+
+    Raises `BadInput` for a stream that the backbone does not have.
+    """
+    if len(shape.streams) == 1:
+        (only,) = shape.streams
+        if stream not in ("encoder", only.name):  # encoder is the default, and says nothing of a decoder
+            raise BadInput(
+                f"wanted stream to be {only.name}, the only one that this {shape.family!r} backbone has, "
+                f"got stream={stream}; change stream"
+            )
+        return shape.streams
+    return shape.streams if stream == "both" else tuple(of for of in shape.streams if of.name == stream)
+
+
+def chosen_states(
+    hidden_states: str, shape: Shape, *, stream: StreamChoice = "encoder", final_norm: bool = True
+) -> list[State]:
+    """Return the hidden states that a choice names, of each of the chosen streams.
 
     `as-released` pairs projections with the first states, as many as the released configuration of that
     family names: the number of layers (RoBERTa: the last layer is never used), one more for BERT and BART.
     `final_norm` False takes the last state before the stream's final norm, where it has one.
-    Raises `BadInput` for a choice that is none, or a layer that the stream does not have.
+    Raises `BadInput` for a choice that is none, or a layer or stream that the backbone does not have.
     """
-    stream = shape.streams[0]
+    streams = chosen_streams(stream, shape)
+    return [state for of in streams for state in _of_stream(hidden_states, of, shape.family, final_norm)]
+
+
+def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool) -> list[State]:
     if (listed := _listed_layers(hidden_states)) is not None:
         numbers = listed
     elif hidden_states == "layers":
         numbers = list(range(1, stream.layers + 1))
     elif hidden_states == "with-embeddings":
         numbers = list(range(stream.layers + 1))
+    elif hidden_states in HALVES:
+        # Of an odd number of layers the one in the middle is in both.
+        first, last = (
+            (1, -(-stream.layers // 2))
+            if hidden_states == HALVES[0]
+            else (stream.layers // 2 + 1, stream.layers)
+        )
+        numbers = list(range(first, last + 1))
     else:
-        numbers = list(range(stream.layers + 1 if shape.family in {"bert", "bart"} else stream.layers))
+        numbers = list(range(stream.layers + 1 if family in {"bert", "bart"} else stream.layers))
     if beyond := [number for number in numbers if number > stream.layers]:
         raise BadInput(
             f"wanted hidden_states to name layers 0..{stream.layers}, got {beyond[0]}; change hidden_states"
@@ -458,11 +556,11 @@ def chosen_states(hidden_states: str, shape: Shape, *, final_norm: bool = True) 
 
 def _listed_layers(hidden_states: str) -> list[int] | None:
     """Return the numbers of "layers:1,6,12", None for a choice by name. Raises `BadInput` for what is neither."""
-    if hidden_states in ("layers", "with-embeddings", "as-released"):
+    if hidden_states in ("layers", "with-embeddings", "as-released", *HALVES):
         return None
     name, colon, numbers = hidden_states.partition(":")
     parts = numbers.split(",")
     if name == "layers" and colon and all(part.isdecimal() for part in parts):
         return sorted({int(part) for part in parts})
-    choices = ("layers", "with-embeddings", "as-released", "layers:1,6,12")
+    choices = ("layers", "with-embeddings", "as-released", *HALVES, "layers:1,6,12")
     raise unknown("value of hidden_states", hidden_states, choices)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import errno
+import os
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room left, or none for this user."""
@@ -22,13 +25,43 @@ class CannotWrite(BadInput):
     """A file that could not be written: the disk is full, or its place is not ours to write to."""
 
 
+NOBODY_READS = 141
+"""Exit code of a program whose output nobody reads any more, as a shell has it of SIGPIPE."""
+
+
+def nobody_reads() -> int:
+    """Drop what is still to be written to stdout, its reader having left (`... | head`); return the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return NOBODY_READS
+
+
+def local_path(text: str | os.PathLike[str], what: str) -> Path:
+    """Return an absolute path, `~` filled in. Raises `BadInput` for what no path can be; `what` says what for."""
+    try:
+        path = Path(text).expanduser().resolve()
+        path.exists()
+        return path
+    except (
+        RuntimeError,
+        OSError,
+        ValueError,
+    ) as error:  # no such user, a loop of links, a NUL, a name too long
+        raise BadInput(
+            f"wanted a path as {what}, got {str(text)[:200]!r} ({_said(error)}); name another"
+        ) from error
+
+
+def _said(error: BaseException) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[:200]
+
+
 def unknown(what: str, came: str, known: Iterable[str], *, hint: str = "") -> BadInput:
     """Return a `BadInput` for a name that is not among `known`, with the nearest names first.
 
     `what` says what kind of name was wanted ("hyperparameter", "dataset"); `hint` says what else would do.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(came, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(str(came), names, n=3, cutoff=0.6)
     advice = (
         f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"known: {', '.join(names)}"
     )

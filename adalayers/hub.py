@@ -15,15 +15,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, local_path
 
 PROBE_SECONDS = 5.0
+
+TOKEN = "HF_TOKEN"
+"""The environment variable that the hub's libraries read a token from."""
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
     """Return ("id", "revision") of "id@revision"; the revision is None where none is named."""
     identifier, _, revision = name.partition("@")
     return identifier, revision or None
+
+
+def page(identifier: str) -> str:
+    """Return the address of a model's page on the hub, where its licence is."""
+    return f"{_endpoint()}/{identifier}"
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
 def last_part(identifier: str) -> str:
@@ -43,7 +55,7 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
     """
     if data_dir is None:
         return None
-    root = Path(data_dir).expanduser()
+    root = local_path(data_dir, "--data-dir")
     if not root.is_dir():
         raise BadInput(
             f"wanted a folder of local copies as --data-dir, {str(root)!r} is none; name an existing folder"
@@ -53,7 +65,7 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
 
 def require_hub(what: str) -> None:
     """Raise `BadInput` unless the hub answers within `PROBE_SECONDS`; `what` is what is wanted of it."""
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    endpoint = _endpoint()
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
         raise _out_of_reach(what, "HF_HUB_OFFLINE is set")
     parts = urlsplit(endpoint)

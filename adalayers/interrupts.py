@@ -13,6 +13,7 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED = 130
+INSIST_SECONDS = 0.05
 AGAIN_SECONDS = 0.5
 """Signals closer to each other are one: `timeout` sends its own to the process, and again to its whole group."""
 
@@ -44,12 +45,30 @@ class Interrupts:
         finally:
             _listening = outer
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, handler or signal.SIG_DFL)
 
     def listen(self) -> None:
-        """Take the signals over again: Ray takes SIGTERM as it starts."""
+        """Take the signals over."""
         for number in SIGNALS:
             signal.signal(number, self._heard)
+
+    @contextlib.contextmanager
+    def insisting(self) -> Iterator[None]:
+        """Take the signals over again and again: Ray takes SIGTERM as it starts, and resets it as it ends."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, lambda number, frame: self.listen())
+        signal.siginterrupt(signal.SIGALRM, False)
+        signal.setitimer(signal.ITIMER_REAL, INSIST_SECONDS, INSIST_SECONDS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            # One that is still on its way to another thread would end the process: ignoring it takes it back.
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+            self.listen()
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -88,13 +107,14 @@ class Interrupts:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            os.close(write)
+            os.write(write, b"\0")  # no signal's number; a child that was forked may hold the other end open
             thread.join()
+            os.close(write)
             os.close(read)
 
     def _watch(self, read: int) -> None:
         first: float | None = None
-        while numbers := os.read(read, 64):
+        while 0 not in (numbers := os.read(read, 64)):
             if not any(number in SIGNALS for number in numbers):
                 continue
             now = time.monotonic()
@@ -107,15 +127,16 @@ class Interrupts:
 _listening: Interrupts | None = None
 
 
+@contextlib.contextmanager
+def insisting() -> Iterator[None]:
+    """Take the signals over again and again within the block; nothing where nothing listens."""
+    with contextlib.nullcontext() if _listening is None else _listening.insisting():
+        yield
+
+
 def listening() -> Interrupts | None:
     """Return what listens now, if anything does."""
     return _listening
-
-
-def listen_again() -> None:
-    """Take the signals over again where something listens."""
-    if _listening is not None:
-        _listening.listen()
 
 
 def raise_heard() -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, nobody_reads
 
 if TYPE_CHECKING:
     from adalayers.results.folder import Folder
@@ -48,9 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for error in errors:
                 print(error, file=sys.stderr)
             broken += len(errors)
+        sys.stdout.flush()
     except BadInput as error:
         print(error, file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        return nobody_reads()
     return 2 if broken else 0
 
 
@@ -91,12 +94,12 @@ def rebuild(
                 written.append(built[-1].path)
         except BadInput as error:
             errors.append(error)
-    if studies[0].uri == root.uri:
+    if studies[0].address == root.address:
         return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:
-        above.setdefault(study.uri.rsplit("/", 1)[0], []).append(study)
-    covers = {parent: below for parent, below in above.items() if parent != root.uri or len(above) == 1}
+        above.setdefault(study.parent().address, []).append(study)
+    covers = {parent: below for parent, below in above.items() if parent != root.address or len(above) == 1}
     if claims_only:
         written += [write_claims_across(parent, below) for parent, below in covers.items()]
         return written, errors

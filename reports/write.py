@@ -81,7 +81,7 @@ def write_cover(
         _write_figure(root, name, figure)
     found = across_cases(entries)
     _write_across(root, found)
-    title = entries[0].loaded.plan.study if entries else root.uri.rsplit("/", 1)[-1]
+    title = entries[0].loaded.plan.study if entries else root.name
     root.write_bytes(REPORT, cover(title, entries, problems, found).encode())
     return f"{root.uri}/{REPORT}"
 
@@ -138,7 +138,7 @@ def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
     if depth == 0:
         return []
     # Each a root of its own: a root may be a collection of links to studies.
-    below = [Folder(f"{place.uri}/{name}") for name in place.names()]
+    below = [Folder(place.child(name).address) for name in place.names()]
     return [found for folder in below for found in find_studies(folder, depth - 1)]
 
 

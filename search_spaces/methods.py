@@ -5,6 +5,10 @@ from ray import tune
 # Frozen base model: a decade around the default on each side. The thesis has 1e-4 at batches of 356 to 1200.
 FROZEN = {"lr": tune.loguniform(1e-4, 1e-2)}
 
+# The thesis's steps are many and small, its alpha large: at its rate for the head the logits of the mix move tens of
+# times as far here. A rate of their own reaches that distance from 1e-5 on.
+MIX = {**FROZEN, "mix_lr": tune.loguniform(1e-5, 1e-2)}
+
 # Houlsby et al. 2019 have 3e-4 at batches of 32.
 ADAPTERS = {"lr": tune.loguniform(1e-4, 1e-3)}
 
@@ -12,7 +16,7 @@ ADAPTERS = {"lr": tune.loguniform(1e-4, 1e-3)}
 FINE_TUNED = {"lr": tune.loguniform(1e-5, 3e-4)}
 
 # The fused part as if the base model were frozen, the base model as if it were fine-tuned alone.
-FUSED_AND_FINE_TUNED = {**FROZEN, "base_lr": tune.loguniform(1e-5, 3e-4)}
+FUSED_AND_FINE_TUNED = {**MIX, "base_lr": tune.loguniform(1e-5, 3e-4)}
 
 # Layers beyond the backbone's are left out once it is known.
 SINGLE = {**FROZEN, "layer": tune.choice(list(range(1, 49)))}
@@ -30,8 +34,11 @@ NUISANCE = FROZEN
 
 GRID: dict[str, list[float]] = {
     "lr": [3e-4, 1e-3, 3e-3],
+    "mix_lr": [1e-5, 1e-4, 1e-3],
     "base_lr": [3e-5, 1e-4],
     "layer": list(range(1, 49)),
     "fraction": [0.01, 0.1],
     "lasso": [1e-5, 1e-4, 1e-3],
 }
+ADAPTERS_GRID = {"lr": [1e-4, 3e-4, 1e-3]}
+FINE_TUNED_GRID = {"lr": [2e-5, 5e-5, 1e-4]}

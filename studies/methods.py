@@ -3,7 +3,7 @@
 Question    How good is each method of fusing hidden states, or of tuning the base model, and what does it cost?
 Scientific  the method: fusions as published (own width and read-out) and matched (projected to k, the same head), and
             methods that change the base model
-Nuisance    the method's learning rate, and what it alone has (layer; fraction and lasso of Head2Toe)
+Nuisance    the method's learning rate, and what it alone has (mix_lr; layer; fraction and lasso of Head2Toe)
 Fixed       all else at the script's defaults or --set; warm-up and linear decay where the base model is tuned
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      a search of --trials for each method; then each as its search found it best x --seeds, unpruned
@@ -18,11 +18,11 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm
-from adalayers.presets import published_mix
+from adalayers.presets import logit_travel, published_mix
 from adalayers.study import Arm, Setting, Space, Study, Tuning
 
 CONTROL = "layer mix"
-MATCHED, PUBLISHED = " matched", " as published"
+MATCHED, PUBLISHED, OWN = " matched", " as published", " at own width"
 SELECTED, TOP = "up to the selected layer", "of as many top layers"
 
 
@@ -35,16 +35,16 @@ def space() -> Space:
 
 def spaces() -> dict[str, Space]:
     """Return what is tuned instead, by the name that `methods` gives it."""
-    from search_spaces.methods import ADAPTERS, FINE_TUNED, FUSED_AND_FINE_TUNED, GRID, HEAD2TOE, SINGLE
+    from search_spaces import methods as of
 
-    named = {
-        "adapters": ADAPTERS,
-        "fine-tuned": FINE_TUNED,
-        "fused": FUSED_AND_FINE_TUNED,
-        "head2toe": HEAD2TOE,
-        "single": SINGLE,
+    return {
+        "adapters": Space({}, of.ADAPTERS, of.ADAPTERS_GRID),
+        "fine-tuned": Space({}, of.FINE_TUNED, of.FINE_TUNED_GRID),
+        "fused": Space({}, of.FUSED_AND_FINE_TUNED, of.GRID),
+        "head2toe": Space({}, of.HEAD2TOE, of.GRID),
+        "mix": Space({}, of.MIX, of.GRID),
+        "single": Space({}, of.SINGLE, of.GRID),
     }
-    return {name: Space({}, domains, GRID) for name, domains in named.items()}
 
 
 def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
@@ -52,7 +52,7 @@ def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
     published, _ = published_mix(setting.dataset, setting.shape.head)
     own = {"own_width": True, "read_out": "linear"}
     found: dict[str, tuple[dict[str, Any], str]] = {
-        CONTROL: ({"mix": "learned", **published}, ""),
+        CONTROL: ({"mix": "learned", **published}, "mix"),
         f"last layer{MATCHED}": ({"mix": "last"}, ""),
         f"last layer{PUBLISHED}": ({"fusion": "scalar-mix", "mix": "last", **own}, ""),
         f"single layer{MATCHED}": ({"mix": "single", "layer": _middle(setting)}, "single"),
@@ -64,10 +64,12 @@ def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
         ("concat", "concat"),
         ("DWAtt", "dwatt"),
         ("extra layers", "extra-layers"),
-        ("variability", "variability"),
     ):
         found[f"{name}{MATCHED}"] = ({"fusion": fusion}, "")
         found[f"{name}{PUBLISHED}"] = ({"fusion": fusion, **own}, "")
+    # Xie et al. train the layers up to the chosen one: that is among the methods that change the base model.
+    found[f"variability{MATCHED}"] = ({"fusion": "variability"}, "")
+    found[f"variability{OWN}"] = ({"fusion": "variability", **own}, "")
     found[f"routing{MATCHED}"] = ({"fusion": "routing"}, "")
     hidden = {"hidden_vectors": 64} if setting.shape.head == "sequence" else {}
     found[f"routing{PUBLISHED}"] = ({"fusion": "routing", "own_width": True, **hidden}, "")
@@ -116,8 +118,14 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     changed = [Arm(name, "changed", overrides) for name, (overrides, _) in tuned(setting).items()]
     published, source = published_mix(setting.dataset, setting.shape.head)
     values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+    rates = setting.base.resolved(setting.shape)
+    travel = logit_travel(
+        source, mix_lr=rates["mix_lr"], batch_size=rates["batch_size"], train_examples=setting.train_examples
+    )
     return [*frozen, *changed], [
-        f"`{CONTROL}` is AdaLayers with the thesis's values for {source} ({values}), at this study's rates."
+        f"`{CONTROL}` is AdaLayers with the thesis's values for {source} ({values}). At mix_lr {rates['mix_lr']:g} a "
+        f"logit of its mix can travel {travel:.3g} times as far in an epoch as in the thesis's runs; "
+        "its search tunes mix_lr."
     ]
 
 

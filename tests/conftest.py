@@ -16,6 +16,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Ray starts its workers with a niceness of 15: next to other tests they would hardly run.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# To be looked for where it must not be.
+os.environ["ADALAYERS_TESTS_SECRET"] = "hunter2-of-the-tests"
 # What the user's own environment says must not reach the tests.
 for name in ("MLFLOW_TRACKING_URI", "ADALAYERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(name, None)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from adalayers.ask import Limits
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
 from adalayers.command.identity import identity, opened, smallest_effect
-from adalayers.config import TrialConfig
+from adalayers.config import Shape, TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.results.folder import Folder
+from adalayers.results.redaction import reason
 from adalayers.study import Plan, Space, Study, base_config
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
+from adalayers.tuning.cluster import check_address, cluster_address
 from adalayers.tuning.run import study_plan
-from adalayers.tuning.session import check_address
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Case:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.folder.uri.rsplit("/", 1)[-1]
+        return self.folder.name
 
 
 def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda folder: None) -> list[Case]:
@@ -48,22 +54,55 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
 
     hold: called with each results folder before it is read
     """
+    _check_output(flags.output)
     check_address(flags.limits.address)
+    _check_gpus(flags.limits)
     for request in flags.requests:
         sources.canonical(request.backbone)
         tasks.canonical(request.dataset)
     space = study.space()
     base = base_config(space, flags.fixed, flags.epochs)
-    label = [] if flags.label is None else [_safe(flags.label)]
+    label = [] if flags.label is None else [_safe("--label", flags.label)]
+    columns = {request.label_column for request in flags.requests}
     found: list[Case] = []
     for request in flags.requests:
-        case = _case(study, space, base, flags, request, label, hold)
-        if any(other.folder.uri == case.folder.uri for other in found):
+        of = (
+            [_safe("--label-column", request.label_column)]
+            if request.label_column and len(columns) > 1
+            else []
+        )
+        case = _case(study, space, base, flags, request, [*of, *label], hold)
+        if any(other.folder.address == case.folder.address for other in found):
             raise BadInput(
-                f"wanted each backbone and dataset once, got {case.folder.uri} twice; name it once"
+                f"wanted each backbone, dataset and label column once, got {case.folder.uri} twice; name it once"
             )
         found.append(case)
     return found
+
+
+def _check_output(output: str) -> None:
+    """Raise `BadInput` where results cannot lie; nothing is made yet."""
+    root = Folder(output)
+    try:
+        if root.is_local and any(place.is_file() for place in (root.path(), *root.path().parents)):
+            raise BadInput(f"wanted a folder as --output, {root.uri} is or lies below a file; name another")
+        root.exists()
+    except OSError as error:
+        raise BadInput(
+            f"wanted a folder that can be reached as --output, got {root.uri} ({reason(error, root.address)}); "
+            "name another"
+        ) from error
+
+
+def _check_gpus(limits: Limits) -> None:
+    """Raise `BadInput` where this machine alone is to run trials and has fewer GPUs than one takes."""
+    if not limits.gpus_per_trial or cluster_address(limits.address) is not None:
+        return
+    if (have := torch.cuda.device_count()) < limits.gpus_per_trial:
+        raise BadInput(
+            f"wanted {limits.gpus_per_trial:g} GPUs for a trial, this machine has {have}; lower --gpus-per-trial, or "
+            "name a cluster with --address"
+        )
 
 
 def _case(
@@ -72,27 +111,49 @@ def _case(
     base: TrialConfig,
     flags: Flags,
     request: DataRequest,
-    label: list[str],
+    suffix: list[str],
     hold: Callable[[Folder], None],
 ) -> Case:
-    prepared = prepare(request)
+    prepared = prepare(request, weights=not flags.dry_run)
     if study.task_kind not in (None, prepared.task.kind.name):
         raise BadInput(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
     plan = study_plan(study, space, prepared, base, flags.fixed, flags.own_identity)
-    name = "-".join([prepared.source.name, prepared.task.name, *label])
+    prepared = prepared.reading(_configs(plan, prepared.shape))
+    name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     makes = identity(flags, prepared)
     hold(folder)
-    before = {} if flags.fresh else opened(folder, makes)
+    # Without its weights a backbone has no fingerprint that says whether a study there is of it.
+    new = flags.fresh or not prepared.source.has_weights
+    before = {} if new else opened(folder, makes)
     effect = smallest_effect(folder, before, flags.smallest_effect, prepared.task.metric)
     return Case(prepared, plan, folder, makes, before, effect)
 
 
-def _safe(label: str) -> str:
+def _configs(plan: Plan, shape: Shape) -> list[TrialConfig]:
+    """Return configurations that read all hidden states that the trials of a plan do."""
+    found = [arm.config for arm in plan.arms]
+    for search in plan.searches:
+        found.append(search.base)
+        domains = {name: search.space.domains.get(name) for name in ("stream", "hidden_states", "final_norm")}
+        choices = {
+            name: [*getattr(domain, "categories", ()), *search.space.grid.get(name, ())]
+            for name, domain in domains.items()
+        }
+        searched = {name: values for name, values in choices.items() if values}
+        for values in itertools.product(*searched.values()):
+            config = with_overrides(search.base, dict(zip(searched, values, strict=True)))
+            with contextlib.suppress(BadInput):  # a choice of the grid that this backbone does not have
+                config.states(shape)
+                found.append(config)
+    return [*found, plan.base] if plan.searches else found
+
+
+def _safe(flag: str, label: str) -> str:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in label.lower()).strip("-.")
     if not safe:
-        raise BadInput(f"wanted a --label with a letter or digit, got {label!r}; choose another")
+        raise BadInput(f"wanted a {flag} with a letter or digit, got {label!r}; choose another")
     return safe

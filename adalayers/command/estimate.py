@@ -11,19 +11,32 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from adalayers.backbones.backbone import memory_bytes
+from adalayers.backbones.pretrained import saved_bytes, weights
+from adalayers.command import expected
+from adalayers.command.expected import Range
 from adalayers.command.flags import Flags
 from adalayers.config import State, TrialConfig
 from adalayers.data.feature_plan import SAMPLE, feature_plan, not_stored
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
+from adalayers.features.features import stored_bytes
 from adalayers.model.model import FusionModel
 from adalayers.progress import duration
 from adalayers.ragged import ragged_index
 from adalayers.study import Plan
 from adalayers.training.trainer import train
 
+CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
+"""Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
+SPREAD = 1.33
+"""By what the same work takes longer or shorter on one machine (docs/performance.md: a third, minute by minute)."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
+LARGE = 1_000_000_000
+"""Parameters from which on a backbone is not loaded to be timed."""
+PROBE_TOKENS, PROBE_SECONDS = 64, 0.2
+"""Of a matrix product that stands for a backbone's: its rows, and how long it is repeated."""
 
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
@@ -33,6 +46,10 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     cache, limits = flags.cache_dir, flags.limits
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
+    missing_bytes = [
+        stored_bytes(prepared.source, len(encoded.input_ids), prepared.request.precision)
+        for encoded in missing
+    ]
     searches = len(plan.searches) if flags.trials else 0
     searched = flags.trials * searches
     arms = [] if plan.tuned_only and searches else plan.arms
@@ -52,16 +69,31 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     each = [
         (per_trial * _share(config, prepared, timed) * dearer[config.base_model], n) for config, n in runs
     ]
-    wall = extraction + sum(seconds * n for seconds, n in each) / concurrency
+    share = expected.searched(flags.trials, timed.epochs, flags.scheduler)
+    training = Range(0.0, 0.0, 0.0)
+    for (config, _), (seconds, n) in zip(runs, each, strict=True):
+        ends = expected.patient(config)
+        # A search's runs are its trials and the confirmations of its best, which no scheduler stops.
+        stopped = max(0, n - flags.seeds)
+        either = Range(*(min(one, two) for one, two in zip(share, ends, strict=True)))
+        training = training.plus(either.times(seconds * stopped)).plus(ends.times(seconds * (n - stopped)))
+    spread = Range(1 / SPREAD, 1.0, SPREAD)
+    wall = Range(
+        *(by * (extraction + spent / concurrency) for by, spent in zip(spread, training, strict=True))
+    )
+    gpus = _gpus(limits.gpus_per_trial)
+    disk = _disk(prepared, [config for config, _ in runs], concurrency)
     longest = max((seconds for seconds, _ in each), default=per_trial)
     source, splits = prepared.source, prepared.task.splits
     examples = ", ".join(f"{name} {len(split)}" for name, split in splits.items())
     bests = [f"the bests of {searches} searches" if searches > 1 else "the best of the search"]
     confirmed_arms = " and ".join([*([str(len(arms))] if arms else []), *(bests if searches else [])])
     there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
-    memory = concurrency * WORKER_BYTES / 1e9
+    held = memory_bytes(prepared.backbone_parameters[0], prepared.source.dtype)
+    memory = concurrency * (WORKER_BYTES + (held if features.mode == "live" else 0)) / 1e9
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
+        f"  backbone    {backbone_line(prepared)}",
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {cut(prepared.truncated)}",
         *(f"  shared      {line}" for line in [shared(prepared.task.shared)] if line),
@@ -71,10 +103,85 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {there}",
         f"  features    {features.mode}: {features.why}",
         f"  memory      about {memory:.1f} GB for {concurrency} trials at a time; hidden states are shared",
-        f"  time        hidden states {duration(extraction)}; a trial at most {duration(longest)}; "
-        f"in all at most {duration(wall)}, less by early stopping",
+        *(
+            []
+            if _timed(prepared)
+            else ["  estimated   without a pass of the backbone, from its weights' operations"]
+        ),
+        f"  disk        {sum(missing_bytes) / 1e6:.0f} MB of hidden states to come; results about {disk / 1e6:.0f} MB",
+        f"  time        hidden states {duration(extraction)}; a trial at most {duration(longest)}; in all about "
+        f"{duration(wall.expected)}, between {duration(wall.low)} and {duration(wall.high)} by early stopping, speed",
+        f"  GPU-hours   {_gpu_hours(training.times(gpus / 3600))}",
+        *(f"  limit       {line}" for line in [_limit(limits.max_hours, wall)] if line),
     ]
     return "\n".join(lines)
+
+
+def backbone_line(prepared: Prepared) -> str:
+    """Return what the backbone takes: "7.24 billion parameters; 14.5 GB on disk, not fetched yet; ..."."""
+    source, (parameters, _) = prepared.source, prepared.backbone_parameters
+    there = sum(file.stat().st_size for file in weights(source.folder))
+    if source.random:
+        disk = "nothing on disk"
+    elif there:
+        disk = f"{there / 1e9:.2f} GB on disk"
+    else:
+        disk = f"about {parameters * saved_bytes(source.folder, source.base) / 1e9:.2f} GB on disk, not fetched yet"
+    held = memory_bytes(parameters, source.dtype) / 1e9
+    return f"{parameters / 1e6:,.0f} million parameters; {disk}; {held:.2f} GB of memory, computes in {source.dtype}"
+
+
+def _timed(prepared: Prepared) -> bool:
+    """Say whether a pass of the backbone can be timed: not without its weights, nor where loading them takes long."""
+    return prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
+
+
+def _pass_seconds(prepared: Prepared) -> float:
+    """Return about how long the backbone takes for a token, from the speed of one product of matrices of its width.
+
+    Two operations for each weight of its layers; attention between tokens is left out.
+    """
+    source, dtype = prepared.source, getattr(torch, prepared.source.dtype)
+    states = torch.zeros(PROBE_TOKENS, source.width, dtype=dtype)
+    weight = torch.zeros(source.width, source.width, dtype=dtype)
+    torch.mm(states, weight)
+    began, times = time.monotonic(), 0
+    while time.monotonic() - began < PROBE_SECONDS:
+        torch.mm(states, weight)
+        times += 1
+    seconds = (time.monotonic() - began) / (times * PROBE_TOKENS * weight.numel())
+    parameters, of_layer = prepared.backbone_parameters
+    run = prepared.shape.depth(source.states) * of_layer or parameters
+    return seconds * run
+
+
+def _gpus(asked: float | None) -> float:
+    """Return the GPUs of a trial."""
+    return asked if asked is not None else float(torch.cuda.is_available())
+
+
+def _gpu_hours(hours: Range) -> str:
+    if not hours.high:
+        return "none: trials run on CPUs"
+    return f"about {hours.expected:.1f}, at most {hours.high:.1f}, at the speed of this machine's CPU"
+
+
+def _limit(max_hours: float | None, wall: Range) -> str:
+    """Return what --max-hours does to the plan; nothing without it."""
+    if max_hours is None:
+        return ""
+    enough = max_hours * 3600 >= wall.high
+    ends = (
+        "which should suffice" if enough else "and goes on with the same command where that does not suffice"
+    )
+    return f"it ends after {duration(max_hours * 3600)}, {ends}"
+
+
+def _disk(prepared: Prepared, configs: Sequence[TrialConfig], concurrency: int) -> float:
+    """Return about the bytes of a results folder: checkpoints of the trials that run, the best model, predictions."""
+    most = max((FusionModel(config, prepared.shape).n_parameters() for config in configs), default=0)
+    examples = sum(len(split) for name, split in prepared.task.splits.items() if name != "train")
+    return CHECKPOINT_BYTES * most * concurrency + 4 * most + EXAMPLE_BYTES * examples * len(configs)
 
 
 def timed_config(plan: Plan, trials: int) -> TrialConfig:
@@ -113,13 +220,21 @@ class _Held:
 def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     """Return seconds per token of the backbone's pass, and per example of a trial's epoch, evaluation included."""
     whole = prepared.data("live").splits["train"]
-    sample = np.random.default_rng(0).permutation(len(whole))[: max(SAMPLE, 2 * base.batch_size)]
     states, device = prepared.source.states, torch.device("cpu")
-    began = time.monotonic()
-    parts = [whole.features.read(sample[i : i + 16], states, device) for i in range(0, len(sample), 16)]
-    forward = time.monotonic() - began
+    sample = np.random.default_rng(0).permutation(len(whole))[: max(SAMPLE, 2 * base.batch_size)]
     offsets = np.concatenate([[0], np.cumsum(whole.features.lengths[sample])])
-    held = _Held(offsets, {state: torch.cat([part[state] for part in parts]) for state in states})
+    tokens = int(offsets[-1])
+    if _timed(prepared):
+        began = time.monotonic()
+        parts = [whole.features.read(sample[i : i + 16], states, device) for i in range(0, len(sample), 16)]
+        forward = (time.monotonic() - began) / tokens
+        held = _Held(offsets, {state: torch.cat([part[state] for part in parts]) for state in states})
+    else:
+        forward = _pass_seconds(prepared)
+        made = torch.randn(tokens, prepared.source.width, generator=torch.Generator().manual_seed(0))
+        held = _Held(
+            offsets, dict.fromkeys(states, made)
+        )  # one for all: a trial's time depends on shapes alone
     split = whole.subset(sample, held)
     data = TrialData(
         prepared.shape,
@@ -135,10 +250,17 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
     torch.set_num_threads(1)  # as many as a trial has by default
     try:
         config = dataclasses.replace(base, epochs=3, patience=3)
+        if not _timed(prepared):
+            config = dataclasses.replace(config, base_model="frozen")
         train(config, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
     finally:
         torch.set_num_threads(threads)
-    return forward / int(offsets[-1]), (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)
+    per_example = (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)
+    if base.base_model != config.base_model:
+        per_example += (
+            3 * forward * tokens / len(sample)
+        )  # its own pass, and one back through it, which takes two
+    return forward, per_example
 
 
 def _dearer(prepared: Prepared, configs: Sequence[TrialConfig], per_example: float) -> dict[str, float]:

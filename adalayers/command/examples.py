@@ -22,10 +22,10 @@ def write_examples(folder: Folder, task: Task) -> str:
     if best is None or not folder.exists(PREDICTIONS):
         lines.append("No confirmed trial has left predictions.")
     else:
-        rows = study.predictions.query("trial_id == @best and label != prediction")
-        rows = rows.sort_values("score", ascending=False, kind="stable")
+        rows = task.kind.mistakes(study.predictions.query("trial_id == @best"))
         lines += [
-            f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, the surest {MOST} below.",
+            f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, "
+            f"the {task.kind.first_mistakes} {MOST} below.",
             "",
         ]
         for split, prefix in (("validation", "val"), ("test", "test")):
@@ -52,6 +52,6 @@ def write_examples(folder: Folder, task: Task) -> str:
     return f"{folder.uri}/{EXAMPLES}"
 
 
-def _cell(text: str | list[str]) -> str:
-    joined = text if isinstance(text, str) else " ".join(text)
+def _cell(text: str | tuple[str, str] | list[str]) -> str:
+    joined = text if isinstance(text, str) else (" / " if isinstance(text, tuple) else " ").join(text)
     return joined.replace("|", "\\|").replace("\n", " ")

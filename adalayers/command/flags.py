@@ -14,9 +14,9 @@ from typing import Any, Literal, NoReturn
 
 from adalayers.ask import Ask, Limits, Scheduler, Search
 from adalayers.cache_folder import default_cache
-from adalayers.config import Precision, TrialConfig, parse_overrides
+from adalayers.config import ComputeType, Precision, TrialConfig, parse_overrides
 from adalayers.data.request import DataRequest
-from adalayers.errors import BadInput, unknown
+from adalayers.errors import BadInput, local_path, unknown
 from adalayers.study import Study
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
@@ -26,14 +26,27 @@ SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "train_examples": 96, "eval_examp
 
 DEFAULTS = {"trials": 16, "seeds": 5, "epochs": TrialConfig.epochs, "max_length": 256}
 
-LEAST = {"trials": 0, "seeds": 1, "seed": 0, "train_examples": 1, "eval_examples": 1, "max_concurrent": 1}
+LEAST = {
+    "trials": 0,
+    "seeds": 1,
+    "seed": 0,
+    "train_examples": 1,
+    "eval_examples": 1,
+    "max_length": 1,
+    "max_concurrent": 1,
+    "retries": 0,
+}
+MOST = {"trials": 1_000_000, "seeds": 100_000, "seed": 2**32 - 1, "max_length": 1_000_000, "retries": 100}
+"""Beyond these no study ends, or a random generator takes no such seed."""
+MOST_LABEL = 64
+"""Characters of a label: it is part of a folder's name, and file systems take 255 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Flags:
     """What the command line asks for, checked and with defaults filled in.
 
-    requests:        a case each: every backbone with every dataset
+    requests:        a case each: every backbone with every dataset, and with every column of labels that is named
     epochs:          of a trial, at most
     fixed:           hyperparameters of --set
     smallest_effect: None: that of the study that is continued, else by metric
@@ -108,15 +121,23 @@ def parser(study: Study) -> argparse.ArgumentParser:
         "--dataset",
         nargs="+",
         metavar="NAME",
-        help="imdb, cola, conll2003, acceptability-demo, entities-demo, hub id[:config][@revision] or local folder, "
-        "one or more (default: the embedded demo; cola where --backbone is given)",
+        help="a dataset that has a name here (imdb, cola, conll2003, mnli, stsb, ...; see README), an embedded "
+        "one (acceptability-demo, inference-demo, similarity-demo, entities-demo, word-classes-demo), hub "
+        "id[:config][@revision] or local folder, one or more (default: the embedded demo; cola where --backbone is "
+        "given)",
     )
     what.add_argument(
         "--text-column",
         metavar="NAME",
-        help="column of texts or tokens, where the dataset's features do not tell",
+        help="column of texts or tokens, where the dataset's features do not tell; two with a comma between them are "
+        "pairs of texts",
     )
-    what.add_argument("--label-column", metavar="NAME", help="column of labels, likewise")
+    what.add_argument(
+        "--label-column",
+        nargs="+",
+        metavar="NAME",
+        help="column of labels, likewise; one of numbers is regression; of several, each is a case of its own",
+    )
     what.add_argument(
         "--data-dir",
         metavar="DIR",
@@ -234,6 +255,13 @@ def parser(study: Study) -> argparse.ArgumentParser:
         default="float16",
         help="how the store keeps hidden states; another one is another study (default: float16)",
     )
+    where.add_argument(
+        "--backbone-dtype",
+        choices=["auto", *typing.get_args(ComputeType)],
+        default="auto",
+        help="in what the backbone computes; another one is another study (default: auto: float32, bfloat16 where that "
+        "does not fit the memory of a GPU, or without one of this machine)",
+    )
     if study.flags:
         alone = p.add_argument_group(f"of {study.name} alone")
         for flag in study.flags:
@@ -254,6 +282,22 @@ def parser(study: Study) -> argparse.ArgumentParser:
     )
     machine.add_argument(
         "--max-concurrent", type=int, metavar="N", help="trials at a time (default: as many as fit)"
+    )
+    machine.add_argument(
+        "--retries",
+        type=int,
+        default=Limits.retries,
+        metavar="N",
+        help="how often a trial that fails, or whose worker dies, is tried again from its checkpoint "
+        f"(default: {Limits.retries})",
+    )
+    machine.add_argument(
+        "--hang-minutes",
+        type=float,
+        default=Limits.hang_minutes,
+        metavar="M",
+        help="a trial without a sign of life for so long is ended and counts as one whose worker died "
+        f"(default: {Limits.hang_minutes:g})",
     )
     machine.add_argument("--address", metavar="ADDR", help="an existing Ray cluster (default: a local one)")
     return p
@@ -287,9 +331,11 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
             max_concurrent=given.max_concurrent,
             max_hours=given.max_hours,
             address=given.address,
+            retries=given.retries,
+            hang_minutes=given.hang_minutes,
         ),
         features=given.features,
-        cache_dir=Path(given.cache_dir or default_cache()).expanduser().resolve(),
+        cache_dir=local_path(given.cache_dir or default_cache(), "--cache-dir"),
         output=given.output,
         label=given.label,
         tracking_uri=given.tracking_uri,
@@ -336,18 +382,29 @@ def _check(given: argparse.Namespace) -> None:
         value = getattr(given, name)
         if value is not None and value < bound:
             raise BadInput(f"wanted --{name.replace('_', '-')} of at least {bound}, got {value}; raise it")
-    for name in ("max_hours", "cpus_per_trial", "smallest_effect"):
+    for name, bound in MOST.items():
+        value = getattr(given, name)
+        if value is not None and value > bound:
+            raise BadInput(f"wanted --{name.replace('_', '-')} of at most {bound:,}, got {value:,}; lower it")
+    for name in ("max_hours", "cpus_per_trial", "smallest_effect", "hang_minutes"):
         value = getattr(given, name)
         if value is not None and not 0 < value < math.inf:
             raise BadInput(f"wanted --{name.replace('_', '-')} above 0 and finite, got {value:g}; change it")
+    if given.label is not None and len(given.label) > MOST_LABEL:
+        raise BadInput(
+            f"wanted a --label of at most {MOST_LABEL} characters, it is part of a folder's name, got one of "
+            f"{len(given.label)}; shorten it"
+        )
     cores = os.cpu_count() or 1
     if given.address is None and given.cpus_per_trial > cores:
         raise BadInput(
             f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {given.cpus_per_trial:g}; "
             "lower it"
         )
-    if given.gpus_per_trial is not None and not given.gpus_per_trial >= 0:
-        raise BadInput(f"wanted --gpus-per-trial of at least 0, got {given.gpus_per_trial:g}; raise it")
+    if given.gpus_per_trial is not None and not 0 <= given.gpus_per_trial < math.inf:
+        raise BadInput(
+            f"wanted --gpus-per-trial of at least 0 and finite, got {given.gpus_per_trial:g}; change it"
+        )
 
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:
@@ -360,18 +417,21 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
         DataRequest(
             backbone,
             dataset,
-            data_dir=None if data_dir is None else str(Path(data_dir).expanduser().resolve()),
+            data_dir=None if data_dir is None else str(local_path(data_dir, "--data-dir")),
             text_column=given.text_column,
-            label_column=given.label_column,
+            label_column=label_column,
             train_examples=given.train_examples,
             eval_examples=given.eval_examples,
             max_length=given.max_length,
             precision=given.precision,
+            backbone_dtype=given.backbone_dtype,
             seed=given.seed,
             metric=given.metric,
             metrics=tuple(study.metrics.items()),
         )
-        for backbone, dataset in itertools.product(
-            given.backbone or study.backbones, given.dataset or ["cola" if given.backbone else demo]
+        for backbone, dataset, label_column in itertools.product(
+            given.backbone or study.backbones,
+            given.dataset or ["cola" if given.backbone else demo],
+            given.label_column or [None],
         )
     )

@@ -26,6 +26,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
     return {
         # Not the revision: a mirror does not know it, and the fingerprint says all that matters of it.
         **{f"backbone {key}": about["backbone"][key] for key in ("id", "fingerprint")},
+        "backbone dtype": about["backbone"].get("dtype"),
         **{f"dataset {key}": about["dataset"][key] for key in ("source", "fingerprint")},
         "label": flags.label,
         "search": flags.search,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from adalayers.command.flags import parse
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, nobody_reads
 from adalayers.interrupts import INTERRUPTED, Interrupts
 from adalayers.progress import say
 from adalayers.results.redaction import redacted
@@ -48,6 +48,8 @@ def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> i
         return BAD_INPUT
     except KeyboardInterrupt:
         ended = "interrupted"
+    except BrokenPipeError:  # the paths of reports and the plan of a dry run are all that stdout gets
+        return nobody_reads()
     if ended == "interrupted":
         say(interrupts.last_words)
         return INTERRUPTED
@@ -63,7 +65,7 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
         from adalayers.command.estimate import describe
 
         for case in cases(study, flags):
-            print(describe(case.prepared, case.plan, flags))
+            print(describe(case.prepared, case.plan, flags), flush=True)
         return "done"
     from adalayers.command.run import run
     from adalayers.results.lock import one_driver
@@ -73,9 +75,9 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
 
         def hold(folder: Folder) -> None:
             if (
-                folder.uri not in holding
+                folder.address not in holding
             ):  # a case that is named twice is refused, but not as another driver's
                 drivers.enter_context(one_driver(folder, command))
-                holding.add(folder.uri)
+                holding.add(folder.address)
 
         return run(study, flags, cases(study, flags, hold), reports=reports, command=command)

@@ -56,7 +56,11 @@ def run(
         print(reports.write_cover(root, [case.folder for case in cases]), flush=True)
     if any(outcome.state == "interrupted" for outcome in outcomes):
         return "interrupted"
-    return "all failed" if all(outcome.all_failed for outcome in outcomes) else "done"
+    if not all(outcome.all_failed for outcome in outcomes):
+        return "done"
+    why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
+    say(f"error: all trials failed; the first one: {why}")
+    return "all failed"
 
 
 def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
@@ -127,7 +131,7 @@ def _counted(counts: dict[str, dict[str, int]]) -> str:
 def _set_aside(case: Case) -> dict[str, Any]:
     """Rename the folder of an earlier study; return the start of a new one."""
     if case.folder.exists():
-        aside = Folder(f"{case.folder.uri}.{time.strftime('%Y%m%d-%H%M%S')}")
+        aside = case.folder.parent().child(f"{case.folder.name}.{time.strftime('%Y%m%d-%H%M%S')}")
         case.folder.move("", aside)
         say(f"the earlier study is now {aside.uri}")
     return opened(case.folder, {})
@@ -162,6 +166,7 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
             "name": task.name,
             **about["dataset"],
             "kind": task.kind.name,
+            "task": task.title,
             "labels": list(task.label_names),
             "metric": task.metric,
             "examples": {name: len(split) for name, split in task.splits.items()},
@@ -173,5 +178,6 @@ def _on(prepared: Prepared, features: FeaturePlan) -> dict[str, Any]:
                 for name, prefix in (("validation", "val"), ("test", "test"))
                 if name in task.splits
             },
+            "distribution": task.distribution,
         },
     }

@@ -17,7 +17,7 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
-from adalayers.features.features import Mode, store_folder, stored_bytes
+from adalayers.features.features import Mode, found_folder, stored_bytes
 from adalayers.features.store import is_whole
 
 MEMORY_SHARE = 0.6
@@ -109,7 +109,7 @@ def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
     return [
         encoded
         for encoded in prepared.encoded.values()
-        if not is_whole(store_folder(cache, prepared.source, encoded, prepared.request.precision))
+        if not is_whole(found_folder(cache, prepared.source, encoded, prepared.request.precision))
     ]
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from adalayers.backbones import backbone as backbones
-from adalayers.backbones import sources, tokens
+from adalayers.backbones import pretrained, sources, tokens
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.cache_folder import default_cache
-from adalayers.config import Shape
+from adalayers.config import Shape, State, TrialConfig, chosen_streams
 from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
@@ -64,6 +63,20 @@ class Prepared:
             self.source.family,
         )
 
+    def reading(self, configs: Iterable[TrialConfig]) -> Prepared:
+        """Return the same data with the hidden states that these configurations read, to be computed and stored.
+
+        A stream is read whole, so that its store serves other studies as well, unless every configuration that reads
+        of it names layers by number (`hidden_states=layers:1,6,12`): then these alone are.
+        """
+        states: set[State] = set()
+        for config in configs:
+            if config.hidden_states.startswith("layers:"):
+                states |= set(config.states(self.shape))
+            else:
+                states |= {state for of in chosen_streams(config.stream, self.shape) for state in of.states()}
+        return dataclasses.replace(self, source=self.source.reads(states))
+
     @functools.cached_property
     def _backbone(self) -> Backbone:
         return backbones.load(self.source)
@@ -108,6 +121,7 @@ class Prepared:
             self.task.kind,
             source=self.source,
             layer_parameters=self.backbone_parameters[1],
+            pairs=isinstance(self.task.splits["train"].inputs[0], tuple),
         )
 
     def _stored_about(self, split: str) -> dict[str, Any]:
@@ -123,14 +137,17 @@ class Prepared:
     def about(self) -> dict[str, Any]:
         """Return what determines the data of a trial, for hashes and provenance.
 
-        The selection metric is part of it where it is not the dataset's own: it decides when a trial ends.
+        The selection metric is part of it where it is not the dataset's own: it decides when a trial ends. So is what
+        the backbone computes in where that is not float32.
         """
         metric = {} if self.task.metric == self.task.default_metric else {"metric": self.task.metric}
+        computed = {} if self.source.dtype == "float32" else {"dtype": self.source.dtype}
         return metric | {
             "backbone": {
                 "id": self.source.id,
                 "revision": self.source.revision,
                 "fingerprint": self.source.fingerprint,
+                **computed,
             },
             "dataset": {
                 "source": self.task.source,
@@ -143,11 +160,18 @@ class Prepared:
         }
 
 
-def prepare(request: DataRequest) -> Prepared:
-    """Resolve and tokenise. Raises `BadInput` for whatever of it cannot be had, before anything is computed."""
+def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
+    """Resolve and tokenise. Raises `BadInput` for whatever of it cannot be had, before anything is computed.
+
+    weights: False fetches none of the backbone's, where they are not there: enough to make plans with
+    """
     if request.max_length < 3:
         raise BadInput(f"wanted --max-length of at least 3 tokens, got {request.max_length}; raise it")
-    source = sources.resolve(request.backbone, data_dir=request.data_dir)
+    source = sources.resolve(request.backbone, data_dir=request.data_dir, weights=weights)
+    dtype = request.backbone_dtype
+    if dtype == "auto":
+        dtype = backbones.fitting_dtype(source, backbones.device_bytes())
+    source = dataclasses.replace(source, dtype=dtype)
     if request.max_length > source.max_length:
         raise BadInput(
             f"wanted --max-length of at most {source.max_length}, the most tokens {source.name} reads, "
@@ -169,6 +193,7 @@ def prepare(request: DataRequest) -> Prepared:
         name: tokens.encode(tokenizer, split.inputs, request.max_length)
         for name, split in task.splits.items()
     }
+    _require_embeddings(source, encoded)
     for name, held in encoded.items():
         if held.word_starts is not None and not (held.word_starts >= 0).any():
             raise BadInput(
@@ -179,6 +204,17 @@ def prepare(request: DataRequest) -> Prepared:
     return Prepared(request, source, task, encoded)
 
 
+def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) -> None:
+    """Raise `BadInput` where the tokeniser gives ids that the backbone has no embedding for."""
+    known = getattr(pretrained.read_config(source.folder, source.id), "vocab_size", None)
+    highest = max((int(held.input_ids.max()) for held in encoded.values() if len(held.input_ids)), default=0)
+    if isinstance(known, int) and highest >= known:
+        raise BadInput(
+            f"wanted token ids below {known}, the embeddings of {source.name}, its tokeniser gives {highest}: the two "
+            f"do not belong together; save both into {str(source.folder)!r} again, or fetch the model again"
+        )
+
+
 def _split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
     return SplitData(
         features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded
@@ -186,8 +222,7 @@ def _split_data(split: Split, encoded: Encoded, features: Features) -> SplitData
 
 
 def _digest(encoded: Encoded, split: Split) -> str:
-    """Return a hash of the token ids and labels of a split."""
-    digest = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
-    digest.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
+    """Return a hash of the token ids, their types where there are any, and the labels of a split."""
+    digest = encoded.digest()
     digest.update(label_bytes(split.flat_labels))
     return digest.hexdigest()[:16]

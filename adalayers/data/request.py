@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
-from adalayers.config import Precision
+from adalayers.config import ComputeType, Precision
 
 
 @dataclass(frozen=True)
 class DataRequest:
     """Which data, seen through which backbone, as the flags of the same names say.
 
+    backbone_dtype: in what the backbone computes; auto: float32, bfloat16 where that does not fit the device
     metric: the score that selects; None: that of `metrics`, by kind of task, else the task's own
     """
 
@@ -26,4 +28,5 @@ class DataRequest:
     eval_examples: int | None = None
     max_length: int = 256
     precision: Precision = "float16"
+    backbone_dtype: ComputeType | Literal["auto"] = "auto"
     seed: int = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class Batch:
              asked for
     lengths: int64 [batch], tokens of each sequence, on the CPU
     labels:  [batch], or [words] for tokens
-    words:   for tokens: int64 [words], places of the words' first sub-tokens in [tokens]
+    words:   for tokens: int64 [words], places of the tokens that answer for the words in [tokens]
     rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
     examples: int64 [batch], which sequences of the split these are
     tokens:  the split's token ids, where it has them
@@ -59,6 +59,14 @@ class Batch:
         return moved(torch.from_numpy(self.tokens.input_ids[rows].astype(np.int64)), self.labels.device)
 
     @cached_property
+    def token_types(self) -> Tensor | None:
+        """Which text of a pair each token is of, int64 [tokens] like `input_ids`; None where nothing tells."""
+        if self.tokens is None or self.tokens.token_types is None:
+            return None
+        rows = ragged_index(self.tokens.offsets, self.examples)
+        return moved(torch.from_numpy(self.tokens.token_types[rows].astype(np.int64)), self.labels.device)
+
+    @cached_property
     def special(self) -> Tensor | None:
         """Which tokens the tokeniser added to the texts, bool [tokens] on the CPU; None where nobody knows."""
         if self.tokens is None or self.tokens.special is None:
@@ -72,7 +80,8 @@ class SplitData:
 
     labels:       [n], or [words of all sentences] for tokens; classes are int64
     index:        int64 [n], row of each example in the source split
-    word_starts:  for tokens: int64 [words], place of a word's first sub-token in its sequence, -1 if cut away
+    word_starts:  for tokens: int64 [words], place of the sub-token that answers for a word in its sequence, as a rule
+                  its first one (see `TrialData.at_words`), -1 if cut away
     word_offsets: for tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1]
     tokens:       token ids of the same examples, for methods that run the backbone themselves
     """
@@ -141,15 +150,20 @@ class SplitData:
 
 @dataclass(frozen=True)
 class Passes:
-    """All examples of a split in its order, batch by batch, read again each time they are gone over."""
+    """All examples of a split in its order, batch by batch, read again each time they are gone over.
+
+    on_batch: called before each batch
+    """
 
     split: SplitData
     states: Sequence[State]
     device: torch.device
     batch_size: int
+    on_batch: Callable[[], None] = lambda: None
 
     def __iter__(self) -> Iterator[Batch]:
         for start in range(0, len(self.split), self.batch_size):
+            self.on_batch()
             examples = np.arange(start, min(start + self.batch_size, len(self.split)))
             yield self.split.batch(examples, self.states, self.device)
 
@@ -163,6 +177,7 @@ class TrialData:
     kind:   the kind of task
     source: where the base model is, for methods that run it themselves
     layer_parameters: of one layer of the base model, where known: what costs are reckoned by
+    pairs:  whether an example is two texts
     """
 
     shape: Shape
@@ -173,6 +188,8 @@ class TrialData:
     kind: TaskKind
     source: BackboneSource | None = None
     layer_parameters: int = 0
+    _: KW_ONLY
+    pairs: bool = False
 
     def view(self, train_examples: int | None, draw: int) -> TrialData:
         """Return the data with `train_examples` of train, drawn uniformly without replacement, in train's order.
@@ -200,6 +217,23 @@ class TrialData:
                 "raise train_examples"
             )
         return dataclasses.replace(self, splits={**self.splits, "train": drawn})
+
+    def at_words(self, position: Literal["first-token", "last-token"]) -> TrialData:
+        """Return the data with words answered for by their first sub-tokens, as they are, or by their last ones.
+
+        Of a word that truncation cut in two the last sub-token that is left answers. Raises `ValueError` where a split
+        was made without its tokens.
+        """
+        if position == "first-token" or all(split.word_starts is None for split in self.splits.values()):
+            return self
+        splits = {}
+        for name, split in self.splits.items():
+            if split.tokens is None or split.tokens.word_ends is None:
+                raise ValueError(
+                    "wanted the words' last tokens, this split was made without; give SplitData its tokens"
+                )
+            splits[name] = dataclasses.replace(split, word_starts=split.tokens.word_ends)
+        return dataclasses.replace(self, splits=splits)
 
     def scores(
         self, split: SplitData, predictions: np.ndarray, *, published: bool = False

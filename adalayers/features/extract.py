@@ -55,9 +55,15 @@ def hidden_states(
     lengths = torch.from_numpy(encoded.offsets[examples + 1] - encoded.offsets[examples])
     real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time]
     ids = torch.zeros(real.shape, dtype=torch.long)
-    ids[real] = torch.from_numpy(encoded.input_ids[ragged_index(encoded.offsets, examples)].astype(np.int64))
+    tokens = ragged_index(encoded.offsets, examples)
+    ids[real] = torch.from_numpy(encoded.input_ids[tokens].astype(np.int64))
+    types = None
+    if encoded.token_types is not None:
+        types = torch.zeros_like(ids)
+        types[real] = torch.from_numpy(encoded.token_types[tokens].astype(np.int64))
+        types = types.to(device)
     padded = not bool(real.all())
     rows = real.flatten().nonzero().squeeze(1).to(device)
-    states = backbone(ids.to(device), real.long().to(device))
+    states = backbone(ids.to(device), real.long().to(device), types)
     flat = {state: values.flatten(0, 1) for state, values in states.items()}
     return {state: values.index_select(0, rows) for state, values in flat.items()} if padded else flat

@@ -1,9 +1,10 @@
 """Hidden states of a frozen backbone, computed once per split and read by every trial.
 
 A store's name hashes what determines the numbers: the backbone's files, the token ids themselves (and with them
-the tokenizer, the texts, their order and the maximum length), the stream, the precision, the release of
-transformers and the format. Its arrays are memory-mapped read-only, so trials of one machine share them through
-the page cache, and a state that no trial mixes is never read.
+the tokenizer, the texts, their order and the maximum length), the streams, which of their states where they are not
+all of one, the precision, what they were computed in where that is not float32, the release of transformers and the
+format. Its arrays are memory-mapped read-only, so trials of one machine share them through the page cache, and a state
+that no trial mixes is never read.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class StoredFeatures:
 
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
+            if state.key not in self.meta["states"]:
+                raise _not_read(state, self.meta["states"])
             self._mapped[state] = store.mapped(self.folder, state, self.precision)
         return self._mapped[state]
 
@@ -121,18 +124,28 @@ class LiveFeatures:
     ) -> Mapping[State, Tensor]:
         if not states:  # what runs a base model of its own reads none
             return {}
+        if beyond := [state for state in states if state not in self.source.states]:
+            raise _not_read(beyond[0], [state.key for state in self.source.states])
         every = hidden_states(loaded(self.source, device), self.encoded, examples, device)
         return {state: every[state] for state in states}
 
 
-_LOADED: dict[tuple[str, torch.device], Backbone] = {}
+def _not_read(state: State, read: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"wanted the hidden state {state.key}, these features are of {', '.join(read)} alone; prepare them for the "
+        "configurations that read it (Prepared.reading)"
+    )
+
+
+_LOADED: dict[tuple[Any, ...], Backbone] = {}
 
 
 def loaded(source: BackboneSource, device: torch.device) -> Backbone:
     """Return the backbone, loaded once per process: trials that share a process share it, so never change it."""
-    if (source.fingerprint, device) not in _LOADED:
-        _LOADED[source.fingerprint, device] = load(source).to(device)
-    return _LOADED[source.fingerprint, device]
+    key = (source.fingerprint, source.chosen, source.dtype, device)
+    if key not in _LOADED:
+        _LOADED[key] = load(source).to(device)
+    return _LOADED[key]
 
 
 def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:
@@ -142,13 +155,15 @@ def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float1
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
     """Return all that determines the numbers of a store."""
-    ids = hashlib.sha256(np.ascontiguousarray(encoded.input_ids, dtype="<i4").tobytes())
-    ids.update(np.ascontiguousarray(encoded.offsets, dtype="<i8").tobytes())
+    chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
+    computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
     return {
         "format": FORMAT,
         "backbone": source.fingerprint,
-        "streams": {stream.name: stream.layers for stream in source.streams},
-        "token_ids": ids.hexdigest(),
+        "streams": {stream.name: stream.layers for stream in source.streams_read},
+        **chosen,
+        **computed,
+        "token_ids": encoded.digest().hexdigest(),
         "precision": precision,
         "transformers": importlib.metadata.version("transformers"),
     }
@@ -158,6 +173,16 @@ def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision
     """Return the folder of a store below `root`; it need not exist."""
     text = json.dumps(store_key(source, encoded, precision), sort_keys=True)
     return root / f"{source.name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def found_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
+    """Return the folder of a store that holds what is read: where some states are, one of all serves as well."""
+    own = store_folder(root, source, encoded, precision)
+    if source.chosen is None or store.is_whole(own):
+        return own
+    every = store_folder(root, source.whole, encoded, precision)
+    held = store.held_states(every)
+    return every if {state.key for state in source.chosen} <= held else own
 
 
 def stored(
@@ -181,7 +206,10 @@ def stored(
     Raises `BadInput` where the disk is too small or the cache folder cannot be had, and `CannotWrite` where the disk is
     full in the midst of it: the next run goes on from what was kept.
     """
-    folder = store_folder(root, source, encoded, precision)
+    folder, every = (find(root, source, encoded, precision) for find in (store_folder, found_folder))
+    if every != folder and not _damaged(every, source.whole, encoded, precision):
+        store.touch(every)
+        return StoredFeatures(every)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -189,7 +217,7 @@ def stored(
             f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
         ) from error
     with store.exclusive(folder):
-        if store.is_whole(folder) and (wrong := store.damage(folder, store_key(source, encoded, precision))):
+        if store.is_whole(folder) and (wrong := _damaged(folder, source, encoded, precision)):
             say(f"{folder.name} is damaged ({wrong}); its hidden states are computed again")
             try:
                 shutil.rmtree(folder)
@@ -215,10 +243,20 @@ def stored(
                     fill(stored_as=began_as)
                 except OutOfRange:
                     fill(stored_as="float32")
+            except OutOfRange:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise BadInput(
+                    f"wanted finite hidden states of {source.name}, it gives NaN or infinity; check its weights in "
+                    f"{str(source.folder)!r}, or fetch the model again"
+                ) from None
             except OSError as error:
                 raise _cannot_store(root, error) from error
         store.touch(folder)
     return StoredFeatures(folder)
+
+
+def _damaged(folder: Path, source: BackboneSource, encoded: Encoded, precision: str) -> str | None:
+    return store.damage(folder, store_key(source, encoded, precision), source.states)
 
 
 def _cannot_store(root: Path, error: OSError) -> CannotWrite:

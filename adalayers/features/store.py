@@ -250,13 +250,20 @@ def read_meta(folder: Path) -> dict[str, Any]:
     return meta
 
 
-def damage(folder: Path, key: dict[str, Any]) -> str | None:
-    """Return what is wrong with a finished store, None where key, sizes and checksums hold; reads all of it."""
+def held_states(folder: Path) -> set[str]:
+    """Return the keys of the hidden states that a finished store holds; none where it is not there or damaged."""
+    return set(_checked(folder)[0].get("states", ()))
+
+
+def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | None:
+    """Return what is wrong with a finished store, None where key, states, sizes and checksums hold; reads all of it."""
     meta, wrong = _checked(folder)
     if wrong:
         return wrong
     if meta.get("key") != key:
         return "it was computed from something else"
+    if meta.get("states") != [state.key for state in states]:
+        return "it holds other hidden states"
     return next(
         (
             f"the checksum of {name} is wrong"

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import Shape, State
-from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.fusion.fusion import Fusion, Term, check_states
 from adalayers.fusion.projections import ProjectedConfig, projections
 
 
@@ -49,10 +49,6 @@ class Concat(Fusion):
             for parameter in self.maps.parameters():
                 parameter.div_(math.sqrt(len(self.states)))
 
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order."""
-        return [state for state in self.states if state not in self._dropped]
-
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "tokens width"]:
@@ -72,3 +68,8 @@ class Concat(Fusion):
     def kept_at_use(self, inner: int) -> int:
         """Return the width of h, which is added up while the base model runs."""
         return self.width
+
+    def terms(self) -> dict[State, Term]:
+        """Return W_n z_n by live hidden state: the slices of the one matrix."""
+        matrices: list[Tensor] = [one.weight for one in self.maps]  # type: ignore[misc]
+        return {state: Term(1.0, matrices[self.states.index(state)]) for state in self.live()}

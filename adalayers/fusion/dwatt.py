@@ -81,10 +81,6 @@ class DWAtt(Fusion):
         self.query = Bottleneck(self.width)
         self.keys = nn.Linear(KEY_LATENT, self.width, bias=False)
 
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order."""
-        return [state for state in self.states if state not in self._dropped]
-
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "tokens width"]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State
+from adalayers.config import Shape, State, chosen_streams
 from adalayers.cpu.attention import SelfAttention
 from adalayers.cpu.dropout import Dropout
 from adalayers.fusion.fusion import Fusion, check_states
@@ -52,7 +52,7 @@ class ExtraLayersConfig(ProjectedConfig):
         return super().unused(shape) - (set() if self.own_width else {"heads"})
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
-        published = 1 if shape.streams[0].layers <= BASE_LAYERS else 2
+        published = 1 if chosen_streams(self.stream, shape)[-1].layers <= BASE_LAYERS else 2
         return {**super().resolved(shape), "added_layers": self.added_layers or published}
 
     def check(self, shape: Shape) -> None:
@@ -111,10 +111,6 @@ class ExtraLayers(Fusion):
         super().__init__([state], inner if k is None else k)
         self.projected = Projected(self.states, inner, k)
         self.layers = nn.ModuleList(PostNormLayer(self.width, heads, dropout) for _ in range(layers))
-
-    def live(self) -> list[State]:
-        """Return the hidden state that the next `forward` needs; none where it was taken away."""
-        return [state for state in self.states if state not in self._dropped]
 
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]

@@ -23,6 +23,22 @@ class ParameterGroup:
     weight_decay: float | None = None
 
 
+@dataclass(frozen=True)
+class Term:
+    """What a hidden state Z [tokens, K] adds to a fusion that is a sum over hidden states: w N(act(Z) W^T).
+
+    weight: w
+    matrix: W [width, K]; None: Z as it is
+    gelu:   whether act is gelu, else it is nothing
+    eps:    of N, which normalises the last dimension; None leaves N out
+    """
+
+    weight: float
+    matrix: Tensor | None = None
+    gelu: bool = False
+    eps: float | None = None
+
+
 @runtime_checkable
 class Examples(Protocol):
     """One batch of the training data, for a fusion that looks at it before training.
@@ -71,8 +87,8 @@ class Fusion(nn.Module, ABC):
         """
 
     def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order."""
-        return list(self.states)
+        """Return the hidden states that the next `forward` needs, in order: those that were not taken away."""
+        return [state for state in self.states if state not in self._dropped]
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """Return what is added to the loss of a step, None for nothing."""
@@ -109,6 +125,17 @@ class Fusion(nn.Module, ABC):
         needs all hidden states at once keeps all, which is what this returns where a method says nothing.
         """
         return len(self.live()) * inner
+
+    def terms(self) -> dict[State, Term] | None:
+        """Return what each live hidden state adds, where `forward` is `whole` of their sum; None where it is no sum.
+
+        A sum can be added up while the base model runs (thesis 5.3). No gradient passes through the weights.
+        """
+        return None
+
+    def whole(self, total: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
+        """Return what `forward` gives, of the sum of all `terms`."""
+        return total
 
     def fit(self, batches: Iterable[Examples]) -> None:
         """Look at the training data, once, before training; the batches may be gone over several times."""

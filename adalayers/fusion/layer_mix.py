@@ -16,7 +16,7 @@ from adalayers.config import Shape, State, TrialConfig
 from adalayers.cpu.dropout import Dropout
 from adalayers.cpu.mix import GeluProjectNormaliseMix
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, ParameterGroup, check_states
+from adalayers.fusion.fusion import Fusion, ParameterGroup, Term, check_states
 from adalayers.fusion.projections import NORM_EPS, projections
 
 ROUNDING = 1e-5
@@ -109,6 +109,8 @@ class LayerMixConfig(TrialConfig):
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
+        one = self.mix != "single" or len({state.stream for state in self.states(shape)}) == 1
+        self.require("stream", one, "encoder or decoder where mix=single, whose layer is of one of them")
         states = self.states(shape)
         if self.mix == "learned" and cuts_all(self.cutoff, len(states)):
             raise BadInput(
@@ -320,6 +322,21 @@ class LayerMix(Fusion):
     def kept_at_use(self, inner: int) -> int:
         """Return k: F is added up while the base model runs (thesis 5.3)."""
         return self.width
+
+    @torch.no_grad()
+    def terms(self) -> dict[State, Term]:
+        """Return p~_i N(gelu(Z_i) W_i^T) by live hidden state."""
+        live, weights = set(self.live()), self.weights().tolist()
+        matrices: list[Tensor] = [one.weight for one in self.projections]  # type: ignore[misc]
+        return {
+            state: Term(weight, matrix, gelu=True, eps=self.eps)
+            for state, weight, matrix in zip(self.states, weights, matrices, strict=True)
+            if state in live
+        }
+
+    def whole(self, total: Float[Tensor, "... width"]) -> Float[Tensor, "... width"]:
+        """Return F of the sum: the sum itself, or its gelu."""
+        return functional.gelu(total) if self.gelu_after else total
 
     def finish(self) -> None:
         """Switch on a cutoff that was to wait until training is over."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import Shape, State, TrialConfig
+from adalayers.fusion.fusion import Term
 from adalayers.seeds import drawing
 
 NORM_EPS = 1e-5
@@ -38,6 +39,11 @@ def projected(project: nn.Linear, hidden: Float[Tensor, "tokens K"]) -> Float[Te
     """Return f_i = N(gelu(Z_i) W_i^T) (thesis section 5), float32, without scale or shift in N."""
     normal = project(functional.gelu(hidden)).float()
     return functional.layer_norm(normal, normal.shape[-1:], eps=NORM_EPS)
+
+
+def projected_term(project: nn.Linear, weight: float) -> Term:
+    """Return `weight` times what `projected` gives, as a term of a sum."""
+    return Term(weight, project.weight, gelu=True, eps=NORM_EPS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +93,9 @@ class Projected(nn.Module):
         if self.project is None:
             return hidden
         return projected(self.project[self._places[state]], hidden)  # type: ignore[arg-type]
+
+    def term(self, state: State, weight: float) -> Term:
+        """Return `weight` times what `forward` gives of `state`, as a term of a sum."""
+        if self.project is None:
+            return Term(weight)
+        return projected_term(self.project[self._places[state]], weight)  # type: ignore[arg-type]

@@ -184,10 +184,6 @@ class RoutedLayers(Fusion):
         )
         self._credit: dict[State, Tensor] = {}
 
-    def live(self) -> list[State]:
-        """Return the hidden states that are not taken away, in order."""
-        return [state for state in self.states if state not in self._dropped]
-
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "items labels"]:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.config import Shape, State
-from adalayers.fusion.fusion import Fusion, ParameterGroup, check_states
+from adalayers.fusion.fusion import Fusion, ParameterGroup, Term, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
 
 
@@ -51,6 +51,8 @@ class ScalarMixConfig(ProjectedConfig):
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
+        one = self.mix != "single" or len({state.stream for state in self.states(shape)}) == 1
+        self.require("stream", one, "encoder or decoder where mix=single, whose layer is of one of them")
         numbers = [state.number for state in self.states(shape)]
         self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
 
@@ -163,3 +165,10 @@ class ScalarMix(Fusion):
     def kept_at_use(self, inner: int) -> int:
         """Return the width of F, which is added up while the base model runs."""
         return self.width
+
+    @torch.no_grad()
+    def terms(self) -> dict[State, Term]:
+        """Return the share of each live hidden state, as it is or projected."""
+        weights = self.weights() if self.variant != "learned" else self.gamma * self.weights()
+        each = dict(zip(self.states, weights.tolist(), strict=True))
+        return {state: self.projected.term(state, each[state]) for state in self.live()}

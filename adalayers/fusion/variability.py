@@ -14,8 +14,14 @@ from torch.nn import functional
 
 from adalayers.config import Shape, State
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Examples, Fusion, check_states
-from adalayers.fusion.projections import ProjectedConfig, projected, projection, projection_seed
+from adalayers.fusion.fusion import Examples, Fusion, Term, check_states
+from adalayers.fusion.projections import (
+    ProjectedConfig,
+    projected,
+    projected_term,
+    projection,
+    projection_seed,
+)
 from adalayers.ragged import moved, sequence_means
 
 
@@ -131,6 +137,11 @@ class SelectedLayer(Fusion):
     def kept_at_use(self, inner: int) -> int:
         """Return the width of the one state that is read."""
         return self.width
+
+    def terms(self) -> dict[State, Term]:
+        """Return the one layer that is read, as it is or projected."""
+        term = Term(1.0) if self.project is None else projected_term(self.project, 1.0)
+        return dict.fromkeys(self.live(), term)
 
 
 def variability(features: Float[Tensor, "n K"], labels: Int[Tensor, " n"]) -> float:

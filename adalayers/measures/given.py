@@ -78,7 +78,7 @@ class Given:
 
     @functools.cached_property
     def backbone(self) -> Backbone:
-        return backbones.load(self.prepared.source)
+        return backbones.load(self.prepared.source.whole)
 
     @staticmethod
     def texts_fingerprint(of: Prepared) -> str:

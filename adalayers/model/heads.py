@@ -9,9 +9,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, TrialConfig
+from adalayers.config import POOLED, Pooling, Shape, TrialConfig
 from adalayers.cpu.attention import SelfAttention
 from adalayers.cpu.dropout import Dropout
+
+
+def mean_of_real(
+    values: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"]
+) -> Float[Tensor, "batch k"]:
+    """Return the mean over the tokens that are no padding."""
+    real = ~padding.unsqueeze(-1)
+    return (values * real).sum(dim=1) / real.sum(dim=1)
 
 
 class SequenceHead(nn.Module):
@@ -37,21 +45,23 @@ class SequenceHead(nn.Module):
         read = self.dropout(functional.gelu(read))
         if padding is None:
             return self.classify(read.mean(dim=1))
-        real = ~padding.unsqueeze(-1)
-        return self.classify((read * real).sum(dim=1) / real.sum(dim=1))
+        return self.classify(mean_of_real(read, padding))
 
 
-class FirstTokenHead(nn.Module):
-    """Dropout -> linear of the first token's state, which stands for its sequence in models pretrained so.
+class PooledHead(nn.Module):
+    """Dropout -> linear of one vector for the sequence.
 
-    layers: 2 puts linear -> tanh of the same width before
+    pooling: first-token or last-token, whose state stands for its sequence in models pretrained so (BERT's, or one that
+             reads from left to right); mean over the real tokens
+    layers:  2 puts linear -> tanh of the same width before
     """
 
     pass_tokens = 1 << 30
     """As `SequenceHead`'s: nothing is worked out at padding."""
 
-    def __init__(self, k: int, n_labels: int, *, dropout: float, layers: int = 1):
+    def __init__(self, k: int, n_labels: int, *, pooling: Pooling, dropout: float, layers: int = 1):
         super().__init__()
+        self.pooling = pooling
         self.dropout = Dropout(dropout)
         self.before = nn.Linear(k, k) if layers == 2 else None
         self.classify = nn.Linear(k, n_labels)
@@ -59,11 +69,23 @@ class FirstTokenHead(nn.Module):
     def forward(
         self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
     ) -> Float[Tensor, "batch labels"]:
-        """Return logits; a sequence begins with a token, never with padding."""
-        first = mixed[:, 0]
+        """Return logits; a sequence begins with a token, and padding, which is never pooled, follows its last one."""
+        pooled = self._pooled(mixed, padding)
         if self.before is not None:
-            first = torch.tanh(self.before(self.dropout(first)))
-        return self.classify(self.dropout(first))
+            pooled = torch.tanh(self.before(self.dropout(pooled)))
+        return self.classify(self.dropout(pooled))
+
+    def _pooled(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None
+    ) -> Float[Tensor, "batch k"]:
+        if self.pooling == "first-token":
+            return mixed[:, 0]
+        if padding is None:
+            return mixed[:, -1] if self.pooling == "last-token" else mixed.mean(dim=1)
+        if self.pooling == "mean":
+            return mean_of_real(mixed, padding)
+        last = (~padding).sum(dim=1) - 1
+        return mixed[torch.arange(len(mixed), device=mixed.device), last]
 
 
 class EncoderLayer(nn.Module):
@@ -136,11 +158,18 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
 
 def build_head(
     config: TrialConfig, shape: Shape, width: int
-) -> SequenceHead | FirstTokenHead | TokenHead | LinearTokenHead:
+) -> SequenceHead | PooledHead | TokenHead | LinearTokenHead:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
     linear = config.read_out == "linear"
-    if config.read_out == "first-token":
-        return FirstTokenHead(width, shape.n_outputs, dropout=config.dropout, layers=config.classifier_layers)
+    pooling = next((of for of in POOLED if of == config.read_out), None)
+    if pooling is not None:
+        return PooledHead(
+            width,
+            shape.n_outputs,
+            pooling=pooling,
+            dropout=config.dropout,
+            layers=config.classifier_layers,
+        )
     if shape.head == "sequence":
         heads = None if linear else config.heads
         return SequenceHead(width, shape.n_outputs, heads=heads, dropout=config.dropout)

@@ -70,13 +70,15 @@ class FusionModel(nn.Module):
     The fusion sees real tokens only, end to end; padding is added for the head. A fusion that gives logits has
     its own read-out, and no head.
 
-    seed: of its start; fusion and head draw from streams of their own
+    seed:  of its start; fusion and head draw from streams of their own
+    about: what it was trained on (backbone, dataset, labels), where it was loaded; empty before
     """
 
     def __init__(self, config: TrialConfig, shape: Shape, *, seed: int = 0):
         super().__init__()
         config.check(shape)
         self.config, self.shape = config, shape
+        self.about: dict[str, Any] = {}
         with drawing(seed, "fusion"):
             self.fusion = config.build(shape)
         with drawing(seed, "head"):  # a stream of its own: the head starts alike whatever the fusion drew
@@ -92,7 +94,12 @@ class FusionModel(nn.Module):
         `lengths` are best on the CPU, where they decide shapes, and best sorted: neighbours are padded together.
         """
         lengths = lengths.cpu()
-        fused = self.fusion(states, lengths)
+        return self.read_out(self.fusion(states, lengths), lengths)
+
+    def read_out(
+        self, fused: Float[Tensor, "rows width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "items outputs"]:
+        """Return what `forward` does, of what the fusion gave; `lengths` are on the CPU."""
         if self.head is None:
             return fused
         if self.fusion.gives == "sequence":
@@ -136,7 +143,7 @@ class FusionModel(nn.Module):
 
     def base_use(self) -> BaseUse:
         """Return what the model needs of its base model, which is frozen."""
-        return BaseUse(run=max((state.number for state in self.fusion.live()), default=0))
+        return BaseUse(run=self.shape.depth(self.fusion.live()))
 
     def weights_at_use(self) -> int:
         """Return how many weights, trained or not, act on a token next to the base model."""
@@ -229,8 +236,9 @@ def load(folder: Folder | str | Path) -> FusionModel:
 
 
 def restored(model: FusionModel, saved: Saved) -> FusionModel:
-    """Return `model` with the tensors of `saved`, in eval mode."""
+    """Return `model` with the tensors of `saved`, and what it was trained on, in eval mode."""
     model.load_state_dict(saved.tensors)
+    model.about = saved.about
     model.fusion.finish()
     return model.eval()
 

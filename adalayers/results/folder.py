@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.plain import plain
-from adalayers.results.redaction import redacted
+from adalayers.results.redaction import reason, redacted
 
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
 _LEFT_SECONDS = 600.0
@@ -33,26 +33,57 @@ class Folder:
     Paths are relative to the folder, with forward slashes. A relative root is resolved at once, so that a
     later change of the working directory (Ray changes it) does not move the folder. A folder may come from
     elsewhere: no name leads out of it, and nothing is written or deleted through a link in it.
+
+    uri:     where it is, as it may be shown: without credentials and without the query
+    address: where it is, as `Folder` opens it again
+
+    Raises `BadInput` for a root that is neither a path nor a URI that can be opened.
     """
 
     def __init__(self, root: str | Path):
         text = str(root)
-        if "://" in text:
-            self._fs, self._root = fs.FileSystem.from_uri(text)
-            self.uri = text.rstrip("/")
-        else:
-            self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
-            self.uri = self._root
+        base, mark, query = text.partition("?") if "://" in text else (text, "", "")
+        self._base, self._query = base.rstrip("/"), mark + query
+        try:
+            if "://" in text:
+                self._fs, self._root = fs.FileSystem.from_uri(self.address)
+            else:
+                self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
+                self._base = self._root
+        except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
+            # No such user, a loop of links, a scheme that nothing here opens, half an IPv6 address.
+            raise BadInput(
+                f"wanted a folder or a URI that can be opened, got {redacted(text)[:200]!r} ({reason(error, text)}); "
+                "name another"
+            ) from None
         self.is_local = isinstance(self._fs, fs.LocalFileSystem)
         self._trusted = self._root
 
     def __repr__(self) -> str:
         return f"Folder({self.uri!r})"
 
+    @property
+    def uri(self) -> str:
+        return redacted(self._base) if "://" in self._base else self._base
+
+    @property
+    def address(self) -> str:
+        return f"{self._base}{self._query}"
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self._base.rsplit("/", 1)[-1]
+
+    def parent(self) -> Folder:
+        """Return the folder above this one."""
+        above = self._base.rpartition("/")[0]
+        return Folder(f"{above}{self._query}" if above else "/")
+
     def child(self, name: str) -> Folder:
         """Return the folder `name` below this one; it need not exist. Nothing is written through a link on the way."""
         below = copy.copy(self)
-        below._root, below.uri = self._at(name), f"{self.uri}/{name}"
+        below._root, below._base = self._at(name), f"{self._base}/{name}"
         return below
 
     def path(self, name: str = "") -> Path:

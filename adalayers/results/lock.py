@@ -38,14 +38,13 @@ def one_driver(folder: Folder, command: str) -> Iterator[None]:
     `CannotWrite` where nothing can be written there.
     """
     folder.check()
-    parent, _, name = folder.uri.rpartition("/")
     held = {
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "since": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command,
     }
-    with (_locked if folder.is_local else _leased)(Folder(parent), name, folder.uri, held):
+    with (_locked if folder.is_local else _leased)(folder.parent(), folder.name, folder.uri, held):
         for below in ("", "best", "figures"):
             folder.tidy(below)
         yield

@@ -21,7 +21,9 @@ from adalayers.study import Factor, Published
 
 FORMAT = 2
 
-ADDED = frozenset({"variants", "parts", "published", "layer_parameters", "objective", "condition"})
+ADDED = frozenset(
+    {"variants", "parts", "published", "layer_parameters", "objective", "condition", "task", "distribution"}
+)
 """Fields that studies of earlier versions do not have: nothing is missing there."""
 
 
@@ -105,6 +107,7 @@ class BackboneRecord:
 
     layer_parameters: of one of its layers; 0 where that is not known
     objective:        what it was pretrained for, "" where that is not known
+    dtype:            in what it computed its hidden states
     """
 
     name: str = ""
@@ -117,6 +120,7 @@ class BackboneRecord:
     parameters: int = 0
     layer_parameters: int = 0
     objective: str = ""
+    dtype: str = "float32"
     streams: tuple[StreamRecord, ...] = ()
 
 
@@ -124,12 +128,14 @@ class BackboneRecord:
 class DatasetRecord:
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
-    kind:      the kind of task, by name
+    kind:      the kind of task, by name; task: in words
+    labels:    names of the classes; none where labels are numbers
     metric:    the dataset's own selection metric
     examples, tokens: counts by split
     truncated: by split, {"examples": cut, and for tokens "words": lost}, to the maximum length
     shared:    by split, how many of its examples also stand in train
-    baseline:  what always answering the most frequent label scores
+    baseline:  what the best constant answer scores: the most frequent label, or the mean
+    distribution: by split, how often each class is a label, or what describes the numbers that are labels
     """
 
     name: str = ""
@@ -137,6 +143,7 @@ class DatasetRecord:
     revision: str | None = None
     fingerprint: str = ""
     kind: str = ""
+    task: str = ""
     labels: tuple[str, ...] = ()
     metric: str = ""
     examples: dict[str, int] = field(default_factory=dict)
@@ -144,6 +151,7 @@ class DatasetRecord:
     truncated: dict[str, dict[str, int]] = field(default_factory=dict)
     shared: dict[str, int] = field(default_factory=dict)
     baseline: dict[str, float] = field(default_factory=dict)
+    distribution: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,6 +92,7 @@ class Mirror:
         self._open = lambda: Session(
             uri, experiment=experiment, run_name=run_name, study_key=study_key, artifact_root=artifact_root
         )
+        self._study: Mapping[str, Any] = {}
         self._changed = threading.Condition()  # guards all below
         self._queue: deque[_Item] = deque()
         self._refused: list[_Item] = []
@@ -102,7 +103,7 @@ class Mirror:
 
     def start(self, study: dict[str, Any]) -> None:
         """Queue the parent run: find or create it, and write what study.json says was asked, and on what."""
-        study = plain(study)  # a copy: the caller goes on filling its own
+        self._study = study = plain(study)  # a copy: the caller goes on filling its own
         self._put(_Item("study", lambda session: session.describe(study)))
 
     def trial(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:
@@ -167,7 +168,9 @@ class Mirror:
                     return
                 item, last = self._queue[0], self._closing
             try:
-                session = session or self._open()
+                if session is None:
+                    session = self._open()
+                    session.know(self._study)
                 item.write(session)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
                 down = session is None or is_outage(error)

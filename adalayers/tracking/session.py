@@ -4,10 +4,12 @@
               a study: `asked/...` and `on/...` of study.json. MLflow's params cannot change: what a later
               run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
     series    `val/*`, `train/loss`, `lr`, `mix/weight_01`..., by step, as in history.parquet
-    finals    `test/*`, `mix/entropy`, `mix/live_layers`, `parameters`, `seconds`, `epochs`, `best_epoch` as
-              in trials.csv; its `val/*`, the values at the best epoch, as `best/val/*`: `val/*` is the series
+    finals    `test/*`, `mix/entropy`, `mix/live_layers` as in trials.csv; its `val/*`, the values at the best epoch,
+              as `best/val/*`: `val/*` is the series. Bookkeeping (`seconds`, `parameters`, `epochs`, `best_epoch`) is
+              among the params, and a study's counts are tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
-              `status`, `error`
+              `status`, `error`; MLflow's own for the source, and for the kind of experiment: models are trained
+    inputs    the dataset, with its fingerprint as digest
     status    completed FINISHED, stopped KILLED, failed and diverged FAILED; unfinished trials are left out
 
 Nothing here uses MLflow's fluent API, so a user's own active run stays as it is. mlflow is imported on first
@@ -17,6 +19,7 @@ use: importing this module is free.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -32,7 +35,7 @@ import pandas as pd
 from adalayers.results.files import BEST, CLAIMS, HISTORY, REPORT, STUDY, TRIALS, counts, read_trials
 from adalayers.results.folder import Folder
 from adalayers.results.redaction import clean
-from adalayers.tracking.values import Trial, finite_numbers, flat
+from adalayers.tracking.values import Trial, finite_numbers, flat, run_name
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
 _CUT_SHORT = ("interrupted", "time is up")
@@ -43,6 +46,10 @@ _READABLE = (".md", ".json", ".csv")
 # What every MLflow server accepts; newer ones accept more.
 _BATCH = 1000
 _BATCH_PARAMS = 100
+_DIGEST, _NOTE = 36, 4000
+
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""By this tag MLflow opens an experiment as one of models that are trained; else it asks, or guesses traces."""
 
 # Without these a dead server holds one call for minutes, and MLflow writes to the terminal. What the user set
 # stays.
@@ -82,12 +89,19 @@ class Session:
             self._experiment = self._find_experiment(experiment, artifact_root)
             self._parent = self._find_parent(run_name)
             self._written = self._find_trials()
+        self._source: dict[str, str] = {}
+        self._inputs: list[Any] = []
+
+    def know(self, study: Mapping[str, Any]) -> None:
+        """Take what every run says of its study, its source and dataset, from study.json; nothing is written."""
+        self._source, self._inputs = _source(study), _inputs(study)
 
     def describe(self, study: Mapping[str, Any]) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
         asked = dict(flat({name: study.get(name) or {} for name in ("asked", "on")}))
+        self.know(study)
         with _quiet():
             data = self._client.get_run(self._parent).data
             params = [Param(name, text) for name, text in asked.items() if name not in data.params]
@@ -96,9 +110,12 @@ class Session:
                 for name, text in asked.items()
                 if data.tags.get(name, data.params.get(name, text)) != text
             ]
+            tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
             for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
                 part = slice(start, start + _BATCH_PARAMS)
                 self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+            if self._inputs:  # the same one twice is one
+                self._client.log_inputs(self._parent, self._inputs)
 
     def write(self, trial: Trial) -> bool:
         """Write the nested run of a trial, unless it is there; return whether it was written."""
@@ -116,14 +133,17 @@ class Session:
                 self._client.delete_run(run_id)
             tags = {
                 **trial.tags,
+                **self._source,
                 "adalayers.kind": "trial",
                 "adalayers.study": self._key,
                 "mlflow.parentRunId": self._parent,
             }
             run_id = self._client.create_run(
-                self._experiment, start_time=begin, tags=tags, run_name=trial.trial_id
+                self._experiment, start_time=begin, tags=tags, run_name=run_name(trial)
             ).info.run_id
             self._written[trial.trial_id] = (run_id, "")
+            if self._inputs:
+                self._client.log_inputs(run_id, self._inputs)
             metrics = [Metric(name, value, end, 0) for name, value in trial.finals.items()]
             last = max((steps[-1] for steps, _ in trial.series.values()), default=0) or 1
             for name, (steps, values) in trial.series.items():
@@ -141,7 +161,7 @@ class Session:
 
     def mirror(self, folder: Folder) -> int:
         """Write what is in the folder and not there yet, end the parent run; return the trials written."""
-        from mlflow.entities import Metric
+        from mlflow.entities import RunTag
 
         study, trials = folder.read_json(STUDY), read_trials(folder)
         self.describe(study)
@@ -153,12 +173,13 @@ class Session:
                 data = folder.read_bytes(name)
                 target.write_bytes(clean(data.decode()).encode() if name.endswith(_READABLE) else data)
             self._client.log_artifacts(self._parent, staged)
-            known = self._client.get_run(self._parent).data.metrics
-            now = int(time.time() * 1000)
-            changed = [
-                Metric(name, value, now, 0) for name, value in happened.items() if known.get(name) != value
-            ]
-            self._client.log_batch(self._parent, metrics=changed[:_BATCH], synchronous=True)
+            if folder.exists(REPORT):
+                happened["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode())[:_NOTE]
+            known = self._client.get_run(self._parent).data.tags
+            changed = [RunTag(name, text) for name, text in happened.items() if known.get(name) != text]
+            for start in range(0, len(changed), _BATCH_PARAMS):
+                tags = changed[start : start + _BATCH_PARAMS]
+                self._client.log_batch(self._parent, tags=tags, synchronous=True)
         rows = [{str(name): value for name, value in row.items()} for row in trials.to_dict("records")]
         missing = [
             row
@@ -182,11 +203,13 @@ class Session:
         from mlflow.exceptions import MlflowException
 
         if (found := self._client.get_experiment_by_name(name)) is not None:
+            if not found.tags.keys() & KIND.keys():  # a user's own choice stays
+                for tag, value in KIND.items():
+                    self._client.set_experiment_tag(found.experiment_id, tag, value)
             return str(found.experiment_id)
         try:
-            return str(
-                self._client.create_experiment(name, f"{artifact_root}/{name}" if artifact_root else None)
-            )
+            place = f"{artifact_root}/{name}" if artifact_root else None
+            return str(self._client.create_experiment(name, place, tags=KIND))
         except MlflowException as error:
             # Another study of this name may have been quicker.
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
@@ -263,6 +286,31 @@ def _quiet() -> Iterator[None]:
     finally:
         for source in sources:
             source.removeFilter(elsewhere)
+
+
+def _source(study: Mapping[str, Any]) -> dict[str, str]:
+    """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
+    command = (study.get("asked") or {}).get("command")
+    script = next((word for word in str(command or "").split() if word.endswith(".py")), "")
+    commit = ((study.get("on") or {}).get("git") or {}).get("commit")
+    tags = {"mlflow.source.name": clean(script), "mlflow.source.git.commit": str(commit or "")}
+    return {name: text for name, text in tags.items() if text} | (
+        {"mlflow.source.type": "LOCAL"} if script else {}
+    )
+
+
+def _inputs(study: Mapping[str, Any]) -> list[Any]:
+    """Return the dataset of a study as MLflow's input of a run; none where the study does not say."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    said = (study.get("on") or {}).get("dataset")
+    if not isinstance(said, Mapping) or not said.get("name"):
+        return []
+    digest = str(said.get("fingerprint") or "unknown")[:_DIGEST]
+    source = json.dumps({"uri": clean(str(said.get("source") or said["name"]))})
+    profile = json.dumps({"examples": said.get("examples"), "kind": said.get("kind")}, default=str)
+    dataset = Dataset(clean(str(said["name"])), digest, "adalayers", source, profile=profile)
+    return [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])]
 
 
 def _artifacts(folder: Folder) -> list[str]:

@@ -21,6 +21,8 @@ SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
+_BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
+"""Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
 
 # What every MLflow server accepts; newer ones accept more.
 _NAME_LENGTH = 250
@@ -51,10 +53,11 @@ class Trial:
             name.removeprefix("config/"): _text(row[name]) for name in row if name.startswith("config/")
         }
         config |= {name: texts[name] for name in _PARAMS}
+        config |= {name: _text(row.get(name)) for name in _BOOKKEEPING}
         finals = {
             f"best/{name}" if name.startswith("val/") else name: value
             for name, value in row.items()
-            if name not in (*_PARAMS, "trial_id") and not name.startswith("config/")
+            if name not in (*_PARAMS, *_BOOKKEEPING, "trial_id") and not name.startswith("config/")
         }
         numbers_only = {
             _name(name): number for name, value in finals.items() if (number := _number(value)) is not None
@@ -75,6 +78,14 @@ class Trial:
         )
 
 
+def run_name(trial: Trial) -> str:
+    """Return the name of a trial's run: sorted by it, runs stand by arm and seed, with those of the search apart."""
+    arm, seed = trial.params.get("arm"), trial.params.get("seed", "")
+    if trial.params.get("stage") != "confirm" or not arm:
+        return f"search {trial.trial_id}"
+    return f"{arm} seed {seed:0>3}"[:_NAME_LENGTH]
+
+
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield (name/of/the/leaf, text) of nested mappings; secrets hidden, empty values left out."""
     if isinstance(value, Mapping):
@@ -84,14 +95,14 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield _name(name), (HIDDEN if SECRET_NAME.search(name) else text)[:_PARAM_LENGTH]
 
 
-def finite_numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Yield (name/of/the/leaf, value) of the finite numbers in nested mappings; `counts` are given apart."""
+def finite_numbers(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (name/of/the/leaf, text) of the finite numbers in nested mappings; `counts` are given apart."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key != "counts":
                 yield from finite_numbers(item, f"{name}/{key}" if name else str(key))
-    elif (number := _number(value)) is not None:
-        yield _name(name), number
+    elif _number(value) is not None:
+        yield _name(name), _text(value)
 
 
 def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:

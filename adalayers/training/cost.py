@@ -1,55 +1,105 @@
-"""What a trained model costs, reckoned from its weights and not timed: in training, and per task at use.
+"""What a trained model costs, reckoned and not timed: in training, and per task at use.
 
-Operations are two per weight and token forwards and four backwards; attention scores, norms, embedding tables and what
-acts once per sequence are left out. Bytes are not counted here, but what makes them: weights, and numbers kept.
+Operations of fusion and head are those of their matrix products, counted by torch on a few sequences; those of the base
+model two per weight of its layers and token forwards, two more for a gradient that passes and two for weights that are
+trained. Sums, norms and embedding tables are left out, and the base model's attention scores. Bytes are not counted
+here, but what makes them: weights, and numbers kept.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from adalayers.data.trial_data import TrialData
-from adalayers.model.model import BaseUse
+from adalayers.model.model import FusionModel
 
 TRAINING, USE = "cost/training", "cost/use"
 WEIGHTS, KEPT, LAYERS = "cost/weights", "cost/kept", "cost/layers"
+SEQUENCES = 2
+"""On which operations are counted, each as long as train's mean: of one length, so that there is no padding."""
 
 
-class Costed(Protocol):
-    """What costs follow from."""
+@dataclass(frozen=True)
+class Operations:
+    """Of fusion and head per token: forwards, and of a step of training, which is forwards and backwards."""
 
-    def base_use(self) -> BaseUse: ...
-    def weights_at_use(self) -> int: ...
-    def kept_at_use(self) -> int: ...
+    forward: float
+    training: float
 
 
-def cost(model: Costed, data: TrialData, epochs: int) -> dict[str, float]:
+def operations(model: FusionModel, data: TrialData) -> Operations:
+    """Count the matrix products of fusion and head, as they stand, on sequences of train's mean length.
+
+    Where the base model is changed, gradients pass to the hidden states too. Parameters are left without
+    gradients.
+    """
+    mean = max(1, round(float(data.splits["train"].features.lengths.mean())))
+    lengths = torch.full((SEQUENCES,), mean)
+    device = next((tensor.device for tensor in (*model.parameters(), *model.buffers())), torch.device("cpu"))
+    through = model.base_use().own_pass
+    states = {
+        state: torch.ones(int(lengths.sum()), model.shape.width, device=device, requires_grad=through)
+        for state in model.fusion.live()
+    }
+    # Written out: torch counts no products of its own attention on a CPU.
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        given = model(states, lengths)
+        forward = counter.get_total_flops()
+        if given.requires_grad:
+            given.sum().backward()
+    model.zero_grad(set_to_none=True)
+    tokens = int(lengths.sum())
+    return Operations(forward / tokens, counter.get_total_flops() / tokens)
+
+
+def epoch_cost(model: FusionModel, data: TrialData, of: Operations) -> float:
+    """Return the operations of an epoch: training on train, an evaluation on validation.
+
+    Those of a frozen base model are left out: it is passed once, whatever the number of epochs.
+    """
+    train, validation = _tokens(data)
+    found = of.training * train + of.forward * validation
+    use = model.base_use()
+    if use.own_pass:
+        forwards = use.run * data.layer_parameters + use.adapters
+        backwards = use.through * data.layer_parameters + use.trained + 2 * use.adapters
+        found += 2 * forwards * (train + validation) + 2 * backwards * train
+    return found
+
+
+def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) -> dict[str, float]:
     """Return the columns `cost/*` of a trial's row.
 
+    epochs:  operations of all its epochs, from `epoch_cost`
+    read_to: the deepest layer whose hidden states were read in training, or to choose among them before
+
     cost/training: operations of the whole trial, in all. Of a frozen base model one pass over train and validation, as
-                   if no other trial shared it; of one that is trained every pass
+                   if no other trial shared it; of one that is changed every pass, and one over train where the fusion
+                   looked at hidden states before
     cost/use:      operations per token that the task adds at use, in millions: next to a frozen base model, which runs
-                   anyway, its own weights; else a pass of the base model too, for no other task can share it
+                   anyway, its own; else a pass of the base model too, for no other task can share it
     cost/weights:  weights that the task adds at use, those of a base model that it changed included
     cost/kept:     numbers per token that are kept until the last hidden state is there
     cost/layers:   layers of the base model that have to run
 
     The first two are left out where the size of a layer is not known.
     """
-    use, weights = model.base_use(), model.weights_at_use()
-    counts = {WEIGHTS: weights + use.changed, KEPT: model.kept_at_use(), LAYERS: use.run}
+    use = model.base_use()
+    counts = {WEIGHTS: model.weights_at_use() + use.changed, KEPT: model.kept_at_use(), LAYERS: use.run}
     found = {name: float(count) for name, count in counts.items()}  # trials that were stopped have none
     if not data.layer_parameters:
         return found
+    train, validation = _tokens(data)
+    once = 2 * read_to * data.layer_parameters * (train if use.own_pass else train + validation)
+    own = 2 * (use.run * data.layer_parameters + use.adapters) if use.own_pass else 0
+    return {**found, TRAINING: float(once + epochs), USE: 1e-6 * (own + operations(model, data).forward)}
+
+
+def _tokens(data: TrialData) -> tuple[int, int]:
+    """Return the tokens of train and of validation."""
     train, validation = (int(data.splits[name].features.lengths.sum()) for name in ("train", "validation"))
-    forwards = use.run * data.layer_parameters
-    each_epoch = 6 * weights * train + 2 * weights * validation
-    if use.own_pass:
-        each_epoch += 2 * forwards * (train + validation)
-        each_epoch += (2 * use.through * data.layer_parameters + 4 * use.adapters + 2 * use.trained) * train
-        each_epoch += 2 * use.adapters * (train + validation)
-        once = 0
-    else:
-        once = 2 * forwards * (train + validation)
-    own = forwards + use.adapters if use.own_pass else 0
-    return {**found, TRAINING: float(once + epochs * each_epoch), USE: 2e-6 * (own + weights)}
+    return train, validation

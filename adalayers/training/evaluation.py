@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -33,12 +33,19 @@ def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
 
 @torch.no_grad()
 def evaluate(
-    model: FusionModel, data: TrialData, name: str, device: torch.device, *, published: bool = False
+    model: FusionModel,
+    data: TrialData,
+    name: str,
+    device: torch.device,
+    *,
+    published: bool = False,
+    on_batch: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
     published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
+    on_batch:  called after each batch
     """
     split = data.splits[name]
     model.eval()
@@ -49,6 +56,7 @@ def evaluate(
         decoded, sure = data.kind.decode(outputs(model, batch))
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()
+        on_batch()
     prefix = PREFIXES[name]
     scores = data.scores(split, predicted, published=published)
     columns = data.kind.prediction_columns(
@@ -59,7 +67,13 @@ def evaluate(
 
 
 def variant_scores(
-    model: FusionModel, data: TrialData, name: str, device: torch.device, variants: Sequence[Variant]
+    model: FusionModel,
+    data: TrialData,
+    name: str,
+    device: torch.device,
+    variants: Sequence[Variant],
+    *,
+    on_batch: Callable[[], None] = lambda: None,
 ) -> pd.DataFrame:
     """Return the rows of `evaluations.parquet` of a model on a split: split, variant, metric, value.
 
@@ -70,7 +84,7 @@ def variant_scores(
         changed = model.as_variant(variant)
         if changed is not None:
             with changed:
-                scores, _ = evaluate(model, data, name, device)
+                scores, _ = evaluate(model, data, name, device, on_batch=on_batch)
             key = f"{PREFIXES[name]}/{data.metric}"
             rows.append((PREFIXES[name], variant.name, data.metric, scores[key]))
     return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])

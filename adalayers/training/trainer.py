@@ -16,24 +16,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
+import xxhash
 from torch import Tensor
 
-from adalayers.config import TrialConfig
+from adalayers.config import State, TrialConfig
 from adalayers.cpu.dropout import draw_from
-from adalayers.data.trial_data import Batch, Passes, TrialData
+from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
+from adalayers.fusion.fusion import Fusion
 from adalayers.model.model import FusionModel
 from adalayers.progress import say
 from adalayers.results.folder import Folder
 from adalayers.seeds import stream
 from adalayers.study import Variant
-from adalayers.training.cost import cost
+from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, outputs, variant_scores
 from adalayers.training.optimisers import Schedule, build_optimiser
 from adalayers.tuned.build import build_model
 
 CHECKPOINT = "checkpoint.pt"
+SEAL = b"adalayers-xxh3-128:"
+"""Stands between a checkpoint and its checksum: torch looks at none, and a flipped bit would train on."""
 CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""
 DAMAGE = (
@@ -43,6 +48,10 @@ DAMAGE = (
 """What a checkpoint raises that was cut off, overwritten, or is of something else."""
 DIAGNOSTICS_PER_EPOCH = 10
 """A fusion's diagnostics are noted about this often between two evaluations."""
+
+
+NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
+"""What torch's allocators say; on a CPU in a plain RuntimeError."""
 
 
 class Diverged(Exception):
@@ -91,6 +100,7 @@ class Progress:
     begun: the epoch after which the present round began; a fusion that refits starts another round
     stale: evaluations in a row without a better score
     row:   the trial's columns as of the best epoch; best_model: its parameters
+    operations: of all epochs, reckoned; read_to: the deepest layer read so far
     """
 
     epoch: int = 0
@@ -98,6 +108,8 @@ class Progress:
     step: int = 0
     stale: int = 0
     seconds: float = 0.0
+    operations: float = 0.0
+    read_to: int = 0
     row: dict[str, Any] = field(default_factory=dict)
     best: float = -math.inf
     best_model: dict[str, Tensor] = field(default_factory=dict)
@@ -114,6 +126,7 @@ def train(
     device: str | torch.device = "cpu",
     on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None,
     checkpoint: Folder | None = None,
+    on_batch: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Train one configuration and return its best model on validation with its scores.
 
@@ -121,6 +134,7 @@ def train(
     variants:      other ways to score the best model, on the last split that is scored
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
     checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained anew
+    on_batch:      called after each batch of training and of evaluation: a sign of life
 
     Raises `Diverged` when the training loss stops being finite.
     """
@@ -137,6 +151,7 @@ def train(
             trainer = Trainer(
                 config, data, seed=seed, device=torch.device(device)
             )  # that one is half restored
+    trainer.on_batch = on_batch
     trainer.run(on_evaluation, checkpoint)
     return trainer.outcome(test=test, variants=variants)
 
@@ -146,15 +161,21 @@ class Trainer:
 
     `step` trains the model on one batch and depends on nothing but the batch and what is held here: no draw comes
     from a stream that others share.
+
+    parts: in how many parts a batch is passed; more than one where memory did not suffice for it
     """
 
     def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
         self.config, self.seed, self.device = config, seed, device
-        self.data = data.view(config.train_examples, seed if config.draw is None else config.draw)
+        drawn = data.view(config.train_examples, seed if config.draw is None else config.draw)
+        self.data = drawn.at_words(config.word_token(data.shape))
         self.model = build_model(config, data, seed=seed, device=device)
         self.generator = torch.Generator(device)
         draw_from(self.model, self.generator)
         self.progress = Progress()
+        self.on_batch: Callable[[], None] = lambda: None
+        self.parts = 1
+        self._counted: dict[tuple[State, ...], Operations] = {}
         weights = data.kind.class_weights(
             config.class_weights, self.data.splits["train"].labels, data.label_names
         )
@@ -167,17 +188,57 @@ class Trainer:
         self.optimiser = build_optimiser(self.config, self.model)
         self.schedule = Schedule(self.config, self.optimiser, steps)
 
-    def step(self, batch: Batch) -> Tensor:
-        """Train on one batch; return the objective before the step, detached."""
-        loss = self.data.kind.loss(outputs(self.model, batch), batch.labels, self.class_weights)
-        if (penalty := self.model.fusion.penalty()) is not None:
-            loss = loss + penalty
+    def step(self, split: SplitData, examples: np.ndarray) -> Tensor:
+        """Train on the batch of these examples; return the objective before the step, detached.
+
+        Where memory does not suffice, the batch is passed in parts, twice as many each time, whose gradients are
+        summed before the one step: the batch, and but for rounding the numbers, stay the same. What is dropped out
+        is drawn part by part, and so is another draw. Raises the error where one example is too much.
+        """
+        while True:
+            began = self.generator.get_state()
+            try:
+                loss = self._gradients(split, examples)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error) or self.parts >= len(examples):
+                    raise
+            else:
+                self.optimiser.step()
+                self.schedule.after_step()
+                self.progress.step += 1
+                return loss
+            # Outside the handler, where the exception no longer holds the tensors of what was begun.
+            self.parts = min(2 * self.parts, len(examples))
+            most = math.ceil(len(examples) / self.parts)
+            say(f"out of memory on a batch of {len(examples)}: it is passed {most} at a time from now on")
+            self.generator.set_state(began)
+            self.optimiser.zero_grad(set_to_none=True)
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _gradients(self, split: SplitData, examples: np.ndarray) -> Tensor:
+        """Leave the gradients of the batch's objective, and return it, passing `parts` parts one after the other."""
+        parts = np.array_split(examples, min(self.parts, len(examples)))
+        batches = [split.batch(part, self.model.live(), self.device) for part in parts]
+        # A whole batch is not weighed: on a GPU, asking for a sum of class weights would wait for it at every step.
+        weights = [self._weight(batch) for batch in batches] if len(batches) > 1 else [1.0]
+        whole, total = sum(weights), torch.zeros((), device=self.device)
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        self.optimiser.step()
-        self.schedule.after_step()
-        self.progress.step += 1
-        return loss.detach()
+        for weight in weights:
+            batch = batches.pop(0)  # it holds its hidden states, once they are read
+            loss = self.data.kind.loss(outputs(self.model, batch), batch.labels, self.class_weights)
+            loss = weight / whole * loss
+            if (penalty := self.model.fusion.penalty()) is not None:
+                loss = loss + penalty / len(weights)
+            loss.backward()
+            total += loss.detach()
+        return total
+
+    def _weight(self, batch: Batch) -> float:
+        """Return what the mean over a part of a batch counts among the means over the others."""
+        if self.class_weights is None:
+            return float(len(batch.labels))
+        return float(self.class_weights[batch.labels].sum())
 
     def run(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None = None) -> None:
         """Train until the epochs are used up or validation stops improving, from where training stands.
@@ -188,7 +249,9 @@ class Trainer:
         started, written = time.monotonic() - progress.seconds, 0.0
         if progress.epoch == 0:
             split, states = self.data.splits["train"], self.model.fusion.states
-            self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size))
+            self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
+            if type(self.model.fusion).fit is not Fusion.fit:  # it looked at all of them
+                progress.read_to = max(state.number for state in states)
             self.model.begin()
             self._start_round()
             progress.history.append(self._point(0.0))
@@ -218,14 +281,16 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = evaluate(self.model, self.data, name, self.device, published=True)
+                scores, frame = evaluate(
+                    self.model, self.data, name, self.device, published=True, on_batch=self.on_batch
+                )
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
         scored = "test" if test and "test" in self.data.splits else "validation"
-        progress.row |= cost(self.model, self.data, progress.epoch)
-        others = variant_scores(self.model, self.data, scored, self.device, variants)
+        others = variant_scores(self.model, self.data, scored, self.device, variants, on_batch=self.on_batch)
+        progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = time.monotonic() - started
         return Outcome(self._row(), progress.history, predictions, others, self.model)
 
@@ -237,10 +302,11 @@ class Trainer:
         """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
         progress.epoch += 1
+        self._reckon()
         loss = self.train_epoch()
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
-        scores, _ = evaluate(self.model, self.data, "validation", self.device)
+        scores, _ = evaluate(self.model, self.data, "validation", self.device, on_batch=self.on_batch)
         score = scores[f"val/{self.data.metric}"]
         point = self._point(progress.epoch) | {"train/loss": loss} | scores
         progress.history.append(point)
@@ -252,6 +318,16 @@ class Trainer:
         self.schedule.after_evaluation(score)
         return {**point, **fusion.summary(), "best": progress.best}
 
+    def _reckon(self) -> None:
+        """Add what an epoch costs, by the hidden states that are read at its start."""
+        live = tuple(self.model.fusion.live())
+        if live not in self._counted:
+            self.model.train()  # what a fusion notes when it is evaluated stays as it is
+            self._counted = {live: operations(self.model, self.data)}
+        self.progress.operations += epoch_cost(self.model, self.data, self._counted[live])
+        if not self.model.base_use().own_pass:
+            self.progress.read_to = max([self.progress.read_to, *(state.number for state in live)])
+
     def train_epoch(self) -> float:
         """Train one epoch; return the mean objective per example."""
         split, epoch = self.data.splits["train"], self.progress.epoch
@@ -261,16 +337,21 @@ class Trainer:
         every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
         total = torch.zeros((), device=self.device)
         for number, examples in enumerate(batches, start=1):
-            total += self.step(split.batch(examples, self.model.live(), self.device)) * len(examples)
+            total += self.step(split, examples) * len(examples)
+            self.on_batch()
             if number % every == 0 and number < len(batches):
                 self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
         return float(total) / len(split.trainable)
 
     def _point(self, epoch: float) -> dict[str, float]:
-        """Return a row of history without scores: where training stands, and the fusion's diagnostics."""
+        """Return a row of history without scores: where training stands, and the fusion's diagnostics.
+
+        `round` is there from the second on, which a fusion that refits has.
+        """
+        again = {"round": 2.0} if self.progress.begun else {}
         rate = self.optimiser.param_groups[0]["lr"]
         diagnostics = self.model.fusion.diagnostics()
-        return {"epoch": float(epoch), "step": self.progress.step, "lr": rate, **diagnostics}
+        return {"epoch": float(epoch), "step": self.progress.step, **again, "lr": rate, **diagnostics}
 
     def _row(self) -> dict[str, Any]:
         return {
@@ -289,15 +370,26 @@ class Trainer:
             "progress": vars(self.progress),
         }
         torch.save(held, buffer)
-        folder.write_bytes(CHECKPOINT, buffer.getvalue())
+        data = buffer.getvalue()
+        folder.write_bytes(CHECKPOINT, data + SEAL + xxhash.xxh3_128(data).digest())
 
     def restore(self, folder: Folder) -> None:
         """Go on from the checkpoint in a folder. Raises one of `DAMAGE` for a damaged one, half restored."""
-        held = torch.load(
-            io.BytesIO(folder.read_bytes(CHECKPOINT)), map_location=self.device, weights_only=True
-        )
+        data, seal, digest = folder.read_bytes(CHECKPOINT).rpartition(SEAL)
+        if not seal:  # of a release that wrote none
+            data = digest
+        elif xxhash.xxh3_128(data).digest() != digest:
+            raise ValueError("its checksum is wrong")
+        held = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(held["model"])
         self._start_round()  # a fusion that refitted trains other parameters than at its start
         self.optimiser.load_state_dict(held["optimiser"])
         self.schedule.load_state_dict(held["schedule"])
         self.progress = Progress(**held["progress"])
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    said = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
+        words in said for words in NO_MEMORY
+    )

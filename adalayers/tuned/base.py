@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.backbone import Backbone, list_of_layers, with_token_types
 from adalayers.config import State
 from adalayers.errors import BadInput
 from adalayers.ragged import length_groups, moved
@@ -37,19 +37,16 @@ class Base(nn.Module):
         super().__init__()
         self.model: Any = copy.deepcopy(backbone.model)
         self.stream, self.final_norm, self.pad_id = backbone.stream, backbone.final_norm, backbone.pad_id
-        names = [
-            name
-            for name, module in self.model.named_modules()
-            if isinstance(module, nn.ModuleList) and len(module) == self.stream.layers
-        ]
-        if not names:
+        name = list_of_layers(self.model, self.stream.layers)
+        if name is None:
             raise BadInput(
                 f"wanted a base model with a list of its {self.stream.layers} layers, "
                 f"{type(self.model).__name__} has none; choose another backbone, or base_model=frozen"
             )
-        self._layers = names[0]
-        if hasattr(self.model, "layerdrop"):
-            self.model.layerdrop = 0.0  # type: ignore[assignment]  # a layer that is left out has no hidden state
+        self._layers = name
+        for module in self.model.modules():
+            if hasattr(module, "layerdrop"):
+                module.layerdrop = 0.0  # type: ignore[assignment]  # a layer that is left out has no hidden state
 
     @property
     def layers(self) -> Any:
@@ -87,33 +84,51 @@ class Base(nn.Module):
         return [p for p, gradient in zip(parameters, gradients, strict=True) if gradient is None]
 
     def forward(
-        self, input_ids: Int[Tensor, " tokens"], lengths: Int[Tensor, " batch"], states: Iterable[State]
+        self,
+        input_ids: Int[Tensor, " tokens"],
+        lengths: Int[Tensor, " batch"],
+        states: Iterable[State],
+        token_types: Int[Tensor, " tokens"] | None = None,
     ) -> dict[State, Float[Tensor, "tokens K"]]:
         """Return the hidden states `states` of ragged sequences, real tokens end to end.
 
-        `lengths` are on the CPU and best sorted: neighbours are padded together.
+        `lengths` are on the CPU and best sorted: neighbours are padded together. `token_types` tells the texts of a
+        pair apart.
         """
         wanted = list(states)
         if not wanted:
             return {}
         most = PASS_TOKENS if input_ids.device.type == "cpu" else 1 << 30  # a GPU's passes are best large
         groups = [lengths[first:last] for first, last in length_groups(lengths.tolist(), most)]
-        parts = input_ids.split([int(group.sum()) for group in groups])
-        found = [self._read(part, group, wanted) for part, group in zip(parts, groups, strict=True)]
+        sizes = [int(group.sum()) for group in groups]
+        typed = [None] * len(groups) if token_types is None else token_types.split(sizes)
+        found = [
+            self._read(part, group, wanted, types)
+            for part, group, types in zip(input_ids.split(sizes), groups, typed, strict=True)
+        ]
         return {state: torch.cat([part[state] for part in found]) for state in wanted}
 
     def _read(
-        self, input_ids: Int[Tensor, " tokens"], lengths: Int[Tensor, " batch"], states: Sequence[State]
+        self,
+        input_ids: Int[Tensor, " tokens"],
+        lengths: Int[Tensor, " batch"],
+        states: Sequence[State],
+        token_types: Int[Tensor, " tokens"] | None,
     ) -> dict[State, Tensor]:
         """Return the hidden states of a group of sequences that are padded to one length."""
         real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time], on the CPU
         rows = moved(real.flatten().nonzero().squeeze(1), input_ids.device)
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         ids = input_ids.new_full((real.numel(),), self.pad_id).index_copy(0, rows, input_ids).view(real.shape)
-        found = self._run(ids, moved(real.long(), input_ids.device), states)
+        types = None
+        if token_types is not None:
+            types = token_types.new_zeros(real.numel()).index_copy(0, rows, token_types).view(real.shape)
+        found = self._run(ids, moved(real.long(), input_ids.device), states, types)
         return {state: values.flatten(0, 1).index_select(0, rows) for state, values in found.items()}
 
-    def _run(self, ids: Tensor, mask: Tensor, states: Sequence[State]) -> dict[State, Tensor]:
+    def _run(
+        self, ids: Tensor, mask: Tensor, states: Sequence[State], types: Tensor | None
+    ) -> dict[State, Tensor]:
         """Return hidden states [batch, time, K], running no layer beyond the deepest of them."""
         found: dict[State, Tensor] = {}
         deepest = max(state.number for state in states)
@@ -128,7 +143,12 @@ class Base(nn.Module):
                     norm = self.model.get_submodule(self.final_norm or "")
                     hooks.enter_context(norm.register_forward_pre_hook(note, with_kwargs=True))
             with contextlib.suppress(_Reached):
-                given = self.model(input_ids=ids, attention_mask=mask, return_dict=True)
+                given = self.model(
+                    input_ids=ids,
+                    attention_mask=mask,
+                    return_dict=True,
+                    **with_token_types(self.model, types),
+                )
                 found |= {state: given.last_hidden_state for state in states if state not in found}
         return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from adalayers.config import TrialConfig
@@ -27,4 +29,6 @@ def build_model(
             f"wanted a base model for base_model={config.base_model}, these data do not say where theirs is; "
             "prepare them with adalayers.data.prepare, or give TrialData its source"
         )
-    return TunedModel(config, data.shape, loaded(data.source, device), seed=seed).to(device)
+    # Its copy takes small steps, which bfloat16 would round away.
+    source = dataclasses.replace(data.source.whole, dtype="float32")
+    return TunedModel(config, data.shape, loaded(source, device), seed=seed).to(device)

@@ -26,11 +26,14 @@ class Tokenised(Protocol):
     """What of a batch a model reads that runs its base model itself.
 
     input_ids: int64 [tokens], sequences end to end, on the model's device
+    token_types: of the same form, which text of a pair a token is of; None where nothing tells
     lengths:   int64 [batch], on the CPU
     """
 
     @property
     def input_ids(self) -> Tensor: ...
+    @property
+    def token_types(self) -> Tensor | None: ...
     @property
     def lengths(self) -> Tensor: ...
 
@@ -108,7 +111,7 @@ class TunedModel(FusionModel):
     def answer(self, batch: Tokenised) -> Float[Tensor, "items outputs"]:  # type: ignore[override]  # other batches
         """Return what `forward` does of the hidden states that the base model now gives."""
         with self._drawing():
-            states = self.base(batch.input_ids, batch.lengths, self.fusion.live())
+            states = self.base(batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types)
         return self(states, batch.lengths)
 
     @contextlib.contextmanager

@@ -29,6 +29,8 @@ POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
 CUT = 0.05
 """Share of a split's examples cut to the maximum length above which it is said."""
+UNEVEN = 0.8
+"""Share of one class above which accuracy counts little else."""
 LEARNED = 0.2
 """Share of the way from a trivial model to a perfect one below which a task is hardly learned."""
 UNEQUAL = 1.5
@@ -72,6 +74,7 @@ def caveats(evidence: Evidence) -> list[Caveat]:
             _pairs,
             _test,
             _data,
+            _classes,
             _floor,
             _examples,
             _range,
@@ -133,8 +136,8 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
         if chance < POWER:
             yield Caveat(
                 SERIOUS if chance < POWER / 2 else CAUTION,
-                f"Few seeds for what is open: {n} find a true difference of one standard deviation over seeds{size} "
-                f"{chance:.0%} of the time.",
+                f"Few seeds for what is open: {n} find{'s' if n == 1 else ''} a true difference of one standard "
+                f"deviation over seeds{size} {chance:.0%} of the time.",
                 "See the next run, below.",
             )
     scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
@@ -217,6 +220,26 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
             CAUTION,
             f"Examples also stand in train: {several(known)}.",
             "Take them out of the data; a difference may lie in what models know by heart.",
+        )
+
+
+def _classes(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where accuracy is mostly that on one class."""
+    dataset, split = (
+        evidence.loaded.study.on.dataset,
+        {"val": "validation"}.get(evidence.split, evidence.split),
+    )
+    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    if evidence.plan.metric != "accuracy" or not sum(counts.values()):
+        return
+    most = max(counts, key=counts.__getitem__)
+    share = counts[most] / sum(counts.values())
+    if share > UNEVEN:
+        yield Caveat(
+            CAUTION,
+            f"Classes are uneven: {share:.0%} of the labels of {SPLITS[evidence.split]} are {code(most)}, so accuracy "
+            "says little of the others.",
+            "Choose by `--metric f1_macro`, or weigh classes: `--set class_weights=balanced`.",
         )
 
 

@@ -121,6 +121,7 @@ class Evidence:
             self.split,
             [(claim.weights, claim.values) for claim in self.over_seeds],
             len(labels),
+            words=self.words,
         )
 
     @cached_property
@@ -254,6 +255,19 @@ class Evidence:
     @property
     def tokens(self) -> bool:
         return self.loaded.study.on.dataset.kind == "token"
+
+    @property
+    def words(self) -> bool:
+        """Whether every word has a class of its own."""
+        return self.loaded.study.on.dataset.kind == "word"
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether labels are numbers: they are no classes, and predictions, where there are any, can be read so."""
+        dataset, rows = self.loaded.study.on.dataset, self.predictions
+        return (
+            bool(dataset.kind) and not dataset.labels and not predicted.as_numbers(rows).isna().any(axis=None)
+        )
 
     @cached_property
     def shown_arms(self) -> dict[str, str]:

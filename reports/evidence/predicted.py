@@ -1,6 +1,6 @@
-"""Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class. No text in it.
+"""Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class, residuals. No text in it.
 
-For tokens a label or a prediction is a tag per word, joined by spaces.
+For tokens and words a label or a prediction is a tag per word, joined by spaces; for regression a number.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from reports.words.text import several
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
 WRONG_COLUMNS = ["index", "label", "prediction", "score"]
 CONFUSION_COLUMNS = ["label", "prediction", "mean", "n"]
+ERRORS = ("bias", "mae", "rmse")
+ALL = "all"
+"""What `residuals` calls the whole range of labels."""
 PARTS = ("precision", "recall", "f1", "gold", "predicted")
 
 
@@ -57,6 +60,68 @@ def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     counts = pd.crosstab(rows["label"], rows["prediction"])
     counts = counts.reindex(index=names, columns=names, fill_value=0) / n
     return _long(counts.to_numpy(dtype=float), names, names, n)
+
+
+def by_word(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per word, of rows with a class per word: trial_id, label, prediction."""
+    of = rows[["trial_id"]].assign(label=rows["label"].str.split(), prediction=rows["prediction"].str.split())
+    fits = of["label"].str.len() == of["prediction"].str.len()
+    return of[fits].explode(["label", "prediction"]).dropna().reset_index(drop=True)
+
+
+def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return index, label and prediction as numbers (NaN for what is none), and residual = prediction - label."""
+    label, said = (
+        pd.to_numeric(rows[name], errors="coerce").astype(float) for name in ("label", "prediction")
+    )
+    return pd.DataFrame(
+        {"index": rows["index"], "label": label, "prediction": said, "residual": said - label}
+    )
+
+
+def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
+    """A row per quarter of the labels, and over all, and arm: mean, low and high of each of `ERRORS` over n seeds.
+
+    arms: trial_id -> arm. Quarters are of the labels that occur, equal ones in one quarter; fewer where many are equal.
+    bias: mean of prediction - label; mae: mean of its absolute value; rmse: root of the mean of its square
+    """
+    columns = [
+        "range",
+        "arm",
+        "examples",
+        *(f"{part}_{end}" for part in ERRORS for end in ("mean", "low", "high")),
+        "n",
+    ]
+    if rows.empty:
+        return pd.DataFrame(columns=columns)
+    every = as_numbers(rows).assign(trial_id=rows["trial_id"])
+    edges = np.unique(np.quantile(every["label"], [0.25, 0.5, 0.75])).tolist()
+    places = np.searchsorted(edges, every["label"], side="right")
+    found = []
+    for place in [*sorted(set(places.tolist())), None]:
+        within = every if place is None else every[places == place]
+        name = ALL if place is None else f"{within['label'].min():g} to {within['label'].max():g}"
+        for arm in dict.fromkeys(arms.values()):
+            trials = [trial for trial, of in arms.items() if of == arm]
+            by_seed = {trial: of["residual"] for trial, of in within.groupby("trial_id") if trial in trials}
+            if not by_seed:
+                continue
+            row: dict[str, object] = {"range": name, "arm": arm, "n": len(by_seed)}
+            row["examples"] = max(map(len, by_seed.values()))
+            each = {
+                "bias": [float(of.mean()) for of in by_seed.values()],
+                "mae": [float(of.abs().mean()) for of in by_seed.values()],
+                "rmse": [float(np.sqrt((of**2).mean())) for of in by_seed.values()],
+            }
+            for part in ERRORS:
+                summary = mean_interval(each[part], limits=None if part == "bias" else (0.0, np.inf))
+                row |= {
+                    f"{part}_mean": summary.mean,
+                    f"{part}_low": summary.low,
+                    f"{part}_high": summary.high,
+                }
+            found.append(row)
+    return pd.DataFrame(found, columns=columns).astype(dict.fromkeys(columns[3:-1], float))
 
 
 def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS
-from adalayers.tasks.metrics import entity_counts
+from adalayers.tasks.metrics import CUT, correlations, entity_counts, explained, ranks
 from reports.evidence import tables
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
@@ -25,9 +25,10 @@ from reports.words.text import count
 
 RESAMPLES = 1000
 SEQUENCE, TOKEN = ("accuracy", "f1_macro", "matthews"), ("precision", "recall", "f1")
+NUMBERS = ("pearson", "spearman", "r2")
 
-_WEIGHTS = 20_000_000
-"""Most weights, draws x examples, in memory at a time."""
+_WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
+"""Most weights, draws x examples, in memory at a time; fewer of numbers, of which several tables are as large."""
 
 _SAME = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was reckoned from."""
@@ -38,7 +39,7 @@ class Predicted:
     """Predictions of several trials on the same examples.
 
     trials: their ids
-    gold: [classes, examples], how often each class is in the label (for tokens: one class, entities)
+    gold: [classes, examples], how often each class is in the label (for entities: one class)
     hits, predicted: [trials, classes, examples], the same of correct ones and of predictions
     n_labels: classes that a mean over classes divides by
     """
@@ -55,6 +56,20 @@ class Predicted:
         return Predicted(names, self.gold, self.hits[kept], self.predicted[kept], self.n_labels)
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """Predicted numbers of several trials on the same examples: labels [examples], predicted [trials, examples]."""
+
+    trials: tuple[str, ...]
+    labels: np.ndarray
+    predicted: np.ndarray
+
+    def only(self, kept: np.ndarray) -> Numbers:
+        """Return the trials for which `kept` [trials] is true."""
+        names = tuple(trial for trial, keep in zip(self.trials, kept, strict=True) if keep)
+        return Numbers(names, self.labels, self.predicted[kept])
+
+
 Contrast = tuple[Mapping[str, float], Collection[int]]
 """A comparison: its weights by arm, and the seeds that it is over."""
 
@@ -67,9 +82,12 @@ def example_variances(
     contrasts: Sequence[Contrast],
     n_labels: int,
     seed: int = 0,
+    *,
+    words: bool = False,
 ) -> tuple[dict[int, float], list[str]]:
     """Return place in `contrasts` -> variance of its mean over draws of examples; and what is missing.
 
+    words: whether a label holds a class per word. Sentences are drawn, for words of one are not independent.
     One is left out where a trial of it lacks predictions that give its score.
     """
     column = f"{split}/{plan.metric}"
@@ -77,17 +95,17 @@ def example_variances(
     scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []
-    if plan.metric not in (*SEQUENCE, *TOKEN):
+    if plan.metric not in (*SEQUENCE, *TOKEN, *NUMBERS):
         return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
     wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]
     try:
-        counted = collect(wanted, plan.metric, n_labels)
+        counted = collect(wanted, plan.metric, n_labels, words=words)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
     if counted.trials:
-        whole = resampled(counted, plan.metric, np.ones((1, counted.gold.shape[1]), dtype=np.float32))[:, 0]
+        whole = resampled(counted, plan.metric, np.ones((1, _examples(counted)), dtype=np.float32))[:, 0]
         counted = counted.only(np.abs(whole - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME)
     missing = len(scores) - len(counted.trials)
     notes = [f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"]
@@ -97,14 +115,25 @@ def example_variances(
     return _variances(drawn, rows, contrasts), notes if missing else []
 
 
-def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
+def _examples(counted: Predicted | Numbers) -> int:
+    return len(counted.labels) if isinstance(counted, Numbers) else counted.gold.shape[1]
+
+
+def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False) -> Predicted | Numbers:
     """Count `rows` of `predictions.parquet`, of one split, per example: all trials with the commonest examples.
 
-    Raises `ValueError` where tags of a sentence do not fit its words.
+    Raises `ValueError` where tags of a sentence do not fit its words, or what should be a number is none.
     """
     rows = rows.sort_values(["trial_id", "index"], kind="stable")
     labels, predicted = rows["label"].astype(str), rows["prediction"].astype(str)
-    if metric in TOKEN:
+    gold, said, hits = (np.zeros((0, len(rows)), dtype=np.float32) for _ in range(3))
+    if metric in NUMBERS:
+        gold, said = (part.astype(float).to_numpy()[None] for part in (labels, predicted))
+        hits = np.zeros_like(said)
+    elif words:
+        gold, said, hits, known = _by_word(labels, predicted)
+        n_labels = max(n_labels, len(known))
+    elif metric in TOKEN:
         pairs, kinds = pd.factorize(labels + "\n" + predicted)
         sentences = [str(kind).split("\n") for kind in kinds]
         of_kind = entity_counts(
@@ -129,6 +158,9 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
         return Predicted((), np.zeros((len(gold), 0), dtype=np.float32), nothing, nothing, n_labels)
     commonest = Counter(examples.values()).most_common(1)[0][0]
     kept = {trial: at for trial, at in places.items() if examples[trial] == commonest}
+    if metric in NUMBERS:
+        of = next(iter(kept.values()))
+        return Numbers(tuple(kept), gold[0, of], np.stack([said[0, at] for at in kept.values()]))
     return Predicted(
         tuple(kept),
         gold[:, next(iter(kept.values()))],
@@ -138,28 +170,60 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int) -> Predicted:
     )
 
 
-def resampled(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
+def _by_word(labels: pd.Series, predicted: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Return how often each class is a word's label, its prediction, and both, [classes, rows]; and the classes."""
+    true, said = (part.str.split().tolist() for part in (labels, predicted))
+    lengths = np.array([len(of) for of in true], dtype=int)
+    if lengths.tolist() != [len(of) for of in said]:
+        raise ValueError("the classes of a sentence are not as many as its words")
+    codes, names = pd.factorize(
+        np.array([tag for part in (true, said) for of in part for tag in of], dtype=object)
+    )
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    gold, answer = codes[: len(rows)], codes[len(rows) :]
+    right = gold == answer
+
+    def counts(of: np.ndarray, at: np.ndarray) -> np.ndarray:
+        places = np.bincount(of * len(lengths) + at, minlength=len(names) * len(lengths))
+        return places.reshape(len(names), len(lengths)).astype(np.float32)
+
+    known = [str(name) for name in names if name != CUT]
+    return counts(gold, rows), counts(answer, rows), counts(gold[right], rows[right]), known
+
+
+def resampled(counted: Predicted | Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
     """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
+    if isinstance(counted, Numbers):
+        return _number_scores(counted, metric, weights.astype(float))
 
     def summed(counts: np.ndarray) -> np.ndarray:
         # One product of two matrices: NumPy takes a stack of small ones one by one.
         flat = counts.reshape(-1, counts.shape[-1]) @ weights.T
         return flat.reshape(*counts.shape[:-1], len(weights))
 
-    n = weights.sum(axis=1, dtype=float)
     return _score(
-        metric, summed(counted.hits), summed(counted.predicted), summed(counted.gold), n, counted.n_labels
+        metric, summed(counted.hits), summed(counted.predicted), summed(counted.gold), counted.n_labels
     )
 
 
+def _number_scores(counted: Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
+    if metric == "r2":
+        return np.stack([explained(counted.labels, said, weights) for said in counted.predicted])
+    if metric == "pearson":
+        return np.stack([correlations(counted.labels, said, weights) for said in counted.predicted])
+    of_labels = ranks(counted.labels, weights)
+    return np.stack([correlations(of_labels, ranks(said, weights), weights) for said in counted.predicted])
+
+
 def _score(
-    metric: str, hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n: np.ndarray, n_labels: int
+    metric: str, hits: np.ndarray, predicted: np.ndarray, gold: np.ndarray, n_labels: int
 ) -> np.ndarray:
     """Return scores [trials, draws] of counts [trials, classes, draws], as `adalayers.tasks.metrics` defines them.
 
-    gold: [classes, draws]; n: [draws], the number of examples
+    gold: [classes, draws]
     """
     hits, predicted, gold = (part.astype(float) for part in (hits, predicted, gold))
+    n = gold.sum(axis=0)  # each example, or word, has one class
     if metric == "accuracy":
         return hits.sum(axis=1) / n
     if metric == "precision":
@@ -173,11 +237,11 @@ def _score(
     return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
 
 
-def _draws(counted: Predicted, metric: str, seed: int) -> np.ndarray:
+def _draws(counted: Predicted | Numbers, metric: str, seed: int) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
-    n = counted.gold.shape[1]
+    n = _examples(counted)
     rng = np.random.default_rng(seed)
-    most = max(1, _WEIGHTS // n)
+    most = max(1, (_NUMBER_WEIGHTS if isinstance(counted, Numbers) else _WEIGHTS) // n)
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)

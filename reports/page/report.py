@@ -48,6 +48,7 @@ PARTS = (
     "best_mix",
     "classes",
     "errors",
+    "residuals",
     "search",
     "importances",
     "surface",
@@ -59,6 +60,7 @@ PARTS = (
     "caveats",
     "measures",
     "setup",
+    "labels",
     "provenance",
 )
 """Those on details.md, each with its `PART`. Parts under one title, one after another, are one section."""

@@ -28,17 +28,21 @@ class Info:
     """confusion: as from `predicted.confusion` or `predicted.span_confusion`, of the best arm on validation.
 
     misclassified: as from `predicted.misclassified`, of the confirmed trial that is best on validation
+    tokens, words: whether labels are of entities, or of single words
     """
 
     confusion: pd.DataFrame
     misclassified: pd.DataFrame
     tokens: bool
+    words: bool
     arm: str | None
     trial: str | None
     split: str
 
 
-def info(evidence: Evidence) -> Info:
+def info(evidence: Evidence) -> Info | None:
+    if evidence.numeric:
+        return None
     rows, best = evidence.predictions, evidence.best_arm
     of_best = rows[rows["trial_id"].map(evidence.shown_arms) == best]
     trial = tables.best_trial(tables.confirmed(evidence.trials), evidence.plan)
@@ -48,9 +52,12 @@ def info(evidence: Evidence) -> Info:
     return Info(
         confusion=predicted.span_confusion(of_best)
         if evidence.tokens
-        else predicted.confusion(of_best, evidence.loaded.study.on.dataset.labels),
+        else predicted.confusion(
+            predicted.by_word(of_best) if evidence.words else of_best, evidence.loaded.study.on.dataset.labels
+        ),
         misclassified=predicted.misclassified(of_trial),
         tokens=evidence.tokens,
+        words=evidence.words,
         arm=best,
         trial=trial,
         split=evidence.split,
@@ -62,7 +69,7 @@ def section(info: Info) -> list[str]:
     drawn = figure_link("confusion", "True against predicted classes")
     if info.confusion.empty:
         return [NO_PREDICTIONS, drawn]
-    what = "entities by type" if info.tokens else "examples by class"
+    what = "entities by type" if info.tokens else f"{_items(info)} by class"
     true, said = (list(dict.fromkeys(info.confusion[name])) for name in ("label", "prediction"))
     cells = {(row["label"], row["prediction"]): row["mean"] for row in records(info.confusion)}
     grid = table(
@@ -85,6 +92,10 @@ def section(info: Info) -> list[str]:
     ]
 
 
+def _items(info: Info) -> str:
+    return "entities" if info.tokens else "words" if info.words else "examples"
+
+
 def _wrong(info: Info, split: str) -> list[str]:
     if info.misclassified.empty:
         return [f"Trial {code(info.trial)}, the best confirmed one on validation, left no wrong prediction."]
@@ -92,11 +103,11 @@ def _wrong(info: Info, split: str) -> list[str]:
     rows = []
     for row in records(shown):
         label, said = row["label"], row["prediction"]
-        if info.tokens:
+        if info.tokens or info.words:
             label, said = differing_words(label, said)
         rows.append([escape(row["index"]), escape(label), escape(said), number(row["score"])])
     heads = ["index", "label", "prediction", "score"]
-    if info.tokens:
+    if info.tokens or info.words:
         heads = ["index", "tags of the words that differ", "as predicted", "score"]
     total = len(info.misclassified)
     return [
@@ -110,7 +121,7 @@ def _wrong(info: Info, split: str) -> list[str]:
 @styled
 def draw(info: Info) -> Figure:
     """Mean counts by true and predicted class, shaded by the share of the row."""
-    cells, what = info.confusion, "entities" if info.tokens else "examples"
+    cells, what = info.confusion, _items(info)
     true, said = list(dict.fromkeys(cells["label"])), list(dict.fromkeys(cells["prediction"]))
     figure = new_figure(1.7 + 0.5 * max(len(true), 3))
     axes = figure.add_subplot()

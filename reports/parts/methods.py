@@ -25,10 +25,11 @@ NAMED = 9
 """Most methods named in the figure."""
 KINDS = {
     "frozen, matched": (COLOURS[0], "o"),
-    "frozen, as published": (COLOURS[4], "s"),
+    "frozen, own width": (COLOURS[4], "s"),
     "base model changed": (COLOURS[1], "^"),
 }
-PUBLISHED = " as published"
+OWN_WIDTH = (" as published", " at own width")
+"""How the names of methods end that read hidden states at the base model's own width."""
 COSTS = {
     "training": "operations of training (reckoned)",
     "use": "operations per token that one\nmore task adds (millions, reckoned)",
@@ -91,7 +92,7 @@ def kind(row: Any) -> str:
     """Return what a method is to the comparison."""
     if not row["intact"]:
         return "base model changed"
-    return "frozen, as published" if str(row["arm"]).endswith(PUBLISHED) else "frozen, matched"
+    return "frozen, own width" if str(row["arm"]).endswith(OWN_WIDTH) else "frozen, matched"
 
 
 def _scored(info: Info) -> str:
@@ -139,15 +140,17 @@ def section(info: Info) -> list[str]:
             ]
         )
     budget = (
-        f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was best."
+        f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was "
+        "best: alike in number, so that one with more of its own to tune is tuned more coarsely. Head2Toe trains twice."
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."
     )
     out = [f"{code(name)}: {escape(reason)}" for name, reason in info.dropped]
     return [
         f"{budget} A frozen base model runs once for all its tasks, and what a task adds is what counts; a base model "
-        "that was changed runs for its task alone. Costs are **reckoned** (two operations per weight and token "
-        "forwards, four backwards), not timed; seconds are measured, one trial per core, beside others.",
+        "that was changed runs for its task alone. Costs are **reckoned** (a fusion's matrix products are counted, a "
+        "base model's follow from its weights), not timed. Seconds are measured, one trial per core beside others, "
+        "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{_scored(info)} of each method against its cost"),
         *([f"Left out here: {'; '.join(out)}."] if out else []),
         folded("The price list", len(rows), table(heads, rows)),
@@ -231,10 +234,11 @@ def _advice(info: Info) -> list[str]:
     best = records(by_score)[0]
     near = by_score[sign * (best["score"] - by_score["score"]) <= (info.smallest or 0.0)]
     cheap = records(near.sort_values("use", kind="stable"))[0]
+    near_by = f"within {info.smallest:g} of" if info.smallest else "equal to"
     text = f"**By cost**: with the base model intact, {code(best['arm'])} has the best mean ({number(best['score'])})"
     if cheap["arm"] != best["arm"]:
         text += (
-            f", and {code(cheap['arm'])} adds least of those within {info.smallest:g} of it: {number(cheap['use'], 2)} "
+            f", and {code(cheap['arm'])} adds least of those {near_by} it: {number(cheap['use'], 2)} "
             f"instead of {number(best['use'], 2)} million operations per token"
         )
     changed = info.prices[~info.prices["intact"]].dropna(subset=["score"])

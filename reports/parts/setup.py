@@ -45,7 +45,7 @@ def section(info: Info) -> list[str]:
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",
         "added (trained) parameters": _added(info),
         "dataset": _named(dataset),
-        "task": f"{dataset.kind} classification" if dataset.kind else "",
+        "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
         "labels": ", ".join(dataset.labels),
         "examples": joined(dataset.examples),
         **(

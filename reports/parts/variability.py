@@ -182,7 +182,8 @@ def _chance(info: Info) -> str:
 def _caution(info: Info) -> str:
     return (
         f"The weights of {code(info.arm)} differ from the uniform mix by at most {info.moved:.1%}: weights that hardly "
-        "move, as at α = 1 with a small learning rate, have an order that says little."
+        "move, as at α = 1 with a small learning rate, have an order that says little. Neighbouring layers "
+        "are alike, so that both orders are smooth, and agree by chance more often than orders of unrelated numbers."
     )
 
 

@@ -21,7 +21,7 @@ from adalayers.results.study_file import Factor, StudyFile, parse
 from reports.reading import factors as factoring
 from reports.words import labels
 
-SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy")
+SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy", "pearson")
 """Where `study.json` names no metric, the first of these that `trials.csv` holds."""
 
 

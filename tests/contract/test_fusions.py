@@ -105,3 +105,26 @@ def test_a_seed_gives_the_same_start(name):
     one, two = made(name, made_shape(), seed=3), made(name, made_shape(), seed=3)
     for (key, a), b in zip(one.named_parameters(), two.parameters(), strict=True):
         assert torch.equal(a, b), key
+
+
+@pytest.mark.parametrize(("name", "shape"), ON)
+def test_a_sum_over_hidden_states_is_the_sum_of_its_terms(name, shape):
+    model = made(name, shape).eval()
+    given, terms = states(model), model.fusion.terms()
+    if terms is None:
+        pytest.skip("it is none")
+    assert list(terms) == model.live()
+    total = torch.zeros(())
+    for state, term in terms.items():
+        added = torch.nn.functional.gelu(given[state]) if term.gelu else given[state]
+        added = added if term.matrix is None else added @ term.matrix.T
+        added = (
+            added
+            if term.eps is None
+            else torch.nn.functional.layer_norm(added, added.shape[-1:], eps=term.eps)
+        )
+        total = total + term.weight * added
+    with torch.no_grad():
+        torch.testing.assert_close(
+            model.fusion.whole(total), model.fusion(given, LENGTHS), atol=1e-5, rtol=1e-5
+        )

@@ -1,11 +1,13 @@
 """What answers before anything is loaded: --help and a mistyped flag wait for no library and take under a second."""
 
+import os
 import resource
 import subprocess
 import sys
 
 import pytest
 
+from adalayers.errors import NOBODY_READS
 from tests.helpers.studying import ROOT
 
 HEAVY = (
@@ -52,12 +54,46 @@ def test_a_study_script_answers_at_once(study, argv, code, said):
     assert seconds < 1, "CPU seconds: what other processes do is not the script's"
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["cache", "--help"], ["sync", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], *([name, "--help"] for name in ("cache", "sync", "predict", "inspect"))], ids=str
+)
 def test_the_other_commands_explain_themselves_at_once(argv):
     done, seconds = start("runpy.run_module('adalayers', run_name='__main__')", argv)
     assert done.returncode == 0, done.stderr
     assert "usage: python -m adalayers" in done.stdout
     assert seconds < 1
+
+
+def test_importing_the_package_and_the_help_of_reports_take_no_second():
+    for first, argv in (
+        ("import adalayers", []),
+        ("runpy.run_module('reports', run_name='__main__')", ["--help"]),
+    ):
+        done, seconds = start(first, argv)
+        assert done.returncode == 0, done.stderr
+        assert seconds < 1
+
+
+@pytest.mark.parametrize("command", [["adalayers", "cache"], ["reports", "nowhere"]])
+def test_a_reader_that_leaves_is_no_error(command, tmp_path):
+    """As `| head` does, once it has its lines."""
+    for number in range(2000):
+        (tmp_path / f"store-{number}").mkdir()
+        (tmp_path / f"store-{number}" / "meta.json").write_text("{}")
+    process = subprocess.Popen(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "ADALAYERS_CACHE": str(tmp_path)},
+    )
+    process.stdout.close()
+    said, code = process.stderr.read(), process.wait(60)
+    process.stderr.close()
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
+    assert code == (NOBODY_READS if command[0] == "adalayers" else 2)
 
 
 def test_the_bar_bars():

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.comparisons import PlannedArm
 from adalayers.config import with_overrides
@@ -69,6 +70,10 @@ def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
         assert importlib.import_module(f"reports.parts.{part}").PART.title
 
 
+def inside(distribution, value):
+    return distribution._contains(distribution.to_internal_repr(value))
+
+
 @every
 @anywhere
 def test_every_configuration_of_a_space_can_run(name, shape):
@@ -80,9 +85,11 @@ def test_every_configuration_of_a_space_can_run(name, shape):
         for _ in range(SAMPLES):
             values = {key: domain.sample(random_state=rng) for key, domain in search.space.domains.items()}
             with_overrides(search.base, values).check(shape)
+        distributions = OptunaSearch.convert_search_space(search.space.domains)
         for key, values in search.space.grid.items():
             if key in search.space.domains:
                 assert values, f"nothing of the grid of {key} is left"
+                assert all(inside(distributions[key], value) for value in values), f"{key}: {values}"
 
 
 @every

@@ -1,6 +1,7 @@
 """The task kind of CONTRIBUTING.md is defined as it stands there, and then loads, trains and is scored."""
 
 import re
+from datetime import date
 
 import numpy as np
 import pytest
@@ -16,33 +17,33 @@ from tests.helpers.tiny import tiny_backbone
 
 
 @pytest.fixture
-def rating(monkeypatch):
+def year(monkeypatch):
     """Run the snippet; the registry is as before afterwards."""
     before = dict(KINDS)
     text = (ROOT / "CONTRIBUTING.md").read_text()
     snippet = re.search(r"```python task-kind\n(.*?)```", text, re.DOTALL)
     assert snippet, "CONTRIBUTING.md has no task kind"
     exec(compile(snippet[1], "CONTRIBUTING.md", "exec"), {"__name__": "snippet"})
-    yield KINDS["rating"]
+    yield KINDS["year"]
     KINDS.clear()
     KINDS.update(before)
 
 
-def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(rating, tmp_path):
+def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(year, tmp_path):
     rng = np.random.default_rng(0)
-    folder = tmp_path / "stars"
+    folder = tmp_path / "letters"
     folder.mkdir()
     for split, n in (("train", 80), ("test", 30)):
         good = rng.random(n) < 0.5
         rows = {
             "text": ["the film is good" if yes else "the river was bad" for yes in good],
-            "stars": np.where(good, 4.5, 1.5),
+            "written": [date(2004 if yes else 2001, 5, 1) for yes in good],
         }
         Dataset.from_dict(rows).to_parquet(str(folder / f"{split}-00000-of-00001.parquet"))
     backbone = tiny_backbone(tmp_path / "tiny", layers=2, width=16, heads=2)
     prepared = prepare(DataRequest(str(backbone), str(folder)))
     task = prepared.task
-    assert (task.kind, task.metric, task.label_names) == (rating, "closeness", ())
+    assert (task.kind, task.metric, task.label_names) == (year, "closeness", ())
     assert {name: len(split) for name, split in task.splits.items()} == {
         "train": 72,
         "validation": 8,
@@ -51,5 +52,5 @@ def test_a_kind_defined_in_one_file_loads_trains_and_is_scored(rating, tmp_path)
     settings = LayerMixConfig(k=8, heads=2, epochs=30, patience=30, lr=2e-2, dropout=0.0)
     outcome = train(settings, prepared.data("live"), seed=0, test=True)
     assert outcome.row["test/closeness"] > 0.7 > task.baseline("test")
-    assert set(outcome.predictions["label"]) == {"4.5", "1.5"}
+    assert set(outcome.predictions["label"]) == {"2004", "2001"}
     assert prepared.about()["splits"]["train"] != prepared.about()["splits"]["test"]

@@ -27,6 +27,7 @@ class Tokens:
 
     input_ids: torch.Tensor
     lengths: torch.Tensor
+    token_types: torch.Tensor | None = None
 
 
 def made_tokens(*lengths: int, seed: int = 0) -> Tokens:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "electra", "bart", "t5")
-"""Families that the library reads; `tiny_backbone` also makes "gpt2", which it refuses."""
+"""Families that most tests run over; `tiny_backbone` makes every one of `adalayers.backbones.families.FAMILIES`."""
 
 WORDS = (
     *("the", "a", "an", "of", "to", "in", "and", "is", "was", "are", "not", "very"),
@@ -71,23 +71,19 @@ def _config(
 ) -> Any:
     import transformers
 
-    encoder = {
+    sizes = {
         "num_hidden_layers": layers,
         "hidden_size": width,
         "num_attention_heads": heads,
         "intermediate_size": 2 * width,
         "max_position_embeddings": MAX_TOKENS,
     }
-    offset = {
-        **encoder,
-        "max_position_embeddings": MAX_TOKENS + 2,
-        "type_vocab_size": 1,
-        "layer_norm_eps": 1e-5,
-    }
-    decoder_side = {
+    offset = {"max_position_embeddings": MAX_TOKENS + 2, "type_vocab_size": 1, "layer_norm_eps": 1e-5}
+    grouped = {"num_key_value_heads": heads // 2, "head_dim": width // heads}
+    sides = {
         "d_model": width,
         "encoder_layers": layers,
-        "decoder_layers": 1,
+        "decoder_layers": 2,
         "encoder_attention_heads": heads,
         "decoder_attention_heads": heads,
         "encoder_ffn_dim": 2 * width,
@@ -96,10 +92,50 @@ def _config(
         "decoder_start_token_id": 2,
         "forced_eos_token_id": None,
     }
+    t5 = {
+        "d_model": width,
+        "d_kv": width // heads,
+        "d_ff": 2 * width,
+        "num_layers": layers,
+        "num_decoder_layers": 2,
+        "num_heads": heads,
+        "decoder_start_token_id": 0,
+    }
+    # As DeBERTa-v3 is configured: relative positions only.
+    relative = {
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 16,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "position_biased_input": False,
+        "type_vocab_size": 0,
+    }
+    of_bert = ("bert", "data2vec-text", "ernie", "megatron-bert", "nomic_bert", "rembert")
+    of_roberta = ("roberta", "xlm-roberta", "camembert", "roberta-prelayernorm", "xlm-roberta-xl", "mpnet")
+    of_llama = (
+        "gemma",
+        "gemma2",
+        "llama",
+        "mistral",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "smollm3",
+        "starcoder2",
+    )
+    of_bart = ("bart", "blenderbot", "blenderbot-small", "m2m_100", "marian", "pegasus")
     by_family: dict[str, dict[str, Any]] = {
-        "bert": encoder,
-        "roberta": offset,
-        "xlm-roberta": offset,
+        **dict.fromkeys(of_bert, sizes),
+        **dict.fromkeys(("gpt_neox", "gptj", "bloom", "falcon", "phi"), sizes),
+        **{of: {**sizes, **grouped} for of in of_llama},
+        **dict.fromkeys(of_bart, sides),
+        **dict.fromkeys(("t5", "mt5", "umt5"), t5),
+        **{of: {**sizes, **offset} for of in of_roberta},
+        "albert": {**sizes, "embedding_size": width // 2},
+        "deberta": {**sizes, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
+        "deberta-v2": {**sizes, **relative},
         "distilbert": {
             "n_layers": layers,
             "dim": width,
@@ -107,29 +143,16 @@ def _config(
             "hidden_dim": 2 * width,
             "max_position_embeddings": MAX_TOKENS,
         },
-        # As DeBERTa-v3 is configured: relative positions only.
-        "deberta-v2": {
-            **encoder,
-            "relative_attention": True,
-            "pos_att_type": ["p2c", "c2p"],
-            "position_buckets": 16,
-            "norm_rel_ebd": "layer_norm",
-            "share_att_key": True,
-            "position_biased_input": False,
-            "type_vocab_size": 0,
-        },
-        "electra": {**encoder, "embedding_size": width},
-        "bart": decoder_side,
-        "t5": {
-            "d_model": width,
-            "d_kv": width // heads,
-            "d_ff": 2 * width,
-            "num_layers": layers,
-            "num_decoder_layers": 1,
-            "num_heads": heads,
-            "decoder_start_token_id": 0,
-        },
+        "electra": {**sizes, "embedding_size": width},
+        "eurobert": {**sizes, **grouped},
+        # Local attention over fewer tokens than the tests' texts have.
+        "modernbert": {**sizes, "local_attention": 4, "global_attn_every_n_layers": 2},
+        "gemma3_text": {**sizes, **grouped, "sliding_window": 4},
         "gpt2": {"n_layer": layers, "n_embd": width, "n_head": heads, "n_positions": MAX_TOKENS},
+        "gpt_neo": {**sizes, "attention_types": [[["global"], layers]]},
+        "gptj": {**sizes, "rotary_dim": 4},
+        "mbart": {**sides, "decoder_start_token_id": None},
+        "opt": {**sizes, "ffn_dim": 2 * width, "word_embed_proj_dim": width},
     }
     special = {
         f"{role}_token_id": getattr(tokenizer, f"{role}_token_id")
@@ -146,21 +169,35 @@ def _tokenizer(family: str) -> Any:
     import transformers
 
     limit: dict[str, Any] = {"model_max_length": MAX_TOKENS}
-    if family in ("bert", "distilbert", "electra"):
-        return transformers.BertTokenizer(vocab=_wordpieces(), do_lower_case=False, **limit)
-    if family in ("roberta", "bart", "gpt2"):
-        vocab, merges = _byte_level()
-        kind: Any = transformers.GPT2Tokenizer if family == "gpt2" else transformers.RobertaTokenizer
-        return kind(vocab=vocab, merges=merges, **limit)
-    if family == "xlm-roberta":
-        pieces = _unigrams(["<s>", "<pad>", "</s>", "<unk>"], ["<mask>"])
-        return transformers.XLMRobertaTokenizer(vocab=pieces, **limit)
-    if family == "deberta-v2":
+    if family in ("deberta-v2", "albert"):
         pieces = _unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]"], ["[MASK]"])
-        return transformers.DebertaV2Tokenizer(vocab=pieces, **limit)
-    if family == "t5":
-        return transformers.T5Tokenizer(vocab=_unigrams(["<pad>", "</s>", "<unk>"], []), extra_ids=0, **limit)
-    raise ValueError(f"wanted one of {FAMILIES} or 'gpt2', got {family!r}")
+        of_family = {"deberta-v2": transformers.DebertaV2Tokenizer, "albert": transformers.AlbertTokenizer}
+        return of_family[family](vocab=pieces, **limit)
+    if family in ("xlm-roberta", "mbart"):
+        pieces = _unigrams(["<s>", "<pad>", "</s>", "<unk>"], ["<mask>"])
+        if family == "mbart":
+            return transformers.MBartTokenizer(vocab=pieces, src_lang="en_XX", **limit)
+        return transformers.XLMRobertaTokenizer(vocab=pieces, **limit)
+    if family in ("t5", "mt5", "umt5", "pegasus"):
+        pieces = _unigrams(["<pad>", "</s>", "<unk>"], [])
+        if family == "pegasus":
+            return transformers.PegasusTokenizer(vocab=pieces, offset=0, **limit)
+        return transformers.T5Tokenizer(vocab=pieces, extra_ids=0, **limit)
+    vocab, merges = _byte_level()
+    by_bytes: dict[str, Any] = {
+        **dict.fromkeys(("roberta", "bart", "roberta-prelayernorm"), transformers.RobertaTokenizer),
+        **dict.fromkeys(("gpt2", "opt", "gpt_neo", "gptj", "phi"), transformers.GPT2Tokenizer),
+        "gpt_neox": transformers.GPTNeoXTokenizer,
+        "qwen2": transformers.Qwen2Tokenizer,
+        "qwen3": transformers.Qwen2Tokenizer,
+    }
+    if family in by_bytes:
+        return by_bytes[family](vocab=vocab, merges=merges, **limit)
+    if family in ("llama", "mistral", "gemma", "gemma2", "gemma3_text"):
+        vocab, merges = _pieces()
+        kind: Any = transformers.GemmaTokenizer if family.startswith("gemma") else transformers.LlamaTokenizer
+        return kind(vocab=vocab, merges=merges, **limit)
+    return transformers.BertTokenizer(vocab=_wordpieces(), do_lower_case=False, **limit)
 
 
 def _numbered(pieces: Iterable[str]) -> dict[str, int]:
@@ -196,3 +233,13 @@ def _byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
         "<|endoftext|>",
     ]
     return _numbered(pieces), list(merges)
+
+
+def _pieces() -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Return a vocabulary and merges that join each word letter by letter, spaces written as "▁"."""
+    merges: dict[tuple[str, str], None] = {}
+    for word in [*(f"▁{word}" for word in WORDS), *WORDS]:
+        for i in range(1, len(word)):
+            merges[word[:i], word[i]] = None
+    special = ["<pad>", "<unk>", "<bos>", "<eos>", "<s>", "</s>"]
+    return _numbered([*special, "▁", *_CHARACTERS, *("".join(pair) for pair in merges)]), list(merges)

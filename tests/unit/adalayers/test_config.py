@@ -33,7 +33,7 @@ from tests.helpers.states import encoder, made_shape
         {"cutoff": -0.1},
         {"dropout": 1.0},
         {"projection_dropout": 1.0},
-        {"read_out": "mean"},
+        {"read_out": "max"},
         {"alpha": 0},
         {"alpha": float("nan")},
         {"lr": -1e-3},
@@ -150,10 +150,12 @@ def test_defaults_are_what_identities_of_earlier_trials_rest_on():
     }
     assert held == {
         "hidden_states": "layers",
+        "stream": "encoder",
         "final_norm": True,
         "train_examples": None,
         "draw": None,
         "read_out": "attention",
+        "word_position": "first-token",
         "classifier_layers": 1,
         "heads": 8,
         "dropout": 0.1,

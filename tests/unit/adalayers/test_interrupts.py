@@ -135,11 +135,14 @@ def test_handlers_are_put_back_and_may_be_taken_again():
     before = [signal.getsignal(number) for number in SIGNALS]
     with Interrupts("").listening():
         assert interrupts.listening() is not None
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as Ray does
-        interrupts.listen_again()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
-    assert [signal.getsignal(number) for number in SIGNALS] == before
+        with interrupts.insisting():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as Ray does
+            time.sleep(0.2)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+    after = [signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)]
+    assert after == [*before, signal.SIG_DFL]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert interrupts.listening() is None
     interrupts.raise_heard()
     with interrupts.held():

@@ -1,9 +1,23 @@
 """What the dry run says of the data."""
 
-from adalayers.command import estimate
-from adalayers.command.estimate import cut, shared, timed_config
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from adalayers.backbones import backbone as backbones
+from adalayers.command import estimate, expected
+from adalayers.command.estimate import backbone_line, cut, shared, timed_config
+from adalayers.command.main import main
 from adalayers.config import trial_config
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
 from adalayers.study import ConfirmedArm, Plan, Space
+from adalayers.tuning.searcher import Rungs
+from studies.backbones import STUDY
+from tests.helpers.studying import NoPages
+from tests.helpers.tiny import tiny_backbone
 
 
 def test_what_the_maximum_length_cuts_is_said_by_split():
@@ -25,6 +39,46 @@ def test_without_a_search_the_control_arm_is_timed():
     assert timed_config(plan, 3) == base
 
 
+def test_a_scheduler_lets_some_trials_go_on_and_patience_ends_the_rest():
+    many = expected.searched(64, 20, "asha")
+    assert 2 / 20 < many.low < many.expected < many.high < 0.6
+    assert expected.searched(64, 20, "asha") == many, "the same draws each time"
+    assert expected.searched(1, 20, "asha") == (1, 1, 1), "the first has nothing to be compared with"
+    assert expected.searched(64, 20, "fifo") == (1, 1, 1)
+    assert expected.searched(64, 1, "asha") == (1, 1, 1)
+    assert expected.patient(trial_config(epochs=20, patience=4)) == (0.25, 0.625, 1)
+    assert expected.patient(trial_config(epochs=3, patience=5)) == (1, 1, 1)
+
+
+def test_what_is_expected_is_what_the_scheduler_does():
+    """Ray's own rungs, with trials one after the other that rank the same at all of them."""
+    rng, epochs, shares = np.random.default_rng(1), 20, []
+    for _ in range(20):
+        rungs, trained = Rungs(SimpleNamespace(finished=list), epochs=epochs), 0
+        for number, score in enumerate(rng.random(30)):
+            trial = SimpleNamespace(trial_id=str(number))
+            rungs.on_trial_add(None, trial)
+            for epoch in range(1, epochs + 1):
+                ends = epoch
+                if (
+                    epoch == epochs
+                    or rungs.on_trial_result(None, trial, {"epoch": epoch, "best": score}) == "STOP"
+                ):
+                    break
+            trained += ends
+        shares.append(trained / (30 * epochs))
+    assert np.mean(shares) == pytest.approx(expected.searched(30, epochs, "asha").expected, rel=0.1)
+
+
+def test_a_limit_of_hours_is_said_to_suffice_or_not():
+    wall = expected.Range(1800.0, 3600.0, 7200.0)
+    assert estimate._limit(None, wall) == ""
+    assert "which should suffice" in estimate._limit(2.0, wall)
+    assert "goes on with the same command" in estimate._limit(1.0, wall)
+    assert estimate._gpu_hours(expected.Range(0.0, 0.0, 0.0)) == "none: trials run on CPUs"
+    assert estimate._gpu_hours(wall.times(0.5 / 3600)).startswith("about 0.5, at most 1.0")
+
+
 def test_arms_that_train_the_base_model_are_timed_by_themselves(monkeypatch):
     rates = {"frozen": 0.1, "fine-tuned": 2.0, "adapters": 1.5}
     timed = []
@@ -37,3 +91,50 @@ def test_arms_that_train_the_base_model_are_timed_by_themselves(monkeypatch):
     configs = [trial_config(base_model=kind, epochs=epochs) for kind in rates for epochs in (2, 3)]
     assert estimate._dearer(None, configs, 0.1) == {"frozen": 1, "fine-tuned": 20, "adapters": 15}
     assert sorted(timed) == ["adapters", "fine-tuned"]
+
+
+def llama(folder, **sizes):
+    """Make a folder of a decoder of bfloat16 weights, its weights left out."""
+    tiny_backbone(folder, "llama", layers=2)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16", **sizes}))
+    (folder / "model.safetensors").unlink()
+    return DataRequest(str(folder), "acceptability-demo", train_examples=40, eval_examples=20, max_length=32)
+
+
+def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeypatch):
+    """Llama 2 7B's sizes: 6.61 billion parameters, the head that predicts words not counted."""
+    monkeypatch.setattr(backbones, "device_bytes", lambda: 24 << 30)
+    sizes = {"hidden_size": 4096, "intermediate_size": 11008, "vocab_size": 32000}
+    heads = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128}
+    prepared = prepare(llama(tmp_path / "llama", **sizes, **heads), weights=False)
+    counted = 32 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096) + 32000 * 4096 + 4096
+    assert prepared.backbone_parameters == (counted, 4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096)
+    assert backbone_line(prepared) == (
+        "6,607 million parameters; about 13.21 GB on disk, not fetched yet; 13.21 GB of memory, computes in bfloat16"
+    )
+    # Embeddings, 32 layers and the last one before its norm, 4096 numbers of 2 bytes each.
+    assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2
+    some = prepared.reading([trial_config(hidden_states="layers:1,6,12")])
+    assert some.store_bytes == prepared.n_tokens * 3 * 4096 * 2
+
+
+def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):
+    request = llama(tmp_path / "llama")
+    argv = [
+        "--backbone",
+        request.backbone,
+        "--dataset",
+        request.dataset,
+        "--output",
+        str(tmp_path / "results"),
+    ]
+    sizes = ["--train-examples", "40", "--eval-examples", "20", "--cache-dir", str(tmp_path / "cache")]
+    assert main(STUDY, NoPages, [*argv, *sizes, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "on disk, not fetched yet; 0.00 GB of memory, computes in float32" in said
+    assert "without a pass of the backbone" in said
+    assert "hidden states" in said
+    assert not (tmp_path / "results").exists()
+    assert main(STUDY, NoPages, [*argv, *sizes]) == 2
+    assert "wanted safetensors weights" in capsys.readouterr().err

@@ -180,3 +180,14 @@ def test_a_study_may_run_on_several_backbones_unless_the_user_names_some():
     named = [(request.backbone, request.dataset) for request in parse(study, []).requests]
     assert named == [("minilm", "acceptability-demo"), ("random:minilm", "acceptability-demo")]
     assert [request.backbone for request in parse(study, ["--backbone", "a"]).requests] == ["a"]
+
+
+def test_each_of_several_label_columns_is_a_case():
+    asked = parse(STUDY, ["--dataset", "./a", "./b", "--label-column", "mood", "stars"]).requests
+    assert [(of.dataset, of.label_column) for of in asked] == [
+        ("./a", "mood"),
+        ("./a", "stars"),
+        ("./b", "mood"),
+        ("./b", "stars"),
+    ]
+    assert {of.label_column for of in parse(STUDY, ["--label-column", "mood"]).requests} == {"mood"}

@@ -167,3 +167,26 @@ def test_batches_hold_every_example_once_sorted_by_length():
     assert sorted(np.concatenate(batches)) == list(range(96))
     assert [len(batch) for batch in batches] == [20, 20, 20, 20, 16]
     assert all((np.diff(split.features.lengths[batch]) >= 0).all() for batch in batches)
+
+
+def test_a_word_is_answered_for_by_its_first_or_its_last_sub_token():
+    data = made_data("token")
+    whole = data.splits["train"]
+    with pytest.raises(ValueError, match="wanted the words' last tokens"):
+        data.at_words("last-token")
+    assert data.at_words("first-token") is data
+    assert made_data().at_words("last-token").metric  # texts have no words
+    splits = {}
+    for name, split in data.splits.items():
+        offsets = np.concatenate([[0], np.cumsum(split.features.lengths)])
+        ids, ends = np.zeros(offsets[-1], dtype=np.int32), split.word_starts - 1
+        tokens = Encoded(ids, offsets, split.word_starts, split.word_offsets, word_ends=ends)
+        splits[name] = dataclasses.replace(split, tokens=tokens)
+    last = dataclasses.replace(data, splits=splits).at_words("last-token")
+    examples = np.array([3, 5])
+    ours = last.splits["train"].batch(examples, encoder(1), CPU)
+    theirs = whole.batch(examples, encoder(1), CPU)
+    assert torch.equal(ours.words, theirs.words - 1)
+    assert torch.equal(ours.labels, theirs.labels)
+    part = last.view(10, 0).splits["train"]
+    np.testing.assert_array_equal(part.word_starts, part.tokens.word_ends)

@@ -326,8 +326,8 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
             super().__init__()
             self.inner = backbones.load(source)
 
-        def forward(self, ids, mask):
-            return {state: values * 1e6 for state, values in self.inner(ids, mask).items()}
+        def forward(self, ids, mask, *others):
+            return {state: values * 1e6 for state, values in self.inner(ids, mask, *others).items()}
 
     features = stored(tmp_path, source, encoded, Loud)
     assert features.meta["stored_as"] == "float32"

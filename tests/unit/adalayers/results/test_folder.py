@@ -32,6 +32,26 @@ def untouched(victim):
     ).read_text() == "precious"
 
 
+def test_a_uri_with_a_query_keeps_its_bucket_and_shows_no_credentials():
+    query = "?region=eu-west-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A9%2Fx"
+    folder = Folder(f"s3://key:hunter2@bucket/results/{query}")
+    below = folder.child("alpha_lambda/tiny")
+    assert (folder.uri, below.uri) == ("s3://***@bucket/results", "s3://***@bucket/results/alpha_lambda/tiny")
+    assert below.address == f"s3://key:hunter2@bucket/results/alpha_lambda/tiny{query}"
+    assert below.name == "tiny"
+    assert below._at("trials.csv") == "bucket/results/alpha_lambda/tiny/trials.csv"
+    again = Folder(below.address)
+    assert (again.uri, again.address) == (below.uri, below.address)
+    assert again.parent().parent().address == folder.address
+    assert "hunter2" not in repr(below)
+
+
+@pytest.mark.parametrize("root", ["~nouser-of-this-name/x", "foo://bucket/x", "s3://[::1", "a\0b"])
+def test_a_root_that_cannot_be_opened(root):
+    with pytest.raises(BadInput, match="wanted a folder or a URI that can be opened"):
+        Folder(root)
+
+
 def test_a_link_in_a_files_place_is_replaced_not_followed(folder, victim):
     for name in ("trials.csv", "trials.csv.partial"):
         folder.path(name).symlink_to(victim / "precious.txt")

@@ -14,6 +14,7 @@ from adalayers.tasks import metrics
 from adalayers.tasks.metrics import (
     entity_counts,
     majority_score,
+    number_scores,
     sequence_scores,
     smallest_effect,
     token_scores,
@@ -267,3 +268,72 @@ def test_importing_metrics_is_free():
     code = f"import sys, adalayers.tasks.metrics; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+# Numbers
+
+
+def numbers(seed: int = 0, n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = np.round(rng.normal(size=n), 1)  # some are shared
+    return labels, np.round(labels + rng.normal(size=n), 1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_of_numbers_are_scipys_and_sklearns(seed):
+    from scipy import stats
+    from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
+
+    labels, said = numbers(seed)
+    assert number_scores(labels, said) == pytest.approx(
+        {
+            "pearson": stats.pearsonr(labels, said).statistic,
+            "spearman": stats.spearmanr(labels, said).statistic,
+            "r2": r2_score(labels, said),
+            "rmse": mean_squared_error(labels, said) ** 0.5,
+            "mae": mean_absolute_error(labels, said),
+        }
+    )
+
+
+def test_what_is_undefined_of_numbers_is_zero():
+    labels, _ = numbers()
+    for constant in (0.0, 0.1, 1e9):
+        scores = number_scores(labels, np.full(len(labels), constant))
+        assert (scores["pearson"], scores["spearman"]) == (0.0, 0.0)
+        assert number_scores(np.full(len(labels), constant), labels)["r2"] == 0.0
+    assert number_scores(np.array([3.0]), np.array([2.0])) == {
+        "pearson": 0.0,
+        "spearman": 0.0,
+        "r2": 0.0,
+        "rmse": 1.0,
+        "mae": 1.0,
+    }
+    for wrong in (np.zeros(3), np.zeros((2, 1)), np.zeros(0)):
+        with pytest.raises(ValueError, match="wanted as many predictions as labels"):
+            number_scores(np.zeros(2) if len(wrong) else wrong, wrong)
+
+
+def test_correlations_ignore_scale_and_place_and_r2_does_not():
+    labels, said = numbers()
+    scores, moved = number_scores(labels, said), number_scores(labels, 1e4 + 3 * said)
+    assert (moved["pearson"], moved["spearman"]) == pytest.approx((scores["pearson"], scores["spearman"]))
+    assert moved["r2"] < -1e6 < scores["r2"]
+    assert number_scores(labels, labels) == pytest.approx(
+        {"pearson": 1, "spearman": 1, "r2": 1, "rmse": 0, "mae": 0}
+    )
+
+
+def test_bounds_hold_for_numbers():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        n = int(rng.integers(1, 5))
+        scores = number_scores(rng.integers(0, 3, n).astype(float), rng.normal(size=n) * 1e6)
+        for metric in ("pearson", "spearman", "r2"):
+            low, high = metrics.bounds(metric)
+            assert low <= scores[metric] <= high
+    assert {metric: smallest_effect(metric) for metric in ("pearson", "spearman", "r2")} == {
+        "pearson": 0.01,
+        "spearman": 0.01,
+        "r2": 0.02,
+    }

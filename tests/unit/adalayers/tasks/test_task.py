@@ -11,6 +11,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from adalayers import hub
 from adalayers.errors import BadInput
 from adalayers.tasks import task as tasks
+from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import Split, canonical, load_task
 
 SENTENCE = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
@@ -95,7 +96,8 @@ def test_a_known_name_goes_before_a_folder_and_a_folder_before_an_id(tmp_path):
     ("name", "message"),
     [
         ("colla", "unknown dataset 'colla'; did you mean 'cola'"),
-        ("wikitext", "known: acceptability-demo, cola, conll2003, entities-demo, imdb\nA hub id"),
+        ("wikitext", r"known: 20newsgroups, acceptability-demo, .*-demo\nA hub id"),
+        ("wikiann", "wanted the language of wikiann, got none; name it after a colon"),
         ("", "unknown dataset ''"),
         ("./nowhere", "the path './nowhere', which is no folder"),
         ("/no/such/place", "which is no folder"),
@@ -453,7 +455,13 @@ def test_ambiguous_columns_are_listed(tmp_path):
     with pytest.raises(BadInput, match="several such pairs") as caught:
         load_task(folder)
     assert "--text-column two --label-column label" in str(caught.value)
+    assert "both texts as a pair, --text-column one,two" in str(caught.value)
     assert load_task(folder, text_column="two").splits["train"].inputs == ["r", "s"]
+    pairs = load_task(folder, text_column="one,two")
+    assert pairs.splits["train"].inputs == [("p", "r"), ("q", "s")]
+    assert (pairs.kind.name, pairs.shared) == ("sequence", {"validation": 2})
+    with pytest.raises(BadInput, match=r"unknown column of .* 'tow'; did you mean 'two'"):
+        load_task(folder, text_column="one,tow")
 
 
 def test_several_tag_columns_need_a_choice(tmp_path):
@@ -486,8 +494,9 @@ def test_labels_without_classes_must_be_named(tmp_path):
     assert (task.label_names, task.splits["train"].labels.tolist()) == (("down", "up"), [1, 0, 1])
     task = load_task(folder, text_column="text", label_column="stars")
     assert (task.label_names, task.splits["train"].labels.tolist()) == (("-1", "1", "5"), [0, 1, 2])
-    with pytest.raises(BadInput, match=r"wanted classes in column 'score' of .*, got float32"):
-        load_task(folder, text_column="text", label_column="score")
+    task = load_task(folder, text_column="text", label_column="score")
+    assert (task.kind.name, task.label_names, task.metric) == ("regression", (), "pearson")
+    np.testing.assert_array_equal(task.splits["train"].labels, np.float32([0.1, 0.2, 0.3]))
     with pytest.raises(BadInput, match=r"unknown column of .* 'stas'; did you mean 'stars'"):
         load_task(folder, label_column="stas")
     with pytest.raises(BadInput, match="none such"):
@@ -501,7 +510,9 @@ def test_tags_by_name_are_inferred_and_bare_numbers_refused(tmp_path):
     task = load_task(folder, text_column="words", label_column="tags")
     assert task.label_names == ("B-X", "I-X", "O")
     assert [labels.tolist() for labels in task.splits["validation"].labels] == [[2], [0, 1]]
-    with pytest.raises(BadInput, match=r"wanted classes in column 'ids' .*; cast it to a list of ClassLabel"):
+    with pytest.raises(
+        BadInput, match=r"wanted classes or numbers in column 'ids' .*; cast it to a list of ClassLabel"
+    ):
         load_task(folder, text_column="words", label_column="ids")
 
 
@@ -528,6 +539,129 @@ def test_columns_of_known_datasets_can_be_changed(tmp_path):
     save(tmp_path / "conll2003", train=rows, validation=rows, test=rows)
     task = load_task("conll2003", data_dir=tmp_path, label_column="chunk_tags")
     assert task.splits["train"].labels[0].tolist() == [1]
+
+
+def test_a_column_of_times_is_no_label(tmp_path):
+    features = {"dates": List(Value("string")), "when": Value("timestamp[s]")}
+    folder = frame(tmp_path, features, dates=[["a"], ["b"]], when=[0, 1])
+    with pytest.raises(BadInput, match=r"wanted classes or numbers in column 'when' of .*, got timestamp"):
+        load_task(folder, text_column="dates", label_column="when")
+
+
+# Entries: folders laid out as the hub lays them out
+
+
+def glue(**columns):
+    n = len(next(iter(columns.values())))
+    return Dataset.from_dict({**columns, "idx": list(range(n))})
+
+
+def test_pairs_of_glue(tmp_path):
+    names = ClassLabel(names=["entailment", "neutral", "contradiction"])
+    features = Features({name: Value("string") for name in ("premise", "hypothesis")} | {"label": names})
+
+    def rows(n, start=0, label=None):
+        labels = [i % 3 if label is None else label for i in range(n)]
+        texts = [f"It is {i}." for i in range(start, start + n)]
+        return Dataset.from_dict({"premise": texts, "hypothesis": ["So."] * n, "label": labels}, features)
+
+    save(
+        tmp_path / "glue" / "mnli",
+        train=rows(60),
+        validation_matched=rows(9, 100),
+        validation_mismatched=rows(6, 200),
+        test_matched=rows(3, 300, label=-1),
+    )
+    matched = load_task("mnli", data_dir=tmp_path)
+    mismatched = load_task("mnli-mismatched", data_dir=tmp_path)
+    assert matched.splits["train"].inputs[0][1] == "So."
+    assert matched.splits["test"].inputs[0] == ("It is 100.", "So.")
+    assert mismatched.splits["test"].inputs[0] == ("It is 200.", "So.")
+    assert (matched.metric, matched.label_names) == ("accuracy", tuple(names.names))
+    assert {name: len(split) for name, split in mismatched.splits.items()} == {
+        "train": 54,
+        "validation": 6,
+        "test": 6,
+    }
+    assert (matched.source, mismatched.name) == ("nyu-mll/glue:mnli", "mnli-mismatched")
+    assert matched.fingerprint != mismatched.fingerprint
+
+
+def test_the_numbers_of_stsb(tmp_path):
+    scores = np.random.default_rng(0).uniform(0, 5, 80).astype(np.float32)
+    train = glue(sentence1=[f"a {i}" for i in range(80)], sentence2=["b"] * 80, label=scores)
+    held = glue(sentence1=["c", "d"], sentence2=["e", "f"], label=np.float32([1.5, 4.0]))
+    withheld = glue(sentence1=["g"], sentence2=["h"], label=np.float32([-1.0]))
+    save(tmp_path / "stsb", train=train, validation=held, test=withheld)
+    task = load_task("stsb", data_dir=tmp_path)
+    assert (task.kind.name, task.metric, task.label_names) == ("regression", "spearman", ())
+    assert {name: len(split) for name, split in task.splits.items()} == {
+        "train": 72,
+        "validation": 8,
+        "test": 2,
+    }
+    assert task.splits["test"].inputs == [("c", "e"), ("d", "f")]
+    np.testing.assert_array_equal(task.splits["test"].labels, np.float32([1.5, 4.0]))
+    # Validation is drawn in equal shares from all tenths of the numbers, as far as 8 of 80 can be.
+    order = np.argsort(np.argsort(scores))[task.splits["validation"].index] * 8 // 80
+    assert sorted(order.tolist()) == list(range(8))
+    known = task.splits["train"].labels
+    assert task.kind.about()["label_scale"] == pytest.approx({"mean": known.mean(), "sd": known.std()})
+    assert task.baseline("test") == 0.0
+
+
+def test_a_dataset_by_language_is_one_for_each(tmp_path):
+    names = List(ClassLabel(names=["O", "B-PER", "I-PER"]))
+    features = Features({"tokens": List(Value("string")), "ner_tags": names, "langs": List(Value("string"))})
+    for language, word in (("de", "und"), ("en", "and")):
+        rows = Dataset.from_dict(
+            {"tokens": [["Ann", word]] * 12, "ner_tags": [[1, 0]] * 12, "langs": [[language] * 2] * 12},
+            features,
+        )
+        save(tmp_path / "wikiann" / language, train=rows, validation=rows, test=rows)
+    task = load_task("wikiann:de", data_dir=tmp_path)
+    assert (task.name, task.source, task.kind.name) == ("wikiann-de", "unimelb-nlp/wikiann:de", "token")
+    assert task.splits["test"].inputs[0] == ["Ann", "und"]
+    assert canonical("unimelb-nlp/wikiann:en") == canonical("wikiann:en")
+
+
+def test_classes_of_words_are_a_kind_of_their_own(tmp_path):
+    words = List(ClassLabel(names=["NN", "VB", "."]))
+    features = Features({"tokens": List(Value("string")), "pos_tags": words})
+    rows = Dataset.from_dict({"tokens": [["Ann", "ran", "."]] * 12, "pos_tags": [[0, 1, 2]] * 12}, features)
+    save(tmp_path / "conll2003", train=rows, validation=rows, test=rows)
+    task = load_task("conll2003-pos", data_dir=tmp_path)
+    assert (task.kind.name, task.metric, task.source) == ("word", "accuracy", "eriktks/conll2003")
+    assert task.baseline("test") == pytest.approx(1 / 3)
+    treebank = rows.rename_columns({"pos_tags": "upos"})
+    DatasetDict(train=treebank, dev=treebank, test=treebank).save_to_disk(str(tmp_path / "xx_yy"))
+    task = load_task("universal-dependencies:xx_yy", data_dir=tmp_path)
+    assert (task.name, task.kind.name) == ("universal-dependencies-xx_yy", "word")
+
+
+def test_text_sets_without_any_split_but_train(tmp_path):
+    rows = sentences(40)
+    save(tmp_path / "crowdflower" / "airline-sentiment", train=rows)
+    task = load_task("crowdflower:airline-sentiment", data_dir=tmp_path)
+    assert (task.name, task.metric, set(task.splits)) == (
+        "crowdflower-airline-sentiment",
+        "accuracy",
+        {"train", "validation"},
+    )
+    save(tmp_path / "sms-spam", train=rows.rename_column("text", "sms"))
+    assert load_task("sms-spam", data_dir=tmp_path).metric == "f1_macro"
+
+
+def test_every_entry_has_a_metric_of_its_kind_and_names_that_lead_to_it():
+    for name, known in tasks.KNOWN.items():
+        if known.by_config:
+            assert canonical(f"{name}:part").known is known
+        else:
+            assert canonical(name).known is known
+            assert all(canonical(identifier).known is known for identifier in known.also)
+        assert any(known.metric in kind.metrics for kind in KINDS.values())
+    assert canonical("eriktks/conll2003").name == "conll2003"
+    assert canonical("nyu-mll/glue:mnli").name == "mnli"
 
 
 # Sizes
@@ -698,6 +832,26 @@ def test_the_embedded_entities():
     assert nothing["f1"] == 0.0 == task.baseline("train")
     with pytest.raises(ValueError, match=f"wanted {len(flat)} words, got {len(flat) - 1}"):
         task.kind.scores(flat, flat[:-1], task.label_names, offsets)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "metric"),
+    [
+        ("inference-demo", "sequence", "accuracy"),
+        ("similarity-demo", "regression", "pearson"),
+        ("word-classes-demo", "word", "accuracy"),
+    ],
+)
+def test_the_other_embedded_sets(name, kind, metric):
+    task = load_task(name)
+    assert (task.kind.name, task.metric, task.source) == (kind, metric, "embedded")
+    assert {role: len(split) for role, split in task.splits.items()} == {
+        "train": 2000,
+        "validation": 400,
+        "test": 400,
+    }
+    assert task.shared == {"validation": 0, "test": 0}
+    assert load_task(name).fingerprint == task.fingerprint
 
 
 def test_the_embedded_have_no_columns():

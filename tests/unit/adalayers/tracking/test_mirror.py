@@ -36,8 +36,14 @@ STUDY = {
         "trials": 4,
         "space": {"alpha": [1, 4]},
         "address": "ray://me:hunter2@head:1",
+        "command": "python studies/alpha_lambda.py --trials 4",
     },
-    "on": {"backbone": {"id": "minilm", "revision": None}, "hub_token": "hf_abc"},
+    "on": {
+        "git": {"commit": "c0ffee"},
+        "dataset": {"name": "cola", "fingerprint": "0123456789abcdef", "examples": {"train": 8}},
+        "backbone": {"id": "minilm", "revision": None},
+        "hub_token": "hf_abc",
+    },
     "happened": {"looks": 2, "counts": {"search": {"completed": 1}}},
 }
 
@@ -131,8 +137,8 @@ def runs(uri: str) -> tuple[Any, dict[str, Any]]:
     (parent,) = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
     nested = [run for run in found if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     assert len(nested) == len(found) - 1
-    assert len({run.info.run_name for run in nested}) == len(nested), "a trial has two runs"
-    return parent, {run.info.run_name: run for run in nested}
+    assert len({run.data.tags["adalayers.trial_id"] for run in nested}) == len(nested), "a trial has two runs"
+    return parent, {run.data.tags["adalayers.trial_id"]: run for run in nested}
 
 
 def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
@@ -187,8 +193,12 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     assert parent.data.params["asked/address"] == "ray://***@head:1"
     assert parent.data.params["on/hub_token"] == "***"
     assert parent.data.tags["adalayers.study"] == "study-1"
-    assert parent.data.metrics["happened/looks"] == 2
-    assert parent.data.metrics["trials/search/unfinished"] == 1
+    assert parent.data.metrics == {}, "counts would be drawn as charts"
+    assert parent.data.tags["happened/looks"] == "2"
+    assert parent.data.tags["trials/search/unfinished"] == "1"
+    assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
+    assert parent.data.tags["mlflow.source.git.commit"] == "c0ffee"
+    assert "see https://example.org" in parent.data.tags["mlflow.note.content"]
 
     assert {name: run.info.status for name, run in nested.items()} == {
         "t1": "FINISHED",
@@ -198,15 +208,25 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         "t6": "FINISHED",
     }
     first = nested["t1"]
-    assert first.data.params == {"alpha": "4", "mix": "learned", "seed": "3", "stage": "search"}
+    assert first.data.params == {
+        "alpha": "4",
+        "mix": "learned",
+        "seed": "3",
+        "stage": "search",
+        "parameters": "100",
+        "seconds": "8",
+        "epochs": "2",
+        "best_epoch": "1",
+    }
+    for run in (parent, first):
+        (used,) = run.inputs.dataset_inputs
+        assert (used.dataset.name, used.dataset.digest) == ("cola", "0123456789abcdef")
+    assert first.info.run_name == "search t1"
+    assert nested["t6"].info.run_name == "core seed 003"
     assert first.data.metrics == {
         "best/val/f1": 0.75,
         "mix/entropy": 0.5,
         "mix/live_layers": 7,
-        "parameters": 100,
-        "seconds": 8,
-        "epochs": 2,
-        "best_epoch": 1,
         "lr": 5e-4,
         "train/loss": 0.9,  # the last finite one
         "val/f1": 0.5,
@@ -294,8 +314,8 @@ def test_sync_mirrors_a_whole_folder_once(folder: Folder, uri: str) -> None:
     assert sync(folder, uri) == 0
     twice, nested = runs(uri)
     assert twice.info.run_id == once.info.run_id
-    assert twice.data.metrics == once.data.metrics
-    assert points(uri, twice, "happened/looks") == [(0, 2.0)]
+    assert twice.data.metrics == once.data.metrics == {}
+    assert twice.data.tags == once.data.tags
     assert sorted(nested) == ["t1", "t2"]
 
 

@@ -3,10 +3,13 @@
 import dataclasses
 
 import pytest
+import torch
 
 from adalayers.config import trial_config
+from adalayers.cpu.attention import VECTOR
 from adalayers.model.model import BaseUse, FusionModel
-from adalayers.training.cost import cost
+from adalayers.training.cost import Operations, cost, epoch_cost, operations
+from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape
 
@@ -27,57 +30,143 @@ def tokens(data, name):
     return int(data.splits[name].features.lengths.sum())
 
 
-def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_weights(data):
+def mean(data):
+    return round(float(data.splits["train"].features.lengths.mean()))
+
+
+def test_products_are_counted_as_by_hand(data):
+    model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
+    length = mean(data)
+    project = LAYERS * K * WIDTH
+    attention = (
+        4 * K * K + 2 * max(length, VECTOR) * K
+    )  # query, key, value, output; scores and what they weigh
+    mix = LAYERS * K
+    classify = 3 * K / length  # once per text
+    found = operations(model, data)
+    assert found.forward == pytest.approx(2 * (project + mix + attention + classify))
+    # Nothing is passed back into frozen hidden states: their projections take one product backwards, the rest two.
+    assert found.training == pytest.approx(2 * (2 * project + 3 * (attention + classify)), rel=0.02)
+
+
+def test_a_mix_at_its_own_width_costs_every_hidden_state_it_adds_up(data):
+    layers = {
+        mix: FusionModel(
+            trial_config(fusion="scalar-mix", mix=mix, own_width=True, read_out="linear"), shaped("token")
+        )
+        for mix in ("last", "uniform")
+    }
+    last, uniform = (operations(model, data).forward for model in layers.values())
+    assert uniform - last == pytest.approx(2 * (LAYERS - 1) * WIDTH, rel=0.5)
+    assert uniform > last
+
+
+def test_layers_routed_per_token_are_paid_for_one_by_one(data):
+    model = FusionModel(
+        trial_config(fusion="routing", own_width=True, read_out="linear", class_weights="none"),
+        shaped("token"),
+    )
+    assert operations(model, data).forward > 2 * LAYERS * WIDTH * 2 * 3  # both beta of each label and layer
+
+
+def test_no_gradient_and_no_note_stays(data):
+    model = FusionModel(trial_config(fusion="routing", k=K), shaped()).train()
+    before = {name: of.clone() for name, of in model.state_dict().items()}
+    operations(model, data)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert all(torch.equal(of, before[name]) for name, of in model.state_dict().items())
+    assert model.fusion.diagnostics() == {}
+
+
+def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations(data):
     model = FusionModel(trial_config(k=K, heads=2, mix="learned"), shaped())
     head = sum(p.numel() for p in model.head.parameters())
-    weights = LAYERS * (K * WIDTH + 1) + head
-    found = cost(model, data, epochs=3)
     train, validation = tokens(data, "train"), tokens(data, "validation")
-    once = 2 * LAYERS * PER_LAYER * (train + validation)
+    of = operations(model, data)
+    epoch = epoch_cost(model, data, of)
+    assert epoch == pytest.approx(of.training * train + of.forward * validation)
+    found = cost(model, data, epochs=3 * epoch, read_to=LAYERS)
     assert found == {
-        "cost/weights": weights,
+        "cost/weights": LAYERS * (K * WIDTH + 1) + head,
         "cost/kept": K,
         "cost/layers": LAYERS,
-        "cost/training": once + 3 * (6 * weights * train + 2 * weights * validation),
-        "cost/use": pytest.approx(2e-6 * weights),
+        "cost/training": pytest.approx(2 * LAYERS * PER_LAYER * (train + validation) + 3 * epoch),
+        "cost/use": pytest.approx(1e-6 * of.forward),
     }
 
 
 def test_layers_that_are_cut_or_lie_above_the_last_one_read_cost_nothing(data):
     model = FusionModel(trial_config(k=K, heads=2, mix="single", layer=2), shaped())
-    found = cost(model, data, epochs=1)
+    found = cost(model, data, epochs=0.0, read_to=2)
     assert found["cost/layers"] == 2
     head = sum(p.numel() for p in model.head.parameters())
     assert found["cost/weights"] == K * WIDTH + 1 + head
 
 
+class Changed(FusionModel):
+    """A model that says of its base model what a test wants."""
+
+    def base_use(self):
+        return BaseUse(
+            run=4, own_pass=True, through=2, trained=2 * PER_LAYER, adapters=10, changed=2 * PER_LAYER + 10
+        )
+
+
 def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
-    class Changed:
-        def base_use(self):
-            return BaseUse(
-                run=4,
-                own_pass=True,
-                through=2,
-                trained=2 * PER_LAYER,
-                adapters=10,
-                changed=2 * PER_LAYER + 10,
-            )
-
-        def weights_at_use(self):
-            return 50
-
-        def kept_at_use(self):
-            return WIDTH
-
+    model = Changed(trial_config(k=K, heads=2, mix="learned"), shaped())
     train, validation = tokens(data, "train"), tokens(data, "validation")
-    forwards = 4 * PER_LAYER + 10 + 50
-    backwards = 2 * 2 * PER_LAYER + 2 * 2 * PER_LAYER + 4 * 10 + 4 * 50
-    found = cost(Changed(), data, epochs=2)
-    assert found["cost/training"] == 2 * (2 * forwards * (train + validation) + backwards * train)
-    assert found["cost/use"] == pytest.approx(2e-6 * forwards)
-    assert found["cost/weights"] == 2 * PER_LAYER + 10 + 50
+    forwards = 2 * (4 * PER_LAYER + 10)
+    backwards = 2 * (2 * PER_LAYER + 2 * PER_LAYER + 2 * 10)
+    own = Operations(forward=100.0, training=300.0)
+    epoch = epoch_cost(model, data, own)
+    assert epoch == forwards * (train + validation) + backwards * train + 300 * train + 100 * validation
+    found = cost(model, data, epochs=2 * epoch, read_to=3)
+    assert found["cost/training"] == 2 * epoch + 2 * 3 * PER_LAYER * train  # looked at before it was trained
+    weights = model.weights_at_use()
+    assert found["cost/weights"] == weights + 2 * PER_LAYER + 10
+    assert found["cost/use"] == pytest.approx(1e-6 * (forwards + operations(model, data).forward))
+
+
+def test_gradients_through_a_base_model_cost_the_projections_more(data):
+    config = trial_config(k=K, heads=2, mix="learned")
+    frozen, changed = (
+        operations(FusionModel(config, shaped()), data),
+        operations(Changed(config, shaped()), data),
+    )
+    assert changed.forward == frozen.forward
+    assert changed.training - frozen.training == pytest.approx(
+        2 * LAYERS * K * WIDTH, rel=0.2
+    )  # and of the mix
 
 
 def test_without_the_size_of_a_layer_operations_are_left_out():
     model = FusionModel(trial_config(k=K, heads=2), shaped())
-    assert set(cost(model, made_data(), epochs=1)) == {"cost/weights", "cost/kept", "cost/layers"}
+    found = cost(model, made_data(), epochs=1.0, read_to=LAYERS)
+    assert set(found) == {"cost/weights", "cost/kept", "cost/layers"}
+
+
+def trained(data, **config):
+    trainer = Trainer(
+        trial_config(epochs=2, batch_size=4, **config), data, seed=0, device=torch.device("cpu")
+    )
+    trainer.run(lambda evaluation: None)
+    return trainer
+
+
+def test_a_layer_chosen_among_all_is_paid_for_by_all(data):
+    trainer = trained(data, fusion="variability", k=K)
+    layers = data.shape.streams[0].layers
+    assert trainer.progress.read_to == layers
+    row = trainer.outcome(test=False).row
+    train, validation = tokens(data, "train"), tokens(data, "validation")
+    assert row["cost/layers"] <= layers
+    once = 2 * layers * PER_LAYER * (train + validation)
+    assert row["cost/training"] == pytest.approx(once + trainer.progress.operations)
+
+
+def test_both_rounds_of_head2toe_cost_what_they_read(data):
+    trainer = trained(data, fusion="head2toe", fraction=0.01)
+    model = trainer.model
+    assert trainer.progress.read_to == data.shape.streams[0].layers
+    last = epoch_cost(model, data, operations(model, data))
+    assert trainer.progress.operations > trainer.progress.epoch * last  # the first round read more

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 from typing import ClassVar
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
-from adalayers.training import evaluation
+from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.trainable import run_in_study
@@ -80,13 +81,87 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         tune.report = lambda metrics: None
         alone = run("alone", dropout=0.3)
         assert run("diverges", lr=1e30)["status"] == "diverged"
-        assert run("fails", k=10**12)["status"] == "failed"
+        with mock.patch.object(trainer, "build_model", side_effect=MemoryError("no memory holds it")):
+            assert run("fails")["error"] == "MemoryError: no memory holds it"
         torch.set_num_threads(2)
         torch.rand(1000)
         run("other", dropout=0.5, alpha=64.0, heads=1)
         assert run("again", dropout=0.3) == alone
     finally:
         tune.report = reports
+
+
+def needing_memory(monkeypatch, most, error):
+    """Let a forward pass of training over more than `most` examples fail as one that memory does not hold."""
+    whole = trainer.outputs
+
+    def outputs(model, batch):
+        if len(batch.lengths) > most:
+            raise error
+        return whole(model, batch)
+
+    monkeypatch.setattr(trainer, "outputs", outputs)
+
+
+@pytest.mark.parametrize("class_weights", ["none", "balanced"])
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_batch_that_memory_does_not_hold_is_passed_in_parts_to_the_same_numbers(
+    kind, class_weights, monkeypatch, capsys
+):
+    data, of = made_data(kind), config(dropout=0.0, class_weights=class_weights, entropy_weight=1e-3)
+    wanted = train(of, data, seed=3)
+    needing_memory(monkeypatch, 5, torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
+    got = train(of, data, seed=3)
+    assert "it is passed 4 at a time from now on" in capsys.readouterr().err
+    left, right = pd.DataFrame(wanted.history), pd.DataFrame(got.history)
+    pd.testing.assert_frame_equal(left, right, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("class_weights", ["none", "balanced"])
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_the_gradients_of_parts_are_those_of_the_batch(kind, class_weights):
+    of = config(dropout=0.0, class_weights=class_weights, entropy_weight=1e-3)
+    whole = Trainer(of, made_data(kind), seed=3, device=torch.device("cpu"))
+    split = whole.data.splits["train"]
+    examples = split.shuffled(16, 3, 1)[0]
+    gradients = []
+    for whole.parts in (1, 2, 5, 16):
+        loss = whole._gradients(split, examples)
+        gradients.append([loss, *(parameter.grad for parameter in whole.model.parameters())])
+    for parts in gradients[1:]:
+        torch.testing.assert_close(parts, gradients[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_part_is_as_small_as_one_example_and_then_the_trial_fails(monkeypatch, tmp_path):
+    error = RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+    needing_memory(monkeypatch, 0, error)
+    with pytest.raises(RuntimeError, match="can't allocate"):
+        train(config(), made_data(), seed=3)
+    needing_memory(monkeypatch, 0, RuntimeError("sizes do not match"))
+    alone = Trainer(config(), made_data(), seed=3, device=torch.device("cpu"))
+    with pytest.raises(RuntimeError, match="sizes"):
+        alone.run(lambda evaluation: None)
+    assert alone.parts == 1, "another error is no reason to pass less at a time"
+
+
+@pytest.mark.parametrize(("retries", "status", "tried"), [(0, "failed", 1), (1, "completed", 2)])
+def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tried, monkeypatch, tmp_path):
+    monkeypatch.setattr(tune, "report", lambda metrics: None)
+    begun, build = [], trainer.build_model
+
+    def once_broken(*args, **keys):
+        begun.append(args)
+        if len(begun) == 1:
+            raise OSError("the file system went away")
+        return build(*args, **keys)
+
+    monkeypatch.setattr(trainer, "build_model", once_broken)
+    work = Folder(tmp_path)
+    keys = {"trial_id": "t", "stage": "search", "variants": (), "work": work.uri, "seed": 3}
+    run_in_study({"trial": config(), **keys, "retries": retries}, made_data())
+    note = work.read_json(PROGRESS)
+    assert (note["status"], len(begun)) == (status, tried)
+    assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")
 
 
 class Killed(Exception):
@@ -125,8 +200,14 @@ def test_an_interrupted_run_continues_to_the_same_numbers(epoch, tmp_path):
     same(continued, train(config(**changes), data, seed=1))
 
 
+def flipped(held):
+    """Return a checkpoint with one bit of its numbers flipped, which torch reads as if nothing were."""
+    at = len(held) // 3
+    return held[:at] + bytes([held[at] ^ 1]) + held[at + 1 :]
+
+
 @pytest.mark.parametrize(
-    "damage", [lambda held: b"", lambda held: held[: len(held) // 2], lambda held: b"\0" * 99]
+    "damage", [lambda held: b"", lambda held: held[: len(held) // 2], lambda held: b"\0" * 99, flipped]
 )
 def test_a_damaged_checkpoint_is_trained_anew_to_the_same_numbers(tmp_path, capsys, damage):
     data, work = made_data(), Folder(tmp_path)

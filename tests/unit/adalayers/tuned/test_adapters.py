@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.functional import gelu
 
 from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.families import Family
 from adalayers.config import Stream
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
@@ -111,7 +112,9 @@ def bert_base():
 
     with torch.device("meta"):
         model = AutoModel.from_config(AutoConfig.for_model("bert"))
-    return Backbone(model, stream=Stream("encoder", 12), width=768, n_parameters=0)
+    return Backbone(
+        model, streams=[Stream("encoder", 12)], width=768, n_parameters=0, family=Family("encoder")
+    )
 
 
 LAST_CLASSIFIER = 768 * 2 + 2

@@ -71,10 +71,10 @@ def test_no_layer_is_dropped_whole(source_of, backbone_of):
 
 def test_a_model_without_a_list_of_its_layers_is_refused(backbone_of):
     backbone = backbone_of("bert")
-    stream = backbone.stream
+    streams = backbone.streams
     try:
-        backbone.stream = type(stream)("encoder", 7)
+        backbone.streams = (type(backbone.stream)("encoder", 7),)
         with pytest.raises(BadInput, match="a list of its 7 layers, BertModel has none"):
             Base(backbone)
     finally:
-        backbone.stream = stream
+        backbone.streams = streams

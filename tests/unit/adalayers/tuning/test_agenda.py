@@ -182,6 +182,19 @@ def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
     assert pruned.intermediate_values == {1: 0.5}
 
 
+def test_a_point_outside_the_space_runs_and_tells_optuna_nothing_live_or_replayed(folder):
+    outside = dataclasses.replace(STUDY, first=lambda setting: [{"alpha": 512.0, "lr": 1e-3}])
+    setting = Setting(dataset="made", shape=DATA.shape, fixed={}, base=BASE, train_examples=96)
+    planned = plan(outside, SPACE, setting)
+    live = agenda(folder, plan=planned)
+    requests = run(live)
+    assert next(r.config.alpha for r in requests if r.stage == "search") == 512.0
+    states = [trial.state for trial in live.searches[0]._optuna.trials]
+    assert states[0] == optuna.trial.TrialState.FAIL
+    assert states[1:] == [optuna.trial.TrialState.COMPLETE] * 2
+    assert [trial.state for trial in agenda(folder, plan=planned).searches[0]._optuna.trials] == states
+
+
 def test_no_completed_search_drops_its_best_with_a_reason(folder):
     ended = agenda(folder)
     requests = run(ended, stop=lambda request: "diverged" if request.stage == "search" else None)

@@ -277,3 +277,16 @@ def test_a_search_without_history_has_no_rung(tmp_path):
     assert (rung.epoch, len(rung.scores), rung.without) == (None, 0, 3)
     assert rungs.by_band(table, rung, loaded.plan, table["band"]).empty
     assert rungs.agreement(table, rung) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"), [({"a": 81, "b": 19}, True), ({"a": 79, "b": 21}, False), ({}, False)]
+)
+def test_uneven_classes_are_named_where_accuracy_counts(tmp_path, counts, said):
+    made = MadeUp(seeds=3, search=0, evaluations=2, examples=20)
+    made.study["on"]["dataset"]["distribution"] = {"test": counts}
+    made.study["asked"]["metric"] = made.metric = "accuracy"
+    for row in made.trials:
+        row |= {"val/accuracy": 0.9, "test/accuracy": 0.9}
+    found = [of.found for of in Evidence(load(made.write(tmp_path))).caveats]
+    assert any("81% of the labels of test are `a`" in text for text in found) == said

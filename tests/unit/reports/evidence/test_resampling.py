@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
-from adalayers.tasks.metrics import token_scores
+from adalayers.tasks.metrics import CUT, token_scores, word_scores
 from reports.evidence import claims as claiming
 from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
@@ -58,6 +59,47 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
         token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
     ]
     assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman", "r2"])
+def test_scores_of_drawn_numbers_are_scipys_and_sklearns(metric):
+    rng = np.random.default_rng(1)
+    labels = np.round(rng.normal(size=40), 1)  # with values that several share
+    predictions = np.round(labels + rng.normal(size=40), 1)
+    drawn = rng.integers(40, size=(6, 40))
+    weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
+    counted = collect(frame([f"{x:.9g}" for x in labels], [f"{x:.9g}" for x in predictions]), metric, 0)
+    theirs = {
+        "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
+        "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
+        "r2": sklearn_metrics.r2_score,
+    }[metric]
+    expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
+def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
+    rng = np.random.default_rng(2)
+    names = np.array(["NOUN", "VERB", "DET"])
+    labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
+    said = [np.where(rng.random(len(of)) < 0.6, of, rng.integers(4, size=len(of))) for of in labels]
+    rows = [
+        [" ".join(np.append(names, CUT)[of]) for of in part] for part in (labels, said)
+    ]  # the fourth is a word that was cut away
+    counted = collect(frame(*rows), metric, 3, words=True)
+    drawn = rng.integers(30, size=(5, 30))
+    weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
+    expected = [
+        word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
+        for draw in drawn
+    ]
+    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+
+
+def test_classes_that_do_not_fit_the_words_are_refused():
+    with pytest.raises(ValueError, match="not as many as its words"):
+        collect(frame(["A B"], ["A"]), "accuracy", 2, words=True)
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():

@@ -492,3 +492,18 @@ def test_cover_names_a_folder_that_cannot_be_read(tmp_path):
     text = Path(write_cover(tmp_path, ["a", tmp_path / "b"])).read_text()
     assert "[a](<a/report.md>)" in text
     assert "found no study.json" in text
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_study_that_was_interrupted_in_its_search_has_a_report(tmp_path, undrawn, left):
+    """Its rows name the base model's state, as every study's do."""
+    made = MadeUp()
+    made.trials = [row | {"config/base_model": "frozen"} for row in made.trials if row["stage"] == "search"][
+        :left
+    ]
+    made.history = [
+        row for row in made.history if row["trial_id"] in {trial["trial_id"] for trial in made.trials}
+    ]
+    made.predictions = []
+    made.write(tmp_path)
+    assert main([str(tmp_path)]) == 0

@@ -51,7 +51,7 @@ def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
     info = methods.info(evidence)
     assert info.fronts["use"][0] == CHEAP
     assert CHANGED in info.fronts["use"]
-    assert methods.kind({"arm": "x as published", "intact": True}) == "frozen, as published"
+    assert methods.kind({"arm": "x as published", "intact": True}) == "frozen, own width"
     text = "\n".join(methods.section(info))
     assert "| no |" in text
     assert "900.00" in text

@@ -1,0 +1,131 @@
+"""Which hidden states are computed and stored: those that the configurations of a study read."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from adalayers.backbones.backbone import load
+from adalayers.config import State, trial_config
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
+from adalayers.errors import BadInput
+from adalayers.features.features import store_folder
+from tests.helpers.tiny import tiny_backbone
+
+SMALL = {"train_examples": 12, "eval_examples": 6, "max_length": 16}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    root = tmp_path_factory.mktemp("reading")
+    return {
+        family: prepare(
+            DataRequest(str(tiny_backbone(root / family, family, layers=4)), "acceptability-demo", **SMALL)
+        )
+        for family in ("bert", "t5", "gpt2")
+    }
+
+
+def keys(prepared, *configs):
+    return [
+        state.key for state in prepared.reading([trial_config(**config) for config in configs]).source.states
+    ]
+
+
+def test_a_stream_is_read_whole_unless_layers_are_named(prepared):
+    every = [f"encoder_{i:02d}" for i in range(5)]
+    assert keys(prepared["bert"], {}) == every
+    assert keys(prepared["bert"], {"hidden_states": "layers:1,3"}) == ["encoder_01", "encoder_03"]
+    assert keys(prepared["bert"], {"hidden_states": "layers:3"}, {"hidden_states": "layers:0"}) == [
+        "encoder_00",
+        "encoder_03",
+    ]
+    assert keys(prepared["bert"], {"hidden_states": "layers:3"}, {}) == every
+    decoder = ["decoder_00", "decoder_01", "decoder_02", "decoder_02_before_norm"]
+    assert keys(prepared["t5"], {}) == [*every, "encoder_04_before_norm"]
+    assert keys(prepared["t5"], {"stream": "decoder"}) == decoder
+    assert keys(prepared["t5"], {"stream": "both"}) == [*every, "encoder_04_before_norm", *decoder]
+    assert keys(prepared["t5"], {"stream": "both", "hidden_states": "layers:2", "final_norm": False}) == [
+        "encoder_02",
+        "decoder_02_before_norm",
+    ]
+    assert keys(prepared["gpt2"], {"hidden_states": "layers:4", "final_norm": False}) == [
+        "decoder_04_before_norm"
+    ]
+
+
+def test_configurations_name_streams_that_there_are(prepared):
+    t5, bert, gpt2 = (prepared[family].shape for family in ("t5", "bert", "gpt2"))
+    assert [state.name for state in trial_config(stream="both").states(t5)] == [
+        *("01", "02", "03", "04"),
+        *("decoder_01", "decoder_02"),
+    ]
+    assert trial_config(stream="both").identity(t5)["stream"] == "both"
+    assert "stream" not in trial_config().identity(t5)
+    assert "stream" not in trial_config().used(bert)
+    assert trial_config(stream="decoder").identity(gpt2) == trial_config().identity(gpt2)
+    for stream, shape in (("decoder", bert), ("both", bert), ("both", gpt2)):
+        with pytest.raises(BadInput, match=f"the only one that this .* backbone has, got stream={stream}"):
+            trial_config(stream=stream).check(shape)
+    with pytest.raises(BadInput, match="encoder where base_model=fine-tuned"):
+        trial_config(stream="decoder", base_model="fine-tuned").check(t5)
+    with pytest.raises(BadInput, match="whose layer is of one of them"):
+        trial_config(stream="both", mix="single", layer=2).check(t5)
+    assert t5.depth([State("encoder", 3)]) == 3
+    assert t5.depth([State("encoder", 3), State("decoder", 1)]) == 5
+
+
+@pytest.mark.parametrize(
+    ("family", "config"),
+    [
+        ("bert", {"hidden_states": "layers:1,3"}),
+        ("gpt2", {"hidden_states": "layers:0,2"}),
+        ("t5", {"stream": "both"}),
+    ],
+)
+def test_a_store_of_some_states_holds_what_one_of_all_does(prepared, tmp_path, family, config):
+    part = prepared[family].reading([trial_config(**config)])
+    examples, states = torch.arange(6).numpy(), part.source.states
+    data = part.data("disk", cache=tmp_path).splits["train"].features
+    assert sorted(path.name for path in data.folder.glob("*coder_*")) == sorted(
+        f"{s.key}.npy" for s in states
+    )
+    backbone = load(prepared[family].source.reads(states))
+    encoded = part.encoded["train"]
+    found = data.read(examples, states, torch.device("cpu"))
+    row = 0
+    for example in examples:
+        ids = torch.from_numpy(encoded.take(torch.tensor([example]).numpy()).input_ids).long().unsqueeze(0)
+        alone = backbone(ids, torch.ones_like(ids))
+        for state in states:
+            got = found[state][row : row + ids.shape[1]].float()
+            torch.testing.assert_close(
+                got, alone[state][0], rtol=0, atol=2e-3 * float(alone[state].abs().max())
+            )
+        row += ids.shape[1]
+
+
+def test_a_store_of_all_states_serves_who_reads_some(prepared, tmp_path):
+    bert = prepared["bert"]
+    part = bert.reading([trial_config(hidden_states="layers:1,3")])
+    own = store_folder(tmp_path, part.source, part.encoded["train"])
+    every = store_folder(tmp_path, bert.source, bert.encoded["train"])
+    assert own != every
+    bert.data("disk", cache=tmp_path)
+    features = part.data("disk", cache=tmp_path).splits["train"].features
+    assert features.folder == every
+    assert not own.exists()
+    # A damaged one serves nobody: the part is computed by itself.
+    (every / "encoder_00.npy").write_bytes(b"")
+    features = part.data("disk", cache=tmp_path).splits["train"].features
+    assert features.folder == own
+    with pytest.raises(
+        BadInput, match=r"wanted the hidden state encoder_02, .* encoder_01, encoder_03 alone"
+    ):
+        features.read(torch.arange(2).numpy(), [State("encoder", 2)], torch.device("cpu"))[
+            State("encoder", 2)
+        ]
+    live = part.data("live").splits["train"].features
+    with pytest.raises(BadInput, match="wanted the hidden state encoder_02"):
+        live.read(torch.arange(2).numpy(), [State("encoder", 2)], torch.device("cpu"))
