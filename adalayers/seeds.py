@@ -20,5 +20,5 @@ def stream(seed: int, *names: str | int) -> int:
 def drawing(seed: int, *names: str | int) -> Iterator[None]:
     """Let torch's global stream on the CPU be that of `stream(seed, *names)`, and put it back afterwards."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, *names))
+        torch.default_generator.manual_seed(stream(seed, *names))  # torch.manual_seed reseeds the GPUs too
         yield

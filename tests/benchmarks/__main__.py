@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from adalayers.progress import say
-from tests.benchmarks import made, methods, training
+from tests.benchmarks import gpu, made, methods, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.precision import score_differences
 from tests.benchmarks.resident import MODES
@@ -90,6 +90,9 @@ class Bench:
             for fusion, how in methods.configs()
         }
 
+    def gpu(self) -> Measured:
+        return gpu.measured(self.root)
+
     def study(self) -> Measured:
         seconds = study_over_training(self.root)
         say(f"study of 32 trials: {seconds['wall']:.1f} s, {seconds['trial']:.2f} s of training a trial")
@@ -142,7 +145,11 @@ def main() -> None:
     )
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", choices=[*benchmarks, []], metavar="NAME", help=", ".join(benchmarks)
+        "names",
+        nargs="*",
+        choices=[*benchmarks, "gpu", []],
+        metavar="NAME",
+        help=", ".join((*benchmarks, "gpu")),
     )
     parser.add_argument(
         "--scaling", action="store_true", help="how they grow with tokens, layers, k and trials instead"

@@ -20,7 +20,7 @@ from tests.benchmarks import made
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved
 from tests.benchmarks.memory import most_anonymous_mb
-from tests.benchmarks.training import epoch_of, store
+from tests.benchmarks.training import CPU, epoch_of, store
 
 MATCHED, OWN = "matched", "own"
 
@@ -37,12 +37,15 @@ def configs() -> dict[tuple[str, str], TrialConfig]:
     return found
 
 
-def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
+def epochs(
+    root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int, device: torch.device = CPU
+) -> dict[str, float]:
     """Return the seconds of an epoch over stored features: "<fusion> <matched or own>" -> seconds."""
-    features = store(root, source, made.encoded(lengths))
+    features = store(root, source, made.encoded(lengths), device)
     data = made.trial_data(source, features)
     return interleaved(
-        {f"{fusion} {how}": epoch_of(data, config) for (fusion, how), config in configs().items()}, repeats
+        {f"{fusion} {how}": epoch_of(data, config, device) for (fusion, how), config in configs().items()},
+        repeats,
     )
 
 

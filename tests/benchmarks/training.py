@@ -29,14 +29,16 @@ CPU = torch.device("cpu")
 CONFIG = LayerMixConfig(k=64, batch_size=64)
 
 
-def store(root: Path, source: BackboneSource, encoded: Encoded) -> StoredFeatures:
+def store(root: Path, source: BackboneSource, encoded: Encoded, device: torch.device = CPU) -> StoredFeatures:
     """Compute the hidden states of `encoded`, or find them below `root`."""
-    return stored(root, source, encoded, lambda: backbones.load(source), device=CPU)
+    return stored(root, source, encoded, lambda: backbones.load(source), device=device)
 
 
-def epoch_of(data: TrialData, config: TrialConfig = CONFIG) -> Callable[[], float]:
+def epoch_of(
+    data: TrialData, config: TrialConfig = CONFIG, device: torch.device = CPU
+) -> Callable[[], float]:
     """Return a function that trains one more epoch each time it is called."""
-    trainer = Trainer(config, data, seed=0, device=CPU)
+    trainer = Trainer(config, data, seed=0, device=device)
 
     def epoch() -> float:
         trainer.progress.epoch += 1
@@ -61,10 +63,7 @@ def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int
 def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
     """Return the seconds of filling a store, and of the backbone's forward passes over the same batches alone."""
     encoded, backbone = made.encoded(lengths), backbones.load(source)
-    places = [
-        (torch.from_numpy(ids), torch.from_numpy(mask))
-        for ids, mask in (_padded(encoded, b) for b in _batches(encoded))
-    ]
+    places = [(torch.from_numpy(ids), torch.from_numpy(mask)) for ids, mask in batches_of(encoded)]
 
     def forward() -> None:
         for ids, mask in places:
@@ -77,8 +76,9 @@ def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats:
     return interleaved({"forward": forward, "extract": extract}, repeats)
 
 
-def _batches(encoded: Encoded) -> list[np.ndarray]:
-    return extraction_batches(np.diff(encoded.offsets))
+def batches_of(encoded: Encoded) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (ids, mask) of the batches in which extraction reads `encoded`."""
+    return [_padded(encoded, examples) for examples in extraction_batches(np.diff(encoded.offsets))]
 
 
 def _padded(encoded: Encoded, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,10 @@
 """On a GPU: resident features, the batched mix, autocast, and no waiting in a step. Skipped without one."""
 
+import dataclasses
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -13,6 +18,7 @@ from adalayers.ragged import moved
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder
+from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
@@ -36,6 +42,7 @@ def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
             assert torch.equal(values.cpu(), expected[state])
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_a_step_waits_for_nothing(kind):
     data = made_data(kind)
@@ -54,3 +61,42 @@ def test_a_step_waits_for_nothing(kind):
             optimiser.step()
         finally:
             torch.cuda.set_sync_debug_mode(0)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
+def test_bfloat16_states_computed_there_are_those_of_the_cpu_but_for_rounding(tmp_path, family):
+    source = sources.resolve(str(tiny_backbone(tmp_path / "model", family)))
+    every = source.reads([state for stream in source.streams for state in stream.states()])
+    half = dataclasses.replace(every, dtype="bfloat16")
+    encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
+    device, examples = torch.device("cuda"), np.arange(15)
+    found = stored(tmp_path, half, encoded, lambda: backbones.load(half), device=device)
+    exact = stored(tmp_path, every, encoded, lambda: backbones.load(every), device=torch.device("cpu"))
+    assert found.folder != exact.folder
+    expected = exact.read(examples, every.states, torch.device("cpu"))
+    for state, values in found.read(examples, half.states, torch.device("cpu")).items():
+        largest = float(expected[state].abs().max())
+        torch.testing.assert_close(values, expected[state], rtol=0, atol=0.1 * largest)
+
+
+def test_four_trials_share_one(tmp_path):
+    """In a process of its own: Ray that runs here may have been started without GPUs."""
+    argv = ["--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache"), "--smoke"]
+    script = ROOT / "studies" / "backbones.py"
+    made = str(tiny_backbone(tmp_path / "tiny"))
+    more = ["--backbone", made, "--dataset", "acceptability-demo", "--backbone-dtype", "bfloat16"]
+    command = [
+        sys.executable,
+        str(script),
+        *argv,
+        *more,
+        "--gpus-per-trial",
+        "0.25",
+        "--tracking-uri",
+        "none",
+    ]
+    subprocess.run(command, check=True, timeout=300)
+    document = json.loads(
+        (tmp_path / "results/backbones/tiny-acceptability-demo-smoke/study.json").read_text()
+    )
+    assert document["on"]["backbone"]["dtype"] == "bfloat16"

@@ -9,6 +9,8 @@ from unittest import mock
 import pytest
 import ray
 
+from adalayers.errors import BadInput
+from adalayers.tuning import scratch, session
 from adalayers.tuning.session import MALLOC, ray_session
 
 TRIALS = """
@@ -30,7 +32,7 @@ for seed in range(int(sys.argv[1])):
     trial.join()
     print(anonymous_mb() - before)
 """
-LEFT, GROWTH = 28, 12
+LEFT, GROWTH = 40, 12
 """MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
 
 
@@ -61,7 +63,56 @@ def test_workers_start_with_the_settings_of_the_allocator(monkeypatch):
         mock.patch.object(ray, "init") as init,
         mock.patch.object(ray, "is_initialized", return_value=False),
         mock.patch.object(ray, "shutdown"),
-        ray_session("ray://somewhere:1"),
+        ray_session("somewhere:1"),
     ):
         pass
     assert init.call_args.kwargs["runtime_env"]["env_vars"] == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
+
+
+@pytest.fixture
+def init(monkeypatch, tmp_path):
+    """Ray's start, which does nothing; no Ray runs."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for name in ("RAY_ADDRESS", *session.QUIET):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr(scratch.tempfile, "tempdir", None)  # it is looked for once
+    with (
+        mock.patch.object(ray, "init") as init,
+        mock.patch.object(ray, "is_initialized", return_value=False),
+        mock.patch.object(ray, "shutdown"),
+    ):
+        yield init
+
+
+def test_a_local_ray_that_does_not_come_up_is_started_once_more(init, capsys):
+    init.side_effect = [Exception("The current node timed out during startup."), None]
+    with ray_session(None):
+        pass
+    assert init.call_count == 2
+    assert init.call_args.kwargs["address"] == "local", "never a cluster that happens to run here"
+    assert "Ray did not start" in capsys.readouterr().err
+
+
+def test_a_local_ray_that_never_comes_up_is_bad_input(init):
+    init.side_effect = Exception("The current node timed out during startup.")
+    with pytest.raises(
+        BadInput, match=r"it did not start in 2 attempts \(Exception: The current node timed out"
+    ):
+        ray_session(None).__enter__()
+    assert init.call_count == 2
+
+
+def test_a_cluster_that_cannot_be_joined_is_bad_input(init):
+    init.side_effect = ConnectionError("no raylet on this machine")
+    with pytest.raises(
+        BadInput, match=r"wanted to join the Ray cluster at head:6379, .*no raylet on this machine"
+    ):
+        ray_session("head:6379").__enter__()
+    assert init.call_count == 1
+
+
+def test_sigterm_while_ray_starts_is_an_interruption(init):
+    init.side_effect = SystemExit(15)  # as Ray answers it
+    with pytest.raises(KeyboardInterrupt):
+        ray_session(None).__enter__()
+    assert init.call_count == 1
