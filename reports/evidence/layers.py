@@ -22,20 +22,24 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """A row per confirmed arm whose mix is one single layer, by layer, with the summary of its score.
 
     state: the hidden state used, 0 = embeddings; layer: its name; trained: whether its projection was. An arm on the
-    last hidden state alone is one of them. Empty where no other single-layer arm was run.
+    last hidden state alone is one of them, if it is of the same fusion over a frozen base model. Empty where no other
+    single-layer arm was run.
     """
     rows = confirmed(trials)
     rows = rows.assign(
         mix=texts(rows, "config/mix"),
+        fusion=texts(rows, "fusion"),
+        frozen=[text in ("", "frozen") for text in texts(rows, "config/base_model")],
         state=numbers(rows, "config/layer"),
         trained=[text.lower() != "false" for text in texts(rows, "config/train_projections")],
         score=numbers(rows, f"{split}/{plan.metric}"),
     )
-    single = rows[(rows["mix"] == "single") & rows["state"].notna()]
+    single = rows[(rows["mix"] == "single") & rows["state"].notna() & rows["frozen"]]
     if single.empty:
         return pd.DataFrame(columns=SINGLE_COLUMNS)
     states = [int(name) for name in plan.hidden_states if name.isdigit()]
-    last = rows[rows["mix"] == "last"].assign(state=max(states, default=0))
+    alike = rows["frozen"] & rows["fusion"].isin(set(single["fusion"]))
+    last = rows[(rows["mix"] == "last") & alike].assign(state=max(states, default=0))
     if not states or max(states) in set(single["state"]):
         last = last.iloc[:0]
     table = []

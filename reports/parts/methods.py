@@ -23,6 +23,8 @@ from reports.words.text import NONE, code, count, escape, estimate, folded, numb
 
 NAMED = 9
 """Most methods named in the figure."""
+APART = 14.0
+"""Pixels between points below which their numbers would cover each other."""
 KINDS = {
     "frozen, matched": (COLOURS[0], "o"),
     "frozen, own width": (COLOURS[4], "s"),
@@ -57,6 +59,7 @@ class Info:
     smallest: float | None
     base: int
     maximise: bool
+    together: str
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -85,7 +88,15 @@ def info(evidence: Evidence) -> Info | None:
         smallest=evidence.plan.smallest_effect,
         base=evidence.loaded.study.on.backbone.parameters,
         maximise=maximise,
+        together=_together(evidence),
     )
+
+
+def _together(evidence: Evidence) -> str:
+    """Return how many trials shared what device while their seconds were measured."""
+    at_a_time, device = evidence.loaded.study.happened.concurrency, evidence.loaded.study.on.device
+    trials = f"up to {count(at_a_time, 'trial')} at a time" if at_a_time else "beside other trials"
+    return f"{trials} on {escape(device)}" if device and not device.startswith("cpu") else trials
 
 
 def kind(row: Any) -> str:
@@ -149,7 +160,7 @@ def section(info: Info) -> list[str]:
     return [
         f"{budget} A frozen base model runs once for all its tasks, and what a task adds is what counts; a base model "
         "that was changed runs for its task alone. Costs are **reckoned** (a fusion's matrix products are counted, a "
-        "base model's follow from its weights), not timed. Seconds are measured, one trial per core beside others, "
+        f"base model's follow from its weights), not timed. Seconds are measured, {info.together}, "
         "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{_scored(info)} of each method against its cost"),
         *([f"Left out here: {'; '.join(out)}."] if out else []),
@@ -191,15 +202,28 @@ def _panel(axes: Axes, info: Info, cost: str, numbered: dict[str, str]) -> None:
     for row in records(known):
         colour, marker = KINDS[kind(row)]
         axes.plot(row[cost], row["score"], marker, color=colour, markersize=5.5, zorder=3)
-        if row["arm"] in numbered:
-            at = (row[cost], row["score"])
-            axes.annotate(
-                numbered[row["arm"]], at, xytext=(5, 4), textcoords="offset points", fontsize=9, zorder=4
-            )
     if (known[cost] > 0).all() and len(known):
         axes.set_xscale("log")
     axes.set_xlabel(COSTS[cost])
     axes.margins(x=0.12, y=0.1)
+    axes.autoscale_view()
+    for at, text in _labels(axes, known[known["arm"].isin(numbered)], cost, numbered):
+        axes.annotate(text, at, xytext=(5, 4), textcoords="offset points", fontsize=9, zorder=4)
+
+
+def _labels(
+    axes: Axes, known: pd.DataFrame, cost: str, numbered: dict[str, str]
+) -> list[tuple[tuple[float, float], str]]:
+    """Return where numbers stand and what they say: "2, 7" for points so near that theirs would cover each other."""
+    places: Any = axes.transData.transform(known[[cost, "score"]].to_numpy(float)) if len(known) else []
+    found: list[tuple[Any, tuple[float, float], list[str]]] = []
+    for place, row in zip(places, records(known), strict=True):
+        near = next((one for one in found if (abs(place - one[0]) < APART).all()), None)
+        if near:
+            near[2].append(numbered[row["arm"]])
+        else:
+            found.append((place, (row[cost], row["score"]), [numbered[row["arm"]]]))
+    return [(at, ", ".join(sorted(names, key=int))) for _, at, names in found]
 
 
 def answer(info: Info) -> list[str]:

@@ -113,7 +113,8 @@ def draw(info: Info) -> Figure:
         axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
         low, high = (np.nan if end is None else end for end in (claim.low, claim.high))
         point(axes, claim.difference or 0.0, place, low, high, colour, marker, along="x")
-    names = [_name(claim, info.plan) for claim in shown]
+    most = sum(claim.kind == "arm" and claim.control == info.plan.control for claim in shown) > len(shown) / 2
+    names = [_name(claim, info.plan, said=not most) for claim in shown]
     style.name_ticks(axes, names, axis="y")
     axes.set_ylim(len(shown) - 0.4, -0.6)
     reach = max([*(abs(value) for claim in shown for value in claim.values.values()), 2 * small, 1e-9])
@@ -127,7 +128,8 @@ def draw(info: Info) -> Figure:
     reach = 1.15 * max([reach, *ends])
     axes.set_xlim(-reach, reach)  # intervals of what is not decided may run out of the picture
     axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
-    axes.set_ylabel("comparison (n = pairs of seeds)")
+    against = ", instead of the control where no other is named" if most else ""
+    axes.set_ylabel(f"comparison{against} (n = pairs of seeds)")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)
         for verdict, (colour, marker) in {**LOOKS, OPEN: UNDECIDED}.items()
@@ -139,10 +141,13 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-def _name(claim: Claim, plan: Plan) -> str:
-    """Return what a row is called, on several lines where it is long."""
-    control = " instead of the control" if claim.kind == "arm" and claim.control == plan.control else ""
-    return "\n".join(textwrap.wrap(f"{compared(claim, plan)}{control} (n = {claim.n})", WIDE))
+def _name(claim: Claim, plan: Plan, said: bool) -> str:
+    """Return what a row is called, on several lines where it is long; said: that it is against the control."""
+    control = (
+        " instead of the control" if said and claim.kind == "arm" and claim.control == plan.control else ""
+    )
+    lines = textwrap.wrap(f"{compared(claim, plan)}{control} (n\u00a0=\u00a0{claim.n})", WIDE)
+    return "\n".join(line.replace("\u00a0", " ") for line in lines)
 
 
 PART = Part("Quality", info, section, {"quality": draw})

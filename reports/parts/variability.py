@@ -24,6 +24,8 @@ from reports.reading.frames import numbers, records
 from reports.words.text import NONE, code, count, escape, estimate, folded, number, table
 
 MEASURE = "variability"
+NU = "variability/nu_"
+"""What columns of `trials.csv` begin with that hold nu of a hidden state."""
 WIDE = 30.0
 """A range of nu, largest over smallest, that wants a logarithmic axis."""
 
@@ -41,13 +43,17 @@ class Layer:
 
 @dataclass(frozen=True)
 class Info:
-    """agreement: seed -> Spearman's r of -nu and the weights learned with it; alone: that of -nu and single layers."""
+    """agreement: seed -> Spearman's r of -nu and the weights learned with it; alone: that of -nu and single layers.
+
+    chosen: whether nu is that by which the study's own trials chose a layer
+    """
 
     layers: tuple[Layer, ...]
     arm: str
     agreement: Mapping[int, float]
     alone: float | None
     scored: str
+    chosen: bool = False
 
     @property
     def mixed(self) -> list[Layer]:
@@ -63,14 +69,15 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     found = measured(evidence.loaded.results.folder).get(MEASURE)
+    by_layer = _of_trials(evidence.trials) or dict(found.by_layer if found else {})
     single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
     arm = _learned(evidence, single)
-    if found is None or not found.by_layer or arm is None:
+    if not by_layer or arm is None:
         return None
     rows = confirmed(evidence.trials)
     rows = rows[rows["arm"] == arm]
     weights = at_best(rows, evidence.history).set_index("trial_id")
-    nus = {name: nu for name, nu in found.by_layer.items() if f"{WEIGHT}{name}" in weights.columns}
+    nus = {name: nu for name, nu in by_layer.items() if f"{WEIGHT}{name}" in weights.columns}
     if not nus or weights.empty:
         return None
     against = [-nu for nu in nus.values()]
@@ -81,7 +88,7 @@ def info(evidence: Evidence) -> Info | None:
         if r is not None and not math.isnan(seeds[trial_id]):
             agreement[int(seeds[trial_id])] = r
     scores = _scores(evidence, single)
-    ordered = sorted(found.by_layer.values())
+    ordered = sorted(by_layer.values())
     shown = tuple(
         Layer(
             state_name(f"{WEIGHT}{name}"),
@@ -92,13 +99,27 @@ def info(evidence: Evidence) -> Info | None:
             else Interval(None, None, None, 0),
             scores.get(name),
         )
-        for name, nu in found.by_layer.items()
+        for name, nu in by_layer.items()
     )
     known = [layer for layer in shown if layer.score is not None]
     alone = spearman(
         [-layer.nu for layer in known], [layer.score.mean or 0.0 for layer in known if layer.score]
     )
-    return Info(shown, arm, dict(sorted(agreement.items())), alone, evidence.scored.split(" (")[0])
+    return Info(
+        shown,
+        arm,
+        dict(sorted(agreement.items())),
+        alone,
+        evidence.scored.split(" (")[0],
+        bool(_of_trials(evidence.trials)),
+    )
+
+
+def _of_trials(trials: pd.DataFrame) -> dict[str, float]:
+    """Return nu by hidden state as trials found it that chose a layer by it; none where they found different ones."""
+    columns = [column for column in trials.columns if column.startswith(NU)]
+    found = trials[columns].dropna(how="all").astype(float).drop_duplicates()
+    return {str(name).removeprefix(NU): nu for name, nu in found.iloc[0].items()} if len(found) == 1 else {}
 
 
 def _learned(evidence: Evidence, single: pd.DataFrame) -> str | None:
@@ -133,9 +154,9 @@ def section(info: Info) -> list[str]:
     ]
     return [
         "ν of a layer says how much the base model's hidden states vary within the task's classes, beside between "
-        "them: low where classes already lie apart. It is measured before anything is trained (see *Measured without "
-        f"training*), and lowest for {escape(lowest.name)}. Next to it stand the mix weights p̃ that "
-        f"{code(info.arm)} has at its best epoch.",
+        f"them: low where classes already lie apart. It is measured before anything is trained{_measured(info)}, and "
+        f"lowest for {escape(lowest.name)}. Next to it stand the mix weights p̃ that {code(info.arm)} has at its best "
+        "epoch.",
         f"{_agreement(info)} {_chance(info)} {_caution(info)}",
         figure_link("variability", "Variability and learned mix weights by layer"),
         folded(
@@ -144,6 +165,13 @@ def section(info: Info) -> list[str]:
             table([*heads, *([f"{info.scored} of the layer alone"] if alone else [])], rows),
         ),
     ]
+
+
+def _measured(info: Info) -> str:
+    """Say on what: a sample has fewer examples of rare classes, and may put layers in another order."""
+    if info.chosen:
+        return ", here over all training examples, as the trials did that chose a layer by it"
+    return " (see *Measured without training*)"
 
 
 def _agreement(info: Info) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pandas as pd
 import pytest
 
@@ -61,6 +63,15 @@ def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
     assert "times the operations per token" in said
     figure = methods.draw(info)
     assert len(figure.axes) == 2
+
+
+def test_numbers_of_points_that_cover_each_other_stand_together(evidence):
+    info = methods.info(evidence)
+    info.prices.loc[info.prices["arm"] == DEAR, ["training", "score"]] = info.prices.loc[
+        info.prices["arm"] == CHEAP, ["training", "score"]
+    ].to_numpy()
+    left = methods.draw(dataclasses.replace(info, fronts={"use": (DEAR, CHANGED), "training": ()})).axes[0]
+    assert sorted(text.get_text() for text in left.texts) == ["1, 2", "3"]
 
 
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):

@@ -80,6 +80,43 @@ def test_with_single_layers_it_is_the_mix_that_they_are_compared_with(tmp_path):
     assert variability.info(written(with_single_layers(study), tmp_path / "b")).arm == CONTROL
 
 
+def test_single_layers_are_those_of_the_mixs_own_fusion_over_a_frozen_base_model(tmp_path):
+    study = with_single_layers(made())
+    study.arms[:] = [arm for arm in study.arms if arm["arm"] != "layer=6"]
+    for place, (fusion, base_model) in enumerate((("scalar-mix", "frozen"), ("layer-mix", "fine-tuned"))):
+        for row in list(study.of("layer=1")):
+            row = {
+                **row,
+                "trial_id": f"{row['trial_id']}-{place}",
+                "arm": f"another {place}",
+                "fusion": fusion,
+            }
+            study.trials.append(
+                row | {"config/mix": "last", "config/layer": "", "config/base_model": base_model}
+            )
+        study.arms.append(
+            {"arm": f"another {place}", "group": "", "aliases": [], "fusion": fusion, "config": {}}
+        )
+    study.trials[:] = [row for row in study.trials if row["arm"] != "layer=6"]
+    found = variability.info(written(study, tmp_path))
+    last = [row["test/matthews"] for row in study.of("last")]
+    assert found.layers[-1].score.mean == pytest.approx(np.mean(last))
+
+
+def test_the_trials_own_variability_goes_before_that_of_a_sample(tmp_path):
+    own = {name: 10 - nu for name, nu in NUS.items()}
+    study = made()
+    for row in study.of(CONTROL):
+        row |= {f"variability/nu_{name}": nu for name, nu in own.items()}
+    found = variability.info(written(study, tmp_path / "alike"))
+    assert [layer.nu for layer in found.layers] == list(own.values())
+    assert "over all training examples, as the trials did that chose" in variability.section(found)[0]
+    study.of(CONTROL)[0]["variability/nu_01"] = 3.0  # of other data: neither is that of the study
+    found = variability.info(written(study, tmp_path / "apart"))
+    assert [layer.nu for layer in found.layers] == list(NUS.values())
+    assert "(see *Measured without training*)" in variability.section(found)[0]
+
+
 def test_what_the_page_says(tmp_path):
     evidence = written(with_single_layers(made(seeds=5)), tmp_path)
     found = variability.info(evidence)

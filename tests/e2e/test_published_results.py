@@ -1,0 +1,41 @@
+"""Pages under docs/results are what `python -m reports` makes of the numbers kept next to them."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.studying import ROOT
+
+KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/study.json"))
+MOST = 20e6
+"""Bytes of all that is kept."""
+
+
+def same(found, kept):
+    if isinstance(kept, dict):
+        return found.keys() == kept.keys() and all(same(found[key], kept[key]) for key in kept)
+    if isinstance(kept, float) and isinstance(found, float):
+        return math.isclose(found, kept, rel_tol=0, abs_tol=1e-9)
+    return found == kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
+def test_claims_are_those_of_the_rows(kept, tmp_path):
+    if not (kept / "predictions.parquet").exists():
+        pytest.skip("it was published without its predictions")
+    made = tmp_path / kept.name
+    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
+    subprocess.run([sys.executable, "-m", "reports", str(made)], check=True, cwd=ROOT, timeout=300)
+    found, claims = (json.loads((path / "claims.json").read_text()) for path in (made, kept))
+    assert len(found) == len(claims) > 0
+    assert all(same(one, other) for one, other in zip(found, claims, strict=True))
+    assert {path.name for path in made.glob("*.md")} == {path.name for path in kept.glob("*.md")}
+
+
+def test_they_are_small():
+    assert sum(path.stat().st_size for folder in KEPT for path in folder.rglob("*") if path.is_file()) < MOST
