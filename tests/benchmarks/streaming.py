@@ -216,6 +216,7 @@ def measured(
         setattr(passes.Passes, name, _method(rivals.clock, function))
     try:
         peaks = {}
+        rivals.run("base")  # a GPU's libraries take their workspace in the first pass
         for name in rivals.names():  # also what warms up
             peaks[name] = rivals.peak(name)
             say(f"{form.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
