@@ -75,7 +75,7 @@ def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) ->
     """Return the columns `cost/*` of a trial's row.
 
     epochs:  operations of all its epochs, from `epoch_cost`
-    read_to: the deepest layer whose hidden states were read in training, or to choose among them before
+    read_to: layers of the base model run for hidden states read in training, or to choose among them before
 
     cost/training: operations of the whole trial, in all. Of a frozen base model one pass over train and validation, as
                    if no other trial shared it; of one that is changed every pass, and one over train where the fusion

@@ -100,7 +100,7 @@ class Progress:
     begun: the epoch after which the present round began; a fusion that refits starts another round
     stale: evaluations in a row without a better score
     row:   the trial's columns as of the best epoch; best_model: its parameters
-    operations: of all epochs, reckoned; read_to: the deepest layer read so far
+    operations: of all epochs, reckoned; read_to: layers of the base model run so far
     """
 
     epoch: int = 0
@@ -251,7 +251,7 @@ class Trainer:
             split, states = self.data.splits["train"], self.model.fusion.states
             self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
             if type(self.model.fusion).fit is not Fusion.fit:  # it looked at all of them
-                progress.read_to = max(state.number for state in states)
+                progress.read_to = self.model.shape.depth(states)
             self.model.begin()
             self._start_round()
             progress.history.append(self._point(0.0))
@@ -326,7 +326,7 @@ class Trainer:
             self._counted = {live: operations(self.model, self.data)}
         self.progress.operations += epoch_cost(self.model, self.data, self._counted[live])
         if not self.model.base_use().own_pass:
-            self.progress.read_to = max([self.progress.read_to, *(state.number for state in live)])
+            self.progress.read_to = max(self.progress.read_to, self.model.shape.depth(live))
 
     def train_epoch(self) -> float:
         """Train one epoch; return the mean objective per example."""

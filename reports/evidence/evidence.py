@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,6 +62,16 @@ class Evidence:
     @property
     def history(self) -> pd.DataFrame:
         return self.loaded.results.history
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, worked_out: Callable[[Evidence], Any]) -> Any:
+        """Return what `worked_out` makes of this evidence, which both pages ask for: worked out once per name."""
+        if name not in self._known:
+            self._known[name] = worked_out(self)
+        return self._known[name]
 
     # Scores and claims
 

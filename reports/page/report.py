@@ -89,7 +89,7 @@ class Page:
     def shown(self) -> list[tuple[Part[Any], Any, bool]]:
         """The parts that apply to this study, each with its info, and whether it is the study's own."""
         found = [
-            (part, part.info(self.evidence), name in self.own)
+            (part, self.evidence.once(name, part.info), name in self.own)
             for name, part in zip(self.names, parts(self.names), strict=True)
         ]
         return [(part, info, own) for part, info, own in found if info is not None]

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from adalayers.config import trial_config
+from adalayers.config import Stream, trial_config
 from adalayers.cpu.attention import VECTOR
 from adalayers.model.model import BaseUse, FusionModel
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
@@ -162,6 +162,14 @@ def test_a_layer_chosen_among_all_is_paid_for_by_all(data):
     assert row["cost/layers"] <= layers
     once = 2 * layers * PER_LAYER * (train + validation)
     assert row["cost/training"] == pytest.approx(once + trainer.progress.operations)
+
+
+def test_states_of_a_decoder_are_paid_for_with_its_encoder(data):
+    layers = data.shape.streams[0].layers
+    streams = (Stream("encoder", layers), Stream("decoder", layers))
+    both = dataclasses.replace(data, shape=dataclasses.replace(data.shape, streams=streams))
+    trainer = trained(both, stream="decoder", k=K, heads=2)
+    assert trainer.progress.read_to == 2 * layers
 
 
 def test_both_rounds_of_head2toe_cost_what_they_read(data):
