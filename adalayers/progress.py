@@ -30,6 +30,8 @@ class Rate:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
+        if not done:  # there is no rate yet
+            return
         if now - self._said < EVERY_SECONDS and not (done == total and self._said > self._began):
             return
         self._said = now

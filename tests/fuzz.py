@@ -36,7 +36,7 @@ from adalayers.backbones import sources
 from adalayers.backbones.backbone import load as load_backbone
 from adalayers.command.cases import _check_output, _safe
 from adalayers.command.flags import parse, parser
-from adalayers.command.identity import opened
+from adalayers.command.identity import opened, smallest_effect
 from adalayers.config import FUSIONS, Shape, Stream, hyperparameters, trial_config
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
@@ -48,6 +48,7 @@ from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
+from adalayers.tuning.account import Account, looks_of
 from adalayers.tuning.cluster import cluster_address
 from reports.write import write_claims
 from studies.alpha_lambda import STUDY
@@ -177,7 +178,7 @@ class Fuzz:
         _check_output(flags.output)
         cluster_address(flags.limits.address)
         if flags.label is not None:
-            _safe(flags.label)
+            _safe("--label", flags.label)
 
     def _value(self, option: argparse.Action, rng: random.Random) -> str:
         if option.dest == "set":
@@ -232,7 +233,7 @@ class Fuzz:
             wrong: BadInput | None = None
             for attempt in (
                 lambda: write_claims(folder),
-                lambda: opened(folder, flags),
+                lambda: _goes_on(folder, flags),
                 lambda: _recorded(folder),
             ):
                 try:
@@ -287,6 +288,14 @@ def _made_study(folder: Path) -> None:
 
 def _stop(evaluation: object) -> None:
     raise KeyboardInterrupt
+
+
+def _goes_on(folder: Folder, flags: dict[str, Any]) -> None:
+    """Read of a study what its next run reads before it starts."""
+    before = opened(folder, flags)
+    looks_of(before)
+    smallest_effect(folder, before, None, "matthews")
+    Account(before, StudyRecord(folder, "f1"))
 
 
 def _recorded(folder: Folder) -> None:

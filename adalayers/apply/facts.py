@@ -49,7 +49,7 @@ def facts(model: FusionModel) -> Facts:
     named = f"{of['id']}@{of['revision']}" if of.get("revision") else of.get("id", model.shape.family)
     data = study.get("dataset", {}).get("name") or about.get("dataset", {}).get("source") or "unknown data"
     noted = model.fusion.diagnostics()
-    weights = {key.rsplit("_", 1)[-1]: value for key, value in noted.items() if "/weight_" in key}
+    weights = {key.partition("/weight_")[2]: value for key, value in noted.items() if "/weight_" in key}
     of_layer = study.get("backbone", {}).get("layer_parameters") or 0
     acting = model.weights_at_use()
     return Facts(

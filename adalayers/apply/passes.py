@@ -199,14 +199,21 @@ def _groups(lengths: list[int], most: int) -> Iterator[tuple[int, int]]:
 def _watch_order(cache: Any, passes: Passes) -> None:
     """Let a cache that changes the order of its sequences (beam search) say so: what was read has the old one."""
     reorder = getattr(cache, "reorder_cache", None)
-    if reorder is None or getattr(cache, "_adalayers_watched", False):
+    if reorder is None:
         return
+    watching: list[Passes] | None = getattr(cache, "_adalayers_watching", None)
+    if watching is None:
+        listening: list[Passes] = []
+        watching = listening
 
-    def watched(*given: Any, **named: Any) -> Any:
-        passes.forget("its sequences changed places (beam search)")
-        return reorder(*given, **named)
+        def watched(*given: Any, **named: Any) -> Any:
+            for each in listening:
+                each.forget("its sequences changed places (beam search)")
+            return reorder(*given, **named)
 
-    cache.reorder_cache, cache._adalayers_watched = watched, True
+        cache.reorder_cache, cache._adalayers_watching = watched, watching
+    if all(one is not passes for one in watching):  # several may be attached to one base model
+        watching.append(passes)
 
 
 def _device(task: FusionModel) -> torch.device:

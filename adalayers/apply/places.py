@@ -14,6 +14,9 @@ from adalayers.backbones.families import known
 from adalayers.config import Shape, State, Stream
 from adalayers.errors import BadInput
 
+INNER = "decoder."
+"""What a decoder's layers are named below where task models call that part itself, and pass the model by (OPT)."""
+
 Pass = Callable[[Any], None]
 """Called with a hidden state [batch, time, K] as it passes by."""
 
@@ -25,12 +28,14 @@ class Place:
     module: its forward is one pass of the stream
     layers: layer i stands at i - 1
     norm:   what the last state passes before the module gives it; None where that is nothing
+    behind: what maps the last state to another width before the module gives it (OPT-350m); None where nothing does
     """
 
     stream: Stream
     module: nn.Module
     layers: Any
     norm: nn.Module | None
+    behind: nn.Module | None = None
 
     def watch(self, state: State, seen: Pass) -> Any | None:
         """Call `seen` with the hidden state in every pass, and return the hook's handle.
@@ -41,6 +46,8 @@ class Place:
             at: nn.Module = self.layers[state.number]
         elif state.before_norm and self.norm is not None:
             at = self.norm
+        elif self.behind is not None:
+            at = self.behind
         else:
             return None
 
@@ -61,6 +68,12 @@ def place_of(base: Any, shape: Shape, stream: str) -> Place:
             f"wanted a base model of transformers, got {type(base).__name__}; give what from_pretrained returned"
         )
     wanted = next(one for one in shape.streams if one.name == stream)
+    family = known(config)
+    if family and family.shared:
+        raise BadInput(
+            f"wanted a base model whose layers can be told apart, those of {type(base).__name__} ({config.model_type}) "
+            "are one and the same, called again and again; use adalayers.apply.predictor or python -m adalayers predict"
+        )
     module = _module(base, config, wanted)
     name = list_of_layers(module, wanted.layers)
     width = getattr(config, "hidden_size", None)
@@ -71,14 +84,25 @@ def place_of(base: Any, shape: Shape, stream: str) -> Place:
             f"{shape.width}; got {type(base).__name__}: {config.model_type}, {held} layers of width {width}; "
             "attach them to the model that their config.json names"
         )
-    family = known(config)
     if family is None and wanted.final_norm:
         raise BadInput(
             f"wanted a base model of a family that is known, to find the norm behind its last layer, got "
             f"{config.model_type!r}; give it an entry in adalayers/backbones/families.py"
         )
-    norm = module.get_submodule(family.final_norm) if family and wanted.final_norm else None
-    return Place(wanted, module, module.get_submodule(name), norm)
+    inner = ""
+    if family and family.kind == "decoder" and name.startswith(INNER):
+        module, inner = module.get_submodule(INNER.removesuffix(".")), INNER
+
+    def part(named: str) -> nn.Module:
+        return module.get_submodule(named.removeprefix(inner))
+
+    return Place(
+        wanted,
+        module,
+        part(name),
+        part(family.final_norm) if family and wanted.final_norm else None,
+        part(family.removed) if family and family.removed else None,
+    )
 
 
 def _module(base: Any, config: Any, stream: Stream) -> nn.Module:

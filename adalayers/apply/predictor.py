@@ -79,7 +79,9 @@ class Predictor:
         self._own = [name for name, task in self.tasks.items() if task.config.base_model != "frozen"]
         shared = {name: task for name, task in self.tasks.items() if name not in self._own}
         self._base = backbones.load(source).to(self.device) if shared else None
-        self._attached = None if self._base is None else attach(self._base.model, **shared)
+        self._shared = shared
+        apart = self._base is not None and not self._base.family.shared  # no hook tells shared layers apart
+        self._attached = attach(self._base.model, **shared) if apart and self._base else None
 
     @property
     def whole(self) -> bool:
@@ -108,12 +110,19 @@ class Predictor:
     def _outputs(self, batch: Sequence[Read]) -> Iterator[tuple[str, Iterable[Tensor]]]:
         """Yield the outputs of each task for each text of a batch."""
         lengths = [len(one.ids) for one in batch]
-        if self._base is not None and self._attached is not None:
+        if self._base is not None:
             mask = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
             ids = torch.full(mask.shape, self._base.pad_id)
             ids[mask] = torch.from_numpy(np.concatenate([one.ids for one in batch]))
-            self._base.model(input_ids=ids.to(self.device), attention_mask=mask.long().to(self.device))
-            yield from self._attached.answers().items()
+            ids, mask = ids.to(self.device), mask.to(self.device)
+            if self._attached is not None:
+                self._base.model(input_ids=ids, attention_mask=mask.long())
+                yield from self._attached.answers().items()
+            else:
+                states = self._base(ids, mask.long())
+                for name, task in self._shared.items():
+                    given = task({state: states[state][mask] for state in task.live()}, torch.tensor(lengths))
+                    yield name, given.split(lengths) if task.shape.head == "token" else given
         flat = torch.from_numpy(np.concatenate([one.ids for one in batch])).to(self.device)
         for name in self._own:
             task = self.tasks[name]

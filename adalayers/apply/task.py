@@ -58,6 +58,13 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
                 f"wanted the trained parts {name!r}, they cannot be had ({type(error).__name__}: "
                 f"{hub.first_line(error)}); check the name, or log in (hf auth login)"
             ) from error
+        except BadInput:
+            raise
+        except (ValueError, AttributeError) as error:  # of the mixin, which reads config.json before we do
+            raise BadInput(
+                f"wanted the trained parts {name!r}, their {CONFIG} cannot be read ({hub.first_line(error)}); take "
+                "another copy"
+            ) from error
 
     @classmethod
     def _from_pretrained(  # type: ignore[override]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from adalayers.command.flags import Flags
@@ -71,11 +72,36 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
             lost="what the study was asked for is lost",
             advice=WAYS_OUT,
         )
+    if why := _odd(study):
+        raise damaged(folder, STUDY, why, lost="what happened in the study is in doubt", advice=WAYS_OUT)
     wanted = plain(identity)
     for name in {**flags, **wanted}:
         if flags.get(name) != wanted.get(name):
             raise _another(folder, name, wanted.get(name), flags.get(name))
     return {"id": uuid.uuid4().hex, **study}
+
+
+def _odd(study: Mapping[str, Any]) -> str:
+    """Return what is not as studies write it, of what a run that goes on reads; "" where all of it is."""
+    happened, effect = study.get("happened", {}), study["asked"].get("smallest_effect")
+    if not isinstance(happened, Mapping):
+        return "happened is no object"
+    runs = happened.get("runs", [])
+    if not isinstance(runs, list) or not all(isinstance(run, Mapping) for run in runs):
+        return "happened.runs is no list of objects"
+    for run in runs:
+        looks, covered = run.get("looks", []), run.get("covered")
+        if not isinstance(looks, list) or not isinstance(covered, (list, NoneType)):
+            return "looks of a run are no list"
+        if covered and len(covered) != len(looks):
+            return "looks of a run are not as many as what they covered"
+        if not isinstance(run.get("confirmed"), int) or not isinstance(run.get("seconds"), (int, float)):
+            return "confirmed or seconds of a run are no numbers"
+        if not isinstance(run.get("started"), str) or not isinstance(run.get("seeds", {}), Mapping):
+            return "a run does not say when it started, or with which seeds"
+    if not isinstance(effect, (int, float, NoneType)):
+        return "asked.smallest_effect is no number"
+    return ""
 
 
 def smallest_effect(folder: Folder, before: Mapping[str, Any], wanted: float | None, metric: str) -> float:

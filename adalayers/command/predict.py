@@ -112,7 +112,7 @@ def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
 def _lines(asked: Asked) -> Iterator[Iterator[tuple[int, str]]]:
     """Yield the lines that hold a word, each with its number from 1. Raises `BadInput` for a file that is not there."""
     if asked.text is not None:
-        yield _worded([(0, asked.text.encode())], None)
+        yield _worded([(0, asked.text.encode("utf-8", "surrogateescape"))], None)
     elif asked.file is None:
         yield _worded(((0, line) for line in sys.stdin.buffer), None)
     else:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
+from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
@@ -22,6 +23,7 @@ from adalayers.model.heads import build_head, sinusoidal_positions
 from adalayers.ragged import length_groups, padded
 from adalayers.results.files import holding
 from adalayers.results.folder import Folder
+from adalayers.results.redaction import redacted
 from adalayers.seeds import drawing
 from adalayers.study import Variant
 
@@ -210,15 +212,30 @@ def read(folder: Folder | str | Path) -> Saved:
     place = holding(
         folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
     )
-    saved = place.read_json(CONFIG)
+    try:
+        saved = place.read_json(CONFIG)
+        tensors = load_tensors(place.read_bytes(WEIGHTS))
+        if not isinstance(saved, dict):
+            raise ValueError(f"{CONFIG} holds no object")
+    except (ValueError, SafetensorError) as error:
+        raise BadInput(
+            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} or {WEIGHTS} cannot be read ({error}); "
+            "take another copy, or run the study's command again, which writes them anew"
+        ) from error
     if saved.get("format") != FORMAT:
         raise BadInput(
             f"wanted trained parts of format {FORMAT} in {place.uri}, got format {saved.get('format')}, written by "
             "another version; load them with that version"
         )
     about = {name: value for name, value in saved.items() if name not in ("format", "trial", "shape")}
-    tensors = load_tensors(place.read_bytes(WEIGHTS))
-    return Saved(trial_config(**saved["trial"]), _shape(**saved["shape"]), about, tensors)
+    try:
+        config, shape = trial_config(**saved["trial"]), _shape(**saved["shape"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadInput(
+            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} does not say what they are "
+            f"({type(error).__name__}: {error}); take another copy"
+        ) from error
+    return Saved(config, shape, about, tensors)
 
 
 def load(folder: Folder | str | Path) -> FusionModel:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from adalayers.errors import BadInput
 from adalayers.plain import plain
-from adalayers.results.files import STUDY, study_folder
+from adalayers.results.files import read_document, study_folder
 from adalayers.results.folder import Folder
 from adalayers.results.redaction import reason, redacted
 from adalayers.tracking.session import RUN_STATUS, Session, is_outage, set_environment
@@ -62,7 +62,7 @@ def sync(folder: Folder | str, uri: str) -> int:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        session = Session(uri, **identity(place, place.read_json(STUDY)), artifact_root=None)
+        session = Session(uri, **identity(place, read_document(place)), artifact_root=None)
         return session.mirror(place)
     # A database's driver may not be installed, hence ImportError.
     except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:

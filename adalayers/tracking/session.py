@@ -32,9 +32,22 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.files import BEST, CLAIMS, HISTORY, REPORT, STUDY, TRIALS, counts, read_trials
+from adalayers.errors import BadInput
+from adalayers.progress import say
+from adalayers.results.files import (
+    BEST,
+    CLAIMS,
+    HISTORY,
+    REPORT,
+    STUDY,
+    TRIALS,
+    counts,
+    read_document,
+    read_rows,
+    read_trials,
+)
 from adalayers.results.folder import Folder
-from adalayers.results.redaction import clean
+from adalayers.results.redaction import clean, redacted
 from adalayers.tracking.values import Trial, finite_numbers, flat, run_name
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
@@ -163,7 +176,7 @@ class Session:
         """Write what is in the folder and not there yet, end the parent run; return the trials written."""
         from mlflow.entities import RunTag
 
-        study, trials = folder.read_json(STUDY), read_trials(folder)
+        study, trials = read_document(folder), read_trials(folder)
         self.describe(study)
         happened = dict(finite_numbers({"happened": study.get("happened") or {}, "trials": counts(trials)}))
         with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
@@ -171,10 +184,14 @@ class Session:
                 target = Path(staged, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 data = folder.read_bytes(name)
-                target.write_bytes(clean(data.decode()).encode() if name.endswith(_READABLE) else data)
+                target.write_bytes(
+                    clean(data.decode(errors="replace")).encode() if name.endswith(_READABLE) else data
+                )
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
-                happened["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode())[:_NOTE]
+                happened["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode(errors="replace"))[
+                    :_NOTE
+                ]
             known = self._client.get_run(self._parent).data.tags
             changed = [RunTag(name, text) for name, text in happened.items() if known.get(name) != text]
             for start in range(0, len(changed), _BATCH_PARAMS):
@@ -189,9 +206,7 @@ class Session:
         ]
         written = 0
         if missing:
-            history = (
-                folder.read_parquet(HISTORY) if folder.exists(HISTORY) else pd.DataFrame({"trial_id": []})
-            )
+            history = _history(folder)
             of_trial = dict(iter(history.groupby("trial_id")))
             for row in missing:
                 written += self.write(Trial.of(row, of_trial.get(row["trial_id"], history.iloc[:0])))
@@ -326,3 +341,13 @@ def _study_status(study: Mapping[str, Any], trials: pd.DataFrame) -> str:
     if state in _CUT_SHORT or (state != "finished" and (trials["status"] == "unfinished").any()):
         return "KILLED"
     return "FINISHED"
+
+
+def _history(folder: Folder) -> pd.DataFrame:
+    """Return the rows of `history.parquet`; none, and it is said, where the file is damaged."""
+    if folder.exists(HISTORY):
+        try:
+            return read_rows(folder, HISTORY)
+        except BadInput as error:
+            say(f"{HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves")
+    return pd.DataFrame({"trial_id": []})

@@ -81,7 +81,10 @@ class Watch:
 
         def watch() -> None:
             while not over.wait(beat_seconds(self._seconds)):
-                self.look()
+                try:
+                    self.look()
+                except Exception as error:  # one bad look shall not end the watch over a study of days
+                    say(f"could not look for signs of life this time ({type(error).__name__}: {error})")
 
         threading.Thread(target=watch, name="adalayers-heartbeats", daemon=True).start()
         try:

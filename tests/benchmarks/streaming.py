@@ -220,33 +220,42 @@ def measured(
         for name in rivals.names():  # also what warms up
             peaks[name] = rivals.peak(name)
             say(f"{form.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
-        same = all(torch.equal(output, rivals.outputs["base"]) for output in rivals.outputs.values())
-        seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in rivals.names()}
+        same = _alike(rivals)
+        shares: dict[str, list[float]] = {name: [] for name in rivals.names() if name.isdigit()}
         for _ in range(repeats):
-            for name in rivals.names():
-                seconds[name].append(rivals.run(name))
-                whole, own = seconds[name][-1]
+            for name, found_shares in shares.items():
+                whole, own = rivals.run(name)
+                found_shares.append(own / (whole - own))
                 say(f"{form.name}, {name}: {whole:.4g} s, of them {own:.3g} s in hooks and heads")
-        same = same and all(torch.equal(output, rivals.outputs["base"]) for output in rivals.outputs.values())
     finally:
         for name, function in timed.items():
             setattr(passes.Passes, name, function)
-    median = {name: float(np.median([whole for whole, _ in each])) for name, each in seconds.items()}
+    # Without the clock in every hook, which makes a GPU wait.
+    seconds: dict[str, list[float]] = {name: [] for name in rivals.names()}
+    for _ in range(repeats):
+        for name, of in seconds.items():
+            of.append(rivals.run(name)[0])
+    median = {name: float(np.median(of)) for name, of in seconds.items()}
+    same = same and _alike(rivals)
     for name in rivals.names()[1:]:
         extra, n = peaks[name] - peaks["base"], int(name) if name.isdigit() else 1
         found[f"stream_{name}_bytes_over_tensors_{form.name}"] = extra / (n * tensor)
-        interleaved = median[name] / median["base"]
+        ratio = median[name] / median["base"]
         if name.isdigit():
-            shares = [own / (whole - own) for whole, own in seconds[name]]
-            found[f"stream_{name}_over_base_{form.name}"] = 1 + float(np.median(shares))
-            found[f"stream_{name}_over_base_interleaved_{form.name}"] = interleaved
+            found[f"stream_{name}_over_base_{form.name}"] = 1 + float(np.median(shares[name]))
+            found[f"stream_{name}_over_base_interleaved_{form.name}"] = ratio
         else:
-            found[f"stream_{name}_over_base_{form.name}"] = interleaved
+            found[f"stream_{name}_over_base_{form.name}"] = ratio
     say(
         f"{form.name}: a pass of the base model {median['base']:.3g} s, its peak {peaks['base'] / 1e6:.4g} MB, "
         f"a tensor of F {tensor / 1e6:.4g} MB"
     )
     return found, same
+
+
+def _alike(rivals: Rivals) -> bool:
+    """Return whether the base model gave the same with each of the rivals next to it."""
+    return all(torch.equal(output, rivals.outputs["base"]) for output in rivals.outputs.values())
 
 
 def _method(clock: Clock, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -94,6 +94,14 @@ def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
         base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
         with pytest.raises(BadInput, match="beam search"):
             attached.answers()
+    with (
+        adalayers.attach(base.model, text=base.task()) as first,
+        adalayers.attach(base.model, text=base.task()) as second,
+    ):
+        base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
+        for attached in (first, second):
+            with pytest.raises(BadInput, match="beam search"):
+                attached.answers()
     cache = run(base, use_cache=True).past_key_values
     with adalayers.attach(base.model, text=base.task()) as attached, torch.no_grad():
         base.model(input_ids=base.ids[:, :1], past_key_values=cache)

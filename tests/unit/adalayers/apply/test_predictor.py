@@ -3,18 +3,23 @@
 import csv
 import io
 import json
+import shutil
 import sys
 
 import pytest
 import torch
 
 import adalayers
+from adalayers import progress
 from adalayers.__main__ import main
 from adalayers.apply.answers import Label, Tags
+from adalayers.apply.facts import facts
 from adalayers.apply.predictor import Predictor
 from adalayers.backbones.sources import resolve
+from adalayers.config import Shape, Stream
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.model.model import FusionModel
 from tests.helpers.made_tasks import SMALL, made_task
 from tests.helpers.tiny import tiny_backbone
 
@@ -195,3 +200,61 @@ def test_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):
     task.about["pairs"] = True
     with pytest.raises(BadInput, match="reads pairs of texts"):
         Predictor({"entailment": task}, resolve(backbone))
+
+
+def test_layers_that_are_one_and_the_same_answer_too(tmp_path):
+    """ALBERT: hooks cannot tell its layers apart, so its states are read as extraction reads them."""
+    backbone = str(tiny_backbone(tmp_path / "albert", "albert", layers=3, width=16, heads=2))
+    for dataset in ("acceptability-demo", "entities-demo"):
+        of = made_task(tmp_path / dataset, backbone, dataset)
+        answers = Predictor({"task": adalayers.load(of.best)}, resolve(backbone), words="apart").predict(
+            [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
+        )
+        if dataset == "entities-demo":
+            assert [" ".join(one["task"].tags) for one in answers] == of.predicted["prediction"].tolist()
+        else:
+            assert [one["task"].label for one in answers] == of.predicted["prediction"].tolist()
+
+
+def test_many_lines_keep_their_order_and_progress_is_said(made, predict, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    texts = [f"{text} {n}" for n in range(40) for text in made["text"].inputs[:15]]
+    file = tmp_path / "many.txt"
+    file.write_text("\n".join(texts) + "\n")
+    ran = predict(made["text"].best, "--file", file, "--format", "jsonl")
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    assert [one["text"] for one in found] == texts
+    assert [one["line"] for one in found] == list(range(1, 601))
+    assert len([line for line in ran.err.splitlines() if "predict: " in line and " kB, " in line]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", b'{"format'),
+        ("config.json", b"[]"),
+        ("config.json", b'{"format": 1, "trial": {}, "shape": 3}'),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\0" * 64),
+    ],
+)
+def test_damaged_parts_are_bad_input(made, predict, capsys, tmp_path, file, content):
+    folder = tmp_path / "best"
+    shutil.copytree(made["text"].best, folder)
+    (folder / file).write_bytes(content)
+    predict(folder, "--text", "a", code=2)
+    assert main(["inspect", str(folder)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_stray_byte_in_a_text_is_read_or_refused(made, predict):
+    predict(made["text"].best, "--text", "a caf\udce9 sleeps")
+
+
+def test_weights_of_two_streams_are_told_apart():
+    shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
+    found = facts(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
+    assert len(found.weights) == 6
+    assert set(found.weights) == {state.name for state in shape.streams[0].states()[1:]} | {
+        state.name for state in shape.streams[1].states()[1:]
+    }

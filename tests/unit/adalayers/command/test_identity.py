@@ -117,6 +117,30 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
         opened(folder, of())
 
 
+@pytest.mark.parametrize(
+    "happened",
+    [None, 3, {"runs": None}, {"runs": [3]}, {"runs": [{"confirmed": "x", "seconds": 1.0, "started": ""}]}]
+    + [
+        {"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", **odd}]}
+        for odd in ({"looks": 3}, {"seeds": []})
+    ]
+    + [{"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", "looks": [1], "covered": [{}, {}]}]}],
+)
+def test_what_happened_that_no_run_writes_is_named(tmp_path, of, happened):
+    folder = folder_with(tmp_path, of())
+    folder.write_json(FILE, {**folder.read_json(FILE), "happened": happened})
+    with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is in doubt"):
+        opened(folder, of())
+
+
+def test_a_smallest_effect_that_is_no_number_is_named(tmp_path, of):
+    folder = folder_with(tmp_path, of())
+    study = folder.read_json(FILE)
+    folder.write_json(FILE, {**study, "asked": {**study["asked"], "smallest_effect": "x"}})
+    with pytest.raises(BadInput, match="smallest_effect is no number"):
+        opened(folder, of())
+
+
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
     folder = Folder(tmp_path)
     assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == metrics.smallest_effect("accuracy")

@@ -570,3 +570,15 @@ def test_names_are_ones_that_mlflow_accepts(name: str, accepted: str) -> None:
 
     assert mlflow_values._name(name) == accepted
     _validate_metric_name(mlflow_values._name(name))
+
+
+def test_sync_of_damaged_files_is_said_and_never_a_traceback(
+    folder: Folder, uri: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_folder(folder, [row("t1")])
+    folder.write_bytes("history.parquet", b"PAR1 cut off")
+    assert sync(folder, uri) == 1
+    assert "runs go without their curves" in capsys.readouterr().err
+    folder.write_bytes("study.json", b'{"id": ')
+    with pytest.raises(BadInput, match=r"could not read study\.json"):
+        sync(folder, uri)
