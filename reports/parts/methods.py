@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from reports.drawing.pieces import legend_right
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
@@ -204,6 +205,10 @@ def _panel(axes: Axes, info: Info, cost: str, numbered: dict[str, str]) -> None:
         axes.plot(row[cost], row["score"], marker, color=colour, markersize=5.5, zorder=3)
     if (known[cost] > 0).all() and len(known):
         axes.set_xscale("log")
+        few = known[cost].max() < 100 * known[cost].min()  # too few powers of ten to read it by
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("e+", "e")))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(COSTS[cost])
     axes.margins(x=0.12, y=0.1)
     axes.autoscale_view()

@@ -26,6 +26,8 @@ from reports.words.text import NONE, code, count, escape, estimate, folded, numb
 MEASURE = "variability"
 NU = "variability/nu_"
 """What columns of `trials.csv` begin with that hold nu of a hidden state."""
+ROUNDING = 1e-3
+"""Share by which nu of the same data may differ between machines."""
 WIDE = 30.0
 """A range of nu, largest over smallest, that wants a logarithmic axis."""
 
@@ -118,8 +120,10 @@ def info(evidence: Evidence) -> Info | None:
 def _of_trials(trials: pd.DataFrame) -> dict[str, float]:
     """Return nu by hidden state as trials found it that chose a layer by it; none where they found different ones."""
     columns = [column for column in trials.columns if column.startswith(NU)]
-    found = trials[columns].dropna(how="all").astype(float).drop_duplicates()
-    return {str(name).removeprefix(NU): nu for name, nu in found.iloc[0].items()} if len(found) == 1 else {}
+    found = trials[columns].dropna(how="all").astype(float)
+    if found.empty or (found.max() - found.min() > ROUNDING * found.max()).any():
+        return {}
+    return {str(name).removeprefix(NU): float(nu) for name, nu in found.mean().items()}
 
 
 def _learned(evidence: Evidence, single: pd.DataFrame) -> str | None:
