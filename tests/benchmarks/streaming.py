@@ -268,10 +268,18 @@ def _method(clock: Clock, function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+SHAPES: dict[str, tuple[str, dict[str, int]]] = {
+    "roberta_large": ("roberta", {"layers": 24, "width": 1024, "heads": 16}),
+    "bart_large": ("bart", {"layers": 12, "width": 1024, "heads": 16}),
+    "minilm": ("bert", {"layers": 6, "width": 384, "heads": 12}),
+}
+"""Name -> family and size of its encoder; the first two are measured unless --shapes says otherwise."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.streaming")
     parser.add_argument("--small", action="store_true", help="tiny shapes, to see that it works")
-    parser.add_argument("--shapes", nargs="+", default=["roberta_large", "bart_large"], metavar="SHAPE")
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES)[:2], choices=SHAPES, metavar="SHAPE")
     parser.add_argument("--tasks", nargs="+", type=int, default=[1, 2, 4, 8], metavar="N")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, help="sequences of a pass")
@@ -281,19 +289,19 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    size = (
-        {"layers": 3, "width": 512, "heads": 8}
-        if arguments.small
-        else {"layers": 24, "width": 1024, "heads": 16}
-    )
+    small = {"layers": 3, "width": 512, "heads": 8}
     batch, length = (2, 160) if arguments.small else (64 if device.type == "cuda" else 8, 512)
     found: dict[str, Any] = {}
     same = True
     for name in arguments.shapes:
-        family = name.partition("_")[0]
-        shaped = {**size, "layers": 12} if family == "bart" and not arguments.small else size
+        family, shaped = SHAPES[name]
         form = Form(
-            name=name, family=family, batch=arguments.batch or batch, time=length, device=device, **shaped
+            name=name,
+            family=family,
+            batch=arguments.batch or batch,
+            time=length,
+            device=device,
+            **(small if arguments.small else shaped),
         )
         keys, identical = measured(form, arguments.tasks, arguments.repeats, not arguments.alone)
         found, same = (
