@@ -126,9 +126,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         source, mix_lr=rates["mix_lr"], batch_size=rates["batch_size"], train_examples=setting.train_examples
     )
     return [*frozen, *changed], [
-        f"`{CONTROL}` is AdaLayers with the thesis's values for {source} ({values}). At mix_lr {rates['mix_lr']:g} a "
-        f"logit of its mix can travel {travel:.3g} times as far in an epoch as in the thesis's runs; "
-        "its search tunes mix_lr."
+        f"`{CONTROL}` is AdaLayers with the thesis's values for {source} ({values}). Untuned, at mix_lr "
+        f"{rates['mix_lr']:g}, a logit of its mix can travel {travel:.3g} times as far in an epoch as in the thesis's "
+        "runs; its search tunes mix_lr, and the details say what it chose."
     ]
 
 

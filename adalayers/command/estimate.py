@@ -198,9 +198,9 @@ def cut(truncated: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def shared(counts: Mapping[str, int]) -> str:
-    """Return how many examples outside train also stand in train; nothing where none does."""
+    """Return how many examples outside train are also in the training data; nothing where none does."""
     found = [f"{n:,} of {name}" for name, n in counts.items() if n]
-    return f"{' and '.join(found)} also stand in train" if found else ""
+    return f"{' and '.join(found)} are also in the training data" if found else ""
 
 
 class _Held:

@@ -25,7 +25,7 @@ from reports.reading.load import Arm, Plan
 
 @dataclass(frozen=True)
 class Excluded:
-    """A setting that is not the best: `by` is the first one found better, by `difference`, over `n` seeds."""
+    """A setting that is not the best: `by` is the one found better by most, `difference`, over `n` seeds."""
 
     arm: str
     by: str
@@ -72,13 +72,13 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
     found: dict[str, Excluded] = {}
     replays = {pair: Replay() for pair in itertools.permutations(names, 2)}
     for analysis in made:
-        seen = {
-            one: worse
-            for (one, other), replay in replays.items()
-            if one not in found
-            and other not in found
-            and (worse := _worse(one, other, scores, analysis, replay, plan))
-        }
+        seen: dict[str, Excluded] = {}
+        for (one, other), replay in replays.items():
+            if one in found or other in found:
+                continue
+            worse = _worse(one, other, scores, analysis, replay, plan)
+            if worse and (one not in seen or abs(worse.difference) > abs(seen[one].difference)):
+                seen[one] = worse
         if len(found) + len(seen) < len(names):  # if chance rules out all that are left, none is
             found |= seen
     left = _by_mean([arm for arm in names if arm not in found], scores)

@@ -33,6 +33,10 @@ UNEVEN = 0.8
 """Share of one class above which accuracy counts little else."""
 LEARNED = 0.2
 """Share of the way from a trivial model to a perfect one below which a task is hardly learned."""
+LATE = 0.8
+"""Share of an arm's trials whose best epoch is the last one allowed, above which it is said."""
+UNIFORM = 0.998
+"""Share of the uniform mix's entropy above which a mix is as good as uniform."""
 UNEQUAL = 1.5
 """How many times another's budget an arm may have before it is said."""
 
@@ -71,6 +75,8 @@ def caveats(evidence: Evidence) -> list[Caveat]:
             _state,
             _code,
             _seeds,
+            _mix,
+            _epochs,
             _pairs,
             _test,
             _data,
@@ -218,8 +224,8 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
     if known:
         yield Caveat(
             CAUTION,
-            f"Examples also stand in train: {several(known)}.",
-            "Take them out of the data; a difference may lie in what models know by heart.",
+            f"Some examples are also in the training data: {several(known)}.",
+            "Take them out of the data; a difference may lie in what models have memorised.",
         )
 
 
@@ -285,7 +291,46 @@ def _examples(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _epochs(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn of arms whose best epoch is mostly the last one allowed, where others were done before."""
+    if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors):
+        return
+    rows = tables.confirmed(evidence.trials)
+    allowed, best = numbers(rows, "config/epochs"), numbers(rows, "best_epoch")
+    last = (best == allowed)[allowed.notna() & best.notna()].groupby(rows["arm"]).mean()
+    late = list(last.index[last >= LATE])
+    if not late or last.min() >= LATE / 2:  # all alike: the order of arms may stay
+        return
+    yield Caveat(
+        CAUTION,
+        f"{allowed.max():.0f} epochs were few for some arms: the best one is the last one in at least {LATE:.0%} of "
+        f"the trials of {several([code(arm) for arm in late])}, of {code(last.idxmin())} in {last.min():.0%}.",
+        "More `--epochs`; until then, worse may mean slower.",
+    )
+
+
+def _mix(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where the mix that all are compared with is the uniform one, but in name."""
+    row, plan = evidence.row_of(evidence.plan.control), evidence.plan
+    if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(plan.hidden_states) < 2:
+        return
+    rows = tables.confirmed(evidence.trials)
+    rows = rows[rows["arm"] == plan.control]
+    entropy, most = numbers(rows, "mix/entropy").mean(), math.log(len(plan.hidden_states))
+    rate = numbers(rows, "config/mix_lr").mean()
+    if math.isfinite(entropy) and entropy >= UNIFORM * most:
+        at = f", at mix_lr {rate:.2g}" if math.isfinite(rate) else ""
+        yield Caveat(
+            CAUTION,
+            f"The mix of {code(plan.control)} hardly moved{at}: its entropy is {number(entropy)} nats, at most "
+            f"{number(most)}. To be compared with it is to be compared with the uniform mix.",
+            "Nothing, if a search chose that rate; else more epochs, or a larger `--set mix_lr=...`.",
+        )
+
+
 def _range(evidence: Evidence) -> Iterable[Caveat]:
+    if evidence.searches > 1:  # each had a space of its own, and the best of all says nothing of the others
+        return
     for edge in evidence.edges:
         yield Caveat(
             CAUTION if edge.there > 1 else NOTE,

@@ -33,7 +33,7 @@ def section(info: Info) -> list[str]:
     heads = ["analysis", "ended", "seeds per arm", "error spent so far", "decided here"]
     return [
         "An analysis is made after a block of seeds (`--until-decided`), else when a run ends, of the whole blocks it "
-        "left; rebuilding this page is none. Every analysis gives chance another try, so they share the error: "
+        "left; rebuilding this page does not count. Every analysis gives chance another try, so they share the error: "
         f"{PLANNED:.0%} up to the seeds first planned, by a spending function, and {RESERVE:.0%} kept for extensions, "
         "half of the rest for each. What is decided once keeps its claim.",
         table(heads, [_row(one, info) for one in info.analyses]),

@@ -28,6 +28,9 @@ TOLD = 8
 LEVELS = 4
 """Most levels of the other factor that are told of one by one."""
 
+LEAST = 0.005
+"""Share of the entropy of the uniform mix below which a difference of entropies is not worth a word."""
+
 
 @dataclass(frozen=True)
 class Info:
@@ -301,9 +304,11 @@ def _mix(info: Info) -> list[str]:
     parts = [
         f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {_size(claim)}"
         for claim in found
-        if claim.verdict in (LOWER, HIGHER)
+        if claim.verdict in (LOWER, HIGHER) and abs(claim.difference or 0.0) >= LEAST * (info.most or 0.0)
     ]
     rest = [claim for claim in found if claim.verdict == OPEN]
+    if not parts and not rest and len(info.entropy) < 2:
+        return []
     if parts:
         text += f" Shown: {'; '.join(parts)}."
     if rest:
@@ -347,9 +352,11 @@ def _advice(info: Info) -> list[str]:
     top = max(known, key=lambda arm: sign * info.means[arm], default="")
     cheap = ""
     if best.cheapest == top:
-        cheap = " and the fewest added parameters"
+        cheap = " and trains the fewest parameters"
     elif best.cheapest in info.means:
-        cheap = f", {code(best.cheapest)} the fewest added parameters ({number(info.means[best.cheapest])})"
+        cheap = (
+            f"; {code(best.cheapest)} (mean {number(info.means[best.cheapest])}) trains the fewest parameters"
+        )
     mean = f"of them, {code(top)} has the best mean ({number(info.means[top])}){cheap}" if top else ""
     if not best.excluded:
         return [

@@ -16,6 +16,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
+from reports.parts.settings import meaning
 from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.text import NONE, code, escape, folded, number, several, table
@@ -57,12 +58,15 @@ def section(info: Info) -> list[str]:
     heads = ["arm", *(["fusion"] if several_fusions else []), f"{scored}, mean [{LEVEL:.0%} interval]"]
     heads += ["by seed"] if few else []
     heads += ["on validation"] if apart else []
+    told = {} if plan.factors else {arm.name: meaning(arm, plan) for arm in plan.arms}
+    heads += ["what it is, as far as it differs from the control"] if told else []
     heads += ["also known as"]
     rows = []
     for row in records(info.arms):
         cells = [code(row["arm"]), *([escape(row["fusion"])] if several_fusions else []), summary(row)]
         cells += [_seeds(info.scores.get(row["arm"]))] if few else []
         cells += [summary(row, "val_")] if apart else []
+        cells += [told.get(row["arm"], NONE)] if told else []
         rows.append([*cells, escape(row["aliases"])])
     best = f" Best mean on validation: {code(info.best_arm)}." if info.best_arm else ""
     lower = " Lower is better." if plan.mode == "min" else ""
@@ -71,7 +75,9 @@ def section(info: Info) -> list[str]:
         f"and compare no two arms.{lower}{best} Control: {code(plan.control)}.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
-        f"Hollow points have no interval: fewer than {FEW} seeds, or the same score on all.",
+        f"Hollow points have no interval: fewer than {FEW} seeds, or the same score on all."
+        if info.arms["low"].isna().any()
+        else "",
         *_may_be_best(info.best),
     ]
 

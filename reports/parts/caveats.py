@@ -26,7 +26,7 @@ def section(info: Info) -> list[str]:
         return ["None of the checks found anything."]
     return [
         "What the files give reason to doubt. *Serious*: do not lean on the numbers before it "
-        "is mended; *caution*: it may change a verdict; *note*: good to know.",
+        "is put right; *caution*: it may change a verdict; *note*: good to know.",
         table(["weight", "what was found", "what to do"], [[f.severity, f.found, f.advice] for f in found]),
     ]
 

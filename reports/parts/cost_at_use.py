@@ -34,7 +34,8 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    if use_cost.untrained(evidence.trials):
+    # A study of methods has a price list of all of them; here stand layer mixes alone.
+    if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.asked.parts:
         return None
     costs = evidence.use_costs
     known = costs["operations"].dropna()

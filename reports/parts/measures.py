@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from adalayers.results.measures import Measured, measured
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part
+from reports.parts.variability import of_trials
 from reports.words.labels import layer_name
 from reports.words.text import NONE, escape, number, table
 
 
 @dataclass(frozen=True)
 class Info:
+    """chosen: whether trials measured variability themselves, over all training examples."""
+
     measures: tuple[Measured, ...]
+    chosen: bool = False
 
 
 def info(evidence: Evidence) -> Info | None:
     found = measured(evidence.loaded.results.folder)
-    return Info(tuple(found.values())) if found else None
+    return Info(tuple(found.values()), bool(of_trials(evidence.trials))) if found else None
 
 
 def section(info: Info) -> list[str]:
@@ -36,6 +40,10 @@ def section(info: Info) -> list[str]:
     return [
         table(heads, rows),
         *(f"*{escape(of.title)}*: {escape(of.how, 1000)}.{_by_layer(of)}" for of in info.measures if of.how),
+        "This is of a sample. Over all training examples, as trials measured it that chose a layer by it, it may put "
+        "layers in another order: see *Variability by layer*."
+        if info.chosen and any(of.by_layer for of in info.measures)
+        else "",
     ]
 
 

@@ -17,6 +17,7 @@ class Info:
     """method: what the study says of its model and factors; fast: labels of factors that set the speed of training.
 
     fixed: "name=value" of factors that the command fixed; dropped: arm -> why it was left out
+    tuned: whether each arm is confirmed as a search of its own found it
     """
 
     method: dict[str, str]
@@ -26,6 +27,7 @@ class Info:
     split: str
     fixed: tuple[str, ...]
     dropped: tuple[tuple[str, str], ...]
+    tuned: bool
 
 
 def info(evidence: Evidence) -> Info:
@@ -38,6 +40,7 @@ def info(evidence: Evidence) -> Info:
         split=evidence.split,
         fixed=tuple(f"{name}={as_text(asked.set[name])}" for name in asked.scientific if name in asked.set),
         dropped=tuple((arm.arm or "?", arm.reason or "no reason given") for arm in asked.dropped_arms),
+        tuned="methods" in asked.parts and evidence.searches > 1,
     )
 
 
@@ -48,8 +51,12 @@ def section(info: Info) -> list[str]:
         _search(info),
         "**The confirmation** trains every arm below in full, without pruning, all with the same "
         f"{count(info.seeds, 'seed') if info.seeds else 'seeds'}. Only this stage supports claims. "
-        "Arms use the study's own setting of every nuisance hyperparameter; only the search's best "
-        "carries what the search found.",
+        + (
+            "Each arm carries what its own search found best."
+            if info.tuned
+            else "Arms use the study's own setting of every nuisance hyperparameter; only the search's best "
+            "carries what the search found."
+        ),
         *told[1:],
         f"**Splits.** Models are chosen on validation. Arms are compared on {SPLITS[info.split]} scores"
         + (

@@ -15,10 +15,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from reports.drawing.pieces import legend_right
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
 from reports.evidence import prices
-from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
-from reports.parts.part import Part, figure_link
+from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.frames import records
 from reports.words.text import NONE, code, count, escape, estimate, folded, number, several, table
 
@@ -123,7 +123,7 @@ def section(info: Info) -> list[str]:
         "seconds (measured)",
         "one more task at use: operations per token (millions)",
         "weights (MB, float16)",
-        "bytes kept per token",
+        "bytes a token has to keep, at least",
         "layers that run",
         "learning rate",
     ]
@@ -153,18 +153,19 @@ def section(info: Info) -> list[str]:
         )
     budget = (
         f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was "
-        "best: alike in number, so that one with more of its own to tune is tuned more coarsely. Head2Toe trains twice."
+        "best: alike in number, so that one with more of its own to tune is tuned more coarsely."
+        + (" Head2Toe trains twice." if info.prices["arm"].str.startswith("head2toe").any() else "")
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."
     )
-    out = [f"{code(name)}: {escape(reason)}" for name, reason in info.dropped]
+    out = [code(name) for name, _ in info.dropped]
     return [
         f"{budget} A frozen base model runs once for all its tasks, and what a task adds is what counts; a base model "
         "that was changed runs for its task alone. Costs are **reckoned** (a fusion's matrix products are counted, a "
         f"base model's follow from its weights), not timed. Seconds are measured, {info.together}, "
         "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{_scored(info)} of each method against its cost"),
-        *([f"Left out here: {'; '.join(out)}."] if out else []),
+        *([f"Left out here: {several(out)}; why, says [details]({DETAILS}#how-it-was-done)."] if out else []),
         folded("The price list", len(rows), table(heads, rows)),
     ]
 
@@ -232,25 +233,8 @@ def _labels(
 
 
 def answer(info: Info) -> list[str]:
-    """Say which methods are shown better or worse than the control, what each price buys, and which to take."""
-    told = []
-    for verdict in (BETTER, WORSE):
-        found = [arm for arm, claim in info.claims.items() if claim.verdict == verdict]
-        if found:
-            each = [f"{code(arm)} {difference(info.claims[arm])}" for arm in found[:4]]
-            more = f" and {len(found) - 4} more" if len(found) > 4 else ""
-            told.append(f"{verdict} than {code(info.control)}: {several(each, 4)}{more}")
-    open_ = len(info.claims) - sum(claim.verdict in (BETTER, WORSE) for claim in info.claims.values())
-    said = "; ".join(told) if told else f"none is shown better or worse than {code(info.control)}"
-    lines = [
-        f"**Methods** (difference of {_scored(info)}): {said}"
-        + (f"; of {count(open_, 'method')} neither is shown." if open_ else ".")
-    ]
-    for claim in info.pairs:
-        lines.append(
-            f"{code(claim.arm)} against {code(claim.control)}: {difference(claim)}, {claim.verdict}."
-        )
-    return [*lines, *_advice(info)]
+    """Say what each price buys; what is shown better or worse, all pages say."""
+    return _advice(info)
 
 
 def _advice(info: Info) -> list[str]:
@@ -278,7 +262,7 @@ def _advice(info: Info) -> list[str]:
         if gain > 0 and best["use"] > 0:
             of += f", for {top['use'] / best['use']:,.0f} times the operations per token of one more task"
         text += of
-    return [f"{text}. Means, not claims: what is shown stands above."]
+    return [f"{text}. Means, not claims."]
 
 
 PART = Part("What each method scores and costs", info, section, {"methods": draw}, answer)

@@ -69,7 +69,7 @@ def section(info: Info) -> list[str]:
     ]
     outside = [arm for arm in plan.arms if arm.group != "core" and arm.name != plan.control]
     rows += [
-        [code(arm.name), _meaning(arm, plan) + _same_as(info.alike.get(arm.name))]
+        [code(arm.name), meaning(arm, plan) + _same_as(info.alike.get(arm.name))]
         for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
     ]
     if len(outside) > ARMS + 1:
@@ -131,7 +131,8 @@ def _levels(plan: Plan, factor: str) -> list[Any]:
     )
 
 
-def _meaning(arm: Arm, plan: Plan) -> str:
+def meaning(arm: Arm, plan: Plan) -> str:
+    """Return what an arm is, as far as it differs from the control."""
     told = MEANING.get(arm.group, "")
     control = next((other for other in plan.arms if other.name == plan.control), arm)
     differs = {key: value for key, value in arm.config.items() if control.config.get(key) != value}

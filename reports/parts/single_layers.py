@@ -100,7 +100,11 @@ def draw(info: Info) -> Figure:
         if rows.empty:
             continue
         at = [places[state] for state in rows["state"]]
-        axes.plot(at, rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1)
+        numbers_of = [int(state) for state in rows["state"]]
+        if numbers_of == list(
+            range(numbers_of[0], numbers_of[0] + len(numbers_of))
+        ):  # else it would skip some
+            axes.plot(at, rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1)
         for place, row in zip(at, records(rows), strict=True):
             point(axes, place, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))

@@ -71,7 +71,7 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     found = measured(evidence.loaded.results.folder).get(MEASURE)
-    by_layer = _of_trials(evidence.trials) or dict(found.by_layer if found else {})
+    by_layer = of_trials(evidence.trials) or dict(found.by_layer if found else {})
     single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
     arm = _learned(evidence, single)
     if not by_layer or arm is None:
@@ -113,11 +113,11 @@ def info(evidence: Evidence) -> Info | None:
         dict(sorted(agreement.items())),
         alone,
         evidence.scored.split(" (")[0],
-        bool(_of_trials(evidence.trials)),
+        bool(of_trials(evidence.trials)),
     )
 
 
-def _of_trials(trials: pd.DataFrame) -> dict[str, float]:
+def of_trials(trials: pd.DataFrame) -> dict[str, float]:
     """Return nu by hidden state as trials found it that chose a layer by it; none where they found different ones."""
     columns = [column for column in trials.columns if column.startswith(NU)]
     found = trials[columns].dropna(how="all").astype(float)

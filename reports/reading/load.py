@@ -152,7 +152,7 @@ def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
             "`no difference seen` cannot be said of any arm",
         ),
         "asked.arms": (not study.asked.arms, "arms are those of `trials.csv`, without groups"),
-        "asked.factors": (not study.asked.factors, named),
+        "asked.factors": (not study.asked.factors and not study.asked.parts, named),
         "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
         "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
     }

@@ -119,7 +119,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         "alike": (alike, CAUTION, "no interval: `uniform`"),
         "edge": (edge, CAUTION, "edge of the `alpha` tried, 512"),
         "cut": (cut, CAUTION, "maximum length: training 5.0% (385 of 7,695 examples)."),
-        "shared": (shared, CAUTION, "also stand in train: test 16 of 1,043 examples."),
+        "shared": (shared, CAUTION, "are also in the training data: test 16 of 1,043 examples."),
         "missing": (missing, CAUTION, "1 thing missing"),
     }[name]
 
@@ -290,3 +290,34 @@ def test_uneven_classes_are_named_where_accuracy_counts(tmp_path, counts, said):
         row |= {"val/accuracy": 0.9, "test/accuracy": 0.9}
     found = [of.found for of in Evidence(load(made.write(tmp_path))).caveats]
     assert any("81% of the labels of test are `a`" in text for text in found) == said
+
+
+def test_arms_that_still_improved_when_training_ended_are_named(tmp_path):
+    made = sound()
+    for row in made.trials:
+        row |= {"config/epochs": 5, "best_epoch": 5 if row["arm"] == "last" else 3}
+    assert "5 epochs were few for some arms: the best one is the last one in at least 80%" in said(
+        made, tmp_path / "some", CAUTION
+    )
+    for row in made.trials:
+        row["best_epoch"] = 5  # all alike
+    assert "were few for some arms" not in said(made, tmp_path / "all")
+
+
+def test_a_control_whose_mix_hardly_moved_is_said(tmp_path):
+    made = sound()
+    most = np.log(len(made.study["on"]["hidden_states"]))
+    for row in made.of(CONTROL):
+        row |= {"mix/entropy": 0.9995 * most, "config/mix_lr": 1.7e-5}
+    text = said(made, tmp_path / "still", CAUTION)
+    assert f"The mix of `{CONTROL}` hardly moved, at mix_lr 1.7e-05" in text
+    for row in made.of(CONTROL):
+        row["mix/entropy"] = 0.9 * most
+    assert "hardly moved" not in said(made, tmp_path / "moved")
+
+
+def test_several_searches_have_no_edge_in_common(tmp_path):
+    made = sound(search=20)
+    for place, row in enumerate(row for row in made.trials if row["stage"] == "search"):
+        row["search"] = f"search {place % 2}"
+    assert "end of its range" not in said(made, tmp_path)

@@ -98,7 +98,7 @@ def test_sections_come_in_order_and_links_lead_somewhere(built):
         "The mix",
         "Mix weights of the best model",
         "Errors",
-        "The search, apart",
+        "The search, which supports no claims",
         "What the search's scores hang on",
         "Where the search went",
         "Analyses",

@@ -156,7 +156,7 @@ def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
             "cut to the maximum length: training 5.2% (400 of 7,695 examples, 4,000 words lost)"
             in page.text()
         )
-        assert "Examples also stand in train: test 126 of 1,043 examples." in page.text()
+        assert "Some examples are also in the training data: test 126 of 1,043 examples." in page.text()
 
 
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
