@@ -29,7 +29,10 @@ def test_what_the_maximum_length_cuts_is_said_by_split():
 def test_examples_that_also_stand_in_train_are_said_where_there_are_any():
     assert shared({"validation": 0, "test": 0}) == ""
     assert shared({"validation": 3, "test": 0}) == "3 of validation are also in the training data"
-    assert shared({"validation": 3, "test": 1041}) == "3 of validation and 1,041 of test are also in the training data"
+    assert (
+        shared({"validation": 3, "test": 1041})
+        == "3 of validation and 1,041 of test are also in the training data"
+    )
 
 
 def test_without_a_search_the_control_arm_is_timed():
