@@ -11,16 +11,13 @@ cannot choose which of them it talks to. It prints what was done, and takes a fe
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -28,8 +25,9 @@ from pathlib import Path
 import psutil
 
 from adalayers.command.main import BAD_INPUT, DONE
+from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import world
-from tests.soak import Study, Wrong, differences, waited
+from tests.soak import Study, differences, waited
 
 RAY = Path(sys.executable).with_name("ray")
 FLAGS = (
@@ -177,25 +175,11 @@ def _free_port() -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.cluster", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="where it works, a short path; kept (default: a temporary folder)"
-    )
-    flags = parser.parse_args(argv)
-    root = flags.folder.resolve() if flags.folder else Path(tempfile.mkdtemp(prefix="c-", dir="/tmp"))
-    root.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
-    try:
-        check(root)
-    except (Wrong, subprocess.TimeoutExpired) as wrong:
-        print(f"wrong: {wrong}\n{root} is left as it is", file=sys.stderr)
-        return 1
-    print(f"{time.monotonic() - began:.0f} s")
-    if not flags.folder:
-        shutil.rmtree(root, ignore_errors=True)
-    return 0
+    flags, began = parser_of("cluster", __doc__).parse_args(argv), time.monotonic()
+    code = in_folder(flags.folder, check)
+    if not code:
+        print(f"{time.monotonic() - began:.0f} s")
+    return code
 
 
 if __name__ == "__main__":

@@ -9,22 +9,20 @@ models that are trained, with a dataset and a source in every run. It takes a fe
 
 from __future__ import annotations
 
-import argparse
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from adalayers.command.main import DONE
 from adalayers.results.files import read_trials
+from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import ROOT, world
-from tests.soak import PATIENCE, Study, Wrong, waited
+from tests.soak import PATIENCE, Study, waited
 
 FLAGS = (
     *("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "8", "--epochs", "8"),
@@ -161,23 +159,8 @@ def check(root: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.dead_server", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="where it works, a short path; kept (default: a temporary folder)"
-    )
-    flags = parser.parse_args(argv)
-    root = flags.folder.resolve() if flags.folder else Path(tempfile.mkdtemp(prefix="m-", dir="/tmp"))
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        check(root)
-    except (Wrong, subprocess.TimeoutExpired) as wrong:
-        print(f"wrong: {wrong}\n{root} is left as it is", file=sys.stderr)
-        return 1
-    if not flags.folder:
-        shutil.rmtree(root, ignore_errors=True)
-    return 0
+    flags = parser_of("dead_server", __doc__).parse_args(argv)
+    return in_folder(flags.folder, check)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ of the last run: docs/reliability.md) and prints a table of the kills.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import itertools
@@ -22,7 +21,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +31,7 @@ import psutil
 
 from adalayers.results.files import HISTORY, PREDICTIONS, TRIALS, read_trials
 from adalayers.results.folder import Folder
+from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import command, world
 
 FLAGS = (
@@ -69,10 +68,6 @@ class Kill:
     seconds: float
     ended: int
     outcome: str
-
-
-class Wrong(Exception):
-    """The soak has failed, for this reason."""
 
 
 class Study:
@@ -285,24 +280,11 @@ def _shuffled(rng: random.Random) -> Iterator[tuple[str, ...]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__.splitlines()[0])
+    parser = parser_of("soak", __doc__)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--folder", type=Path, help="where it works, a short path; kept (default: a temporary folder)"
-    )
     flags = parser.parse_args(argv)
-    # Short: Ray's sockets lie below it.
-    root = flags.folder.resolve() if flags.folder else Path(tempfile.mkdtemp(prefix="s-", dir="/tmp"))
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        soak(root, flags.kills, flags.seed)
-    except (Wrong, subprocess.TimeoutExpired) as wrong:
-        print(f"wrong: {wrong}\n{root} is left as it is", file=sys.stderr)
-        return 1
-    if not flags.folder:
-        shutil.rmtree(root, ignore_errors=True)
-    return 0
+    return in_folder(flags.folder, lambda root: soak(root, flags.kills, flags.seed))
 
 
 if __name__ == "__main__":

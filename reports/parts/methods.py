@@ -51,7 +51,6 @@ class Info:
     scores: dict[str, tuple[float, float, float, int]]
     fronts: dict[str, tuple[str, ...]]
     claims: dict[str, Claim]
-    pairs: tuple[Claim, ...]
     dropped: tuple[tuple[str, str], ...]
     rates: dict[str, float]
     tuned: int
@@ -80,7 +79,6 @@ def info(evidence: Evidence) -> Info | None:
         },
         fronts={cost: tuple(prices.front(found, cost, maximise=maximise)) for cost in COSTS},
         claims={claim.arm: claim for claim in claims if claim.control == evidence.plan.control},
-        pairs=tuple(claim for claim in claims if claim.control != evidence.plan.control),
         dropped=tuple((one.arm, one.reason) for one in asked.dropped_arms),
         rates={name: float(of["lr"]) for name, of in configs.items() if of.get("lr") is not None},
         tuned=asked.trials if asked.trials and evidence.searches else 0,

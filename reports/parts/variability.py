@@ -71,7 +71,8 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     found = measured(evidence.loaded.results.folder).get(MEASURE)
-    by_layer = of_trials(evidence.trials) or dict(found.by_layer if found else {})
+    chosen = of_trials(evidence.trials)
+    by_layer = chosen or dict(found.by_layer if found else {})
     single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
     arm = _learned(evidence, single)
     if not by_layer or arm is None:
@@ -113,7 +114,7 @@ def info(evidence: Evidence) -> Info | None:
         dict(sorted(agreement.items())),
         alone,
         evidence.scored.split(" (")[0],
-        bool(of_trials(evidence.trials)),
+        bool(chosen),
     )
 
 

@@ -73,11 +73,8 @@ class Bench:
     def methods(self) -> Measured:
         seconds = methods.epochs(self.root, made.minilm(), cola_lengths(SEQUENCES), repeats=5)
         return {
-            f"step_{name.replace('-', '_').replace(' ', '_')}": _ratio(
-                f"a step of {name}, MiniLM", seconds, name, methods.CONTROL
-            )
-            for name in seconds
-            if name != methods.CONTROL
+            methods.key(name): _ratio(f"a step of {name}, MiniLM", seconds, name, methods.CONTROL)
+            for name in methods.rivals(seconds)
         }
 
     def methods_memory(self) -> Measured:

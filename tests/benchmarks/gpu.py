@@ -42,9 +42,8 @@ def measured(root: Path) -> dict[str, float]:
         found |= {f"gpu_{key}_{name}": value for key, value in _shape(root / name, source, encoded).items()}
     seconds = methods.epochs(root / "methods", made.minilm(), cola_lengths(2048), REPEATS, GPU)
     return found | {
-        f"gpu_step_{name.replace('-', '_').replace(' ', '_')}": value / seconds[methods.CONTROL]
-        for name, value in seconds.items()
-        if name != methods.CONTROL
+        f"gpu_{methods.key(name)}": seconds[name] / seconds[methods.CONTROL]
+        for name in methods.rivals(seconds)
     }
 
 
@@ -59,7 +58,7 @@ def _shape(root: Path, source: BackboneSource, encoded: Encoded) -> dict[str, fl
         "live_bf16": made.trial_data(half, LiveFeatures(half, encoded)),
     }
     epochs = {name: epoch_of(each, CONFIG, GPU) for name, each in data.items()}
-    seconds, most = {}, {}
+    most = {}
     for name, epoch in epochs.items():
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()

@@ -7,6 +7,7 @@ private anonymous memory (MB) that a process has while it trains an epoch.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,16 @@ def epochs(
 
 
 CONTROL = f"{DEFAULT_FUSION} {MATCHED}"
+
+
+def rivals(seconds: Mapping[str, float]) -> list[str]:
+    """Return the names in `epochs`' answer, without the one that all are compared with."""
+    return [name for name in seconds if name != CONTROL]
+
+
+def key(name: str) -> str:
+    """Return what a method's ratio is called in the JSON object."""
+    return f"step_{name.replace('-', '_').replace(' ', '_')}"
 
 
 def main(fusion: str, how: str, backbone: str, cache: str, n: str) -> None:
