@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
 PROBE_TOKENS, PROBE_SECONDS = 64, 0.2
 """Of a matrix product that stands for a backbone's: its rows, and how long it is repeated."""
+SLOW = 3.0
+"""Times as long as in float32 from which on a dtype is called slow."""
 
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
@@ -108,6 +111,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
             if _timed(prepared)
             else ["  estimated   without a pass of the backbone, from its weights' operations"]
         ),
+        *(f"  slow        {line}" for line in [_slow_dtype(prepared)] if line and missing),
         f"  disk        {sum(missing_bytes) / 1e6:.0f} MB of hidden states to come; results about {disk / 1e6:.0f} MB",
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(longest)}; in all about "
         f"{duration(wall.expected)}, between {duration(wall.low)} and {duration(wall.high)} by early stopping, speed",
@@ -141,18 +145,38 @@ def _pass_seconds(prepared: Prepared) -> float:
 
     Two operations for each weight of its layers; attention between tokens is left out.
     """
-    source, dtype = prepared.source, getattr(torch, prepared.source.dtype)
-    states = torch.zeros(PROBE_TOKENS, source.width, dtype=dtype)
-    weight = torch.zeros(source.width, source.width, dtype=dtype)
-    torch.mm(states, weight)
-    began, times = time.monotonic(), 0
-    while time.monotonic() - began < PROBE_SECONDS:
-        torch.mm(states, weight)
-        times += 1
-    seconds = (time.monotonic() - began) / (times * PROBE_TOKENS * weight.numel())
+    source = prepared.source
     parameters, of_layer = prepared.backbone_parameters
     run = prepared.shape.depth(source.states) * of_layer or parameters
-    return seconds * run
+    return _seconds_per_weight(source.width, source.dtype) * run
+
+
+@functools.cache
+def _seconds_per_weight(width: int, dtype: str) -> float:
+    """Return how long a matrix product on this CPU takes for one row and one weight."""
+    states = torch.zeros(PROBE_TOKENS, width, dtype=getattr(torch, dtype))
+    weight = torch.zeros(width, width, dtype=getattr(torch, dtype))
+    began, times = time.monotonic(), 0
+    while times < 2 or time.monotonic() - began < PROBE_SECONDS:
+        if times == 1:
+            began = time.monotonic()  # the first one also starts threads
+        torch.mm(states, weight)
+        times += 1
+    return (time.monotonic() - began) / ((times - 1) * PROBE_TOKENS * weight.numel())
+
+
+def _slow_dtype(prepared: Prepared) -> str:
+    """Return that this CPU has no instructions for the backbone's numbers, where the estimate shows it."""
+    source = prepared.source
+    if source.dtype == "float32" or torch.cuda.is_available():
+        return ""
+    ratio = _seconds_per_weight(source.width, source.dtype) / _seconds_per_weight(source.width, "float32")
+    if ratio < SLOW:
+        return ""
+    return (
+        f"{source.dtype} is {ratio:.0f} times slower than float32 on this CPU, which has no instructions for it: use a "
+        "GPU, or a machine whose memory holds float32, with --backbone-dtype float32"
+    )
 
 
 def _gpus(asked: float | None) -> float:

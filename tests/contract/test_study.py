@@ -1,5 +1,6 @@
 """A whole study through Ray, on a tiny backbone: files, statuses, continuing after a kill, MLflow, report."""
 
+import contextlib
 import json
 import os
 import re
@@ -75,6 +76,7 @@ class Disturbed:
     killed: Ended
     finished: Ended
     workers_killed: list[int]
+    refused: Ended
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,14 @@ def disturbed(made, tmp_path_factory, empty_database):
     killed = ended(process, "killed")
 
     process = start("finished")
+    holder = folder.parent / f".{folder.name}.driver.json"
+
+    def holds():
+        with contextlib.suppress(OSError, ValueError):  # it is written just now
+            return json.loads(holder.read_text())["pid"] == process.pid
+
+    until(process, holds)
+    second = start("second")
     workers = []
 
     def a_worker_is_killed():
@@ -131,7 +141,8 @@ def disturbed(made, tmp_path_factory, empty_database):
         return workers
 
     until(process, a_worker_is_killed)
-    return Disturbed(folder, interrupted, killed, ended(process, "finished"), workers)
+    refused = ended(second, "second")
+    return Disturbed(folder, interrupted, killed, ended(process, "finished"), workers, refused)
 
 
 def workers_of(process):
@@ -340,6 +351,13 @@ def test_a_trial_whose_worker_is_killed_is_run_again(disturbed):
     assert disturbed.workers_killed
     assert disturbed.finished.code == 0, disturbed.finished.err
     assert set(table(disturbed.folder)["status"]) <= {"completed", "stopped"}
+
+
+def test_a_second_driver_is_refused_and_names_the_first(disturbed):
+    run = disturbed.refused
+    assert run.code == 2, run.err
+    assert "Traceback" not in run.err
+    assert "process" in run.err and "studies/alpha_lambda.py" in run.err
 
 
 def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):

@@ -141,3 +141,13 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     assert not (tmp_path / "results").exists()
     assert main(STUDY, NoPages, [*argv, *sizes]) == 2
     assert "wanted safetensors weights" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("slower, said", [(200.0, True), (1.5, False)])
+def test_a_dtype_that_this_cpu_has_no_instructions_for_is_called_slow(slower, said, monkeypatch):
+    of = {"float32": 1e-11, "bfloat16": 1e-11 * slower}
+    monkeypatch.setattr(estimate, "_seconds_per_weight", lambda width, dtype: of[dtype])
+    monkeypatch.setattr(estimate.torch.cuda, "is_available", lambda: False)
+    line = estimate._slow_dtype(SimpleNamespace(source=SimpleNamespace(width=8, dtype="bfloat16")))
+    assert ("bfloat16 is 200 times slower than float32 on this CPU" in line) == said
+    assert estimate._slow_dtype(SimpleNamespace(source=SimpleNamespace(width=8, dtype="float32"))) == ""
