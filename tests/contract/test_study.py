@@ -357,7 +357,8 @@ def test_a_second_driver_is_refused_and_names_the_first(disturbed):
     run = disturbed.refused
     assert run.code == 2, run.err
     assert "Traceback" not in run.err
-    assert "process" in run.err and "studies/alpha_lambda.py" in run.err
+    assert "process" in run.err
+    assert "studies/alpha_lambda.py" in run.err
 
 
 def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):

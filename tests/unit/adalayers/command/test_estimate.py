@@ -143,7 +143,7 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     assert "wanted safetensors weights" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("slower, said", [(200.0, True), (1.5, False)])
+@pytest.mark.parametrize(("slower", "said"), [(200.0, True), (1.5, False)])
 def test_a_dtype_that_this_cpu_has_no_instructions_for_is_called_slow(slower, said, monkeypatch):
     of = {"float32": 1e-11, "bfloat16": 1e-11 * slower}
     monkeypatch.setattr(estimate, "_seconds_per_weight", lambda width, dtype: of[dtype])
