@@ -13,6 +13,9 @@ PACKAGES = (
     "scikit-learn", "seqeval", "safetensors",
 )  # fmt: skip
 
+CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "constraints.txt")
+"""Of a checkout: what results hang on."""
+
 
 def provenance() -> dict[str, Any]:
     """Return git commit and dirty flag, package versions, Python, platform and device."""
@@ -20,7 +23,10 @@ def provenance() -> dict[str, Any]:
 
 
 def git_state(folder: Path | None = None) -> dict[str, Any]:
-    """Return {"commit", "dirty"} of the checkout that this code runs from; None where it is no checkout."""
+    """Return {"commit", "dirty"} of the checkout that this code runs from; None where it is no checkout.
+
+    dirty: of what decides on results. Results that are written into the checkout itself change none of it.
+    """
     where = folder or Path(__file__).resolve().parents[1]
 
     def git(*arguments: str) -> str | None:
@@ -32,7 +38,7 @@ def git_state(folder: Path | None = None) -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    status = git("status", "--porcelain")
+    status = git("status", "--porcelain", "--", *(f":/{part}" for part in CODE))
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -39,3 +40,45 @@ def test_claims_are_those_of_the_rows(kept, tmp_path):
 
 def test_they_are_small():
     assert sum(path.stat().st_size for folder in KEPT for path in folder.rglob("*") if path.is_file()) < MOST
+
+
+ANSWERS = ROOT / "docs" / "answers.md"
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#([^)]*))?\)")
+FIGURE = re.compile(r"(?<![\d.])\d+\.\d{2,}(?![\d.])")
+"""A number as pages print scores: two decimals or more."""
+
+
+def statements():
+    """Return the paragraphs, list items and rows of the answers."""
+    text = re.sub(r"```.*?```", "", ANSWERS.read_text(), flags=re.DOTALL)
+    return [part for part in re.split(r"\n\s*\n|\n(?=\s*[-*|])", text) if part.strip()]
+
+
+def anchors(page):
+    heads = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_the_answers_point_at_what_is_there():
+    links = [link for part in statements() for link in LINK.findall(part)]
+    assert len(links) > 20
+    for target, anchor in links:
+        page = ANSWERS.parent / target
+        assert page.exists(), target
+        assert not anchor or anchor in anchors(page.read_text()), f"{target}#{anchor}"
+
+
+def test_the_numbers_of_the_answers_are_those_of_the_pages_next_to_them():
+    """A study that goes on changes its page, and no answer may go on to say what it no longer shows."""
+    checked = 0
+    for part in statements():
+        pages = "".join(
+            (ANSWERS.parent / target).read_text()
+            for target, _ in LINK.findall(part)
+            if target.endswith(".md")
+        )
+        for number in FIGURE.findall(LINK.sub("", part)):
+            if pages:
+                assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d.])", pages), f"{number}: {part}"
+                checked += 1
+    assert checked > 40
