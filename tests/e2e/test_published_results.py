@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -9,11 +10,15 @@ import sys
 
 import pytest
 
+from reports.write import write_claims, write_claims_across
 from tests.helpers.studying import ROOT
 
-KEPT = sorted(path.parent for path in (ROOT / "docs" / "results").glob("*/study.json"))
+RESULTS = ROOT / "docs" / "results"
+KEPT = sorted(path.parent for path in RESULTS.glob("*/*/study.json"))
+COVERS = sorted(path.parent for path in RESULTS.glob("*/claims.json"))
 MOST = 20e6
 """Bytes of all that is kept."""
+LONG = os.environ.get("ADALAYERS_LONG") == "1"
 
 
 def same(found, kept):
@@ -24,18 +29,48 @@ def same(found, kept):
     return found == kept
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.name)
-def test_claims_are_those_of_the_rows(kept, tmp_path):
-    if not (kept / "predictions.parquet").exists():
-        pytest.skip("it was published without its predictions")
-    made = tmp_path / kept.name
-    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
-    subprocess.run([sys.executable, "-m", "reports", str(made)], check=True, cwd=ROOT, timeout=300)
+def compare(made, kept):
     found, claims = (json.loads((path / "claims.json").read_text()) for path in (made, kept))
     assert len(found) == len(claims) > 0
     assert all(same(one, other) for one, other in zip(found, claims, strict=True))
-    assert {path.name for path in made.glob("*.md")} == {path.name for path in kept.glob("*.md")}
+
+
+def named(path):
+    return str(path.relative_to(RESULTS))
+
+
+def rebuilt(kept, tmp_path):
+    """Return the study's folder with its numbers alone."""
+    if not (kept / "predictions.parquet").exists():
+        pytest.skip("it was published without its predictions")
+    made = tmp_path / named(kept)
+    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
+    return made
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=named)
+def test_claims_are_those_of_the_rows(kept, tmp_path):
+    made = rebuilt(kept, tmp_path)
+    write_claims(made)
+    compare(made, kept)
+
+
+@pytest.mark.parametrize("kept", KEPT if LONG else KEPT[:1], ids=named)
+def test_pages_are_those_of_the_rows(kept, tmp_path):
+    made = rebuilt(kept, tmp_path)
+    subprocess.run([sys.executable, "-m", "reports", str(made)], check=True, cwd=ROOT, timeout=300)
+    compare(made, kept)
+    for page in kept.glob("*.md"):
+        assert (made / page.name).read_text() == page.read_text()
+    assert {path.name for path in made.glob("figures/*")} == {path.name for path in kept.glob("figures/*")}
+
+
+@pytest.mark.parametrize("kept", COVERS, ids=named)
+def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
+    made = tmp_path / kept.name
+    shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
+    write_claims_across(made, sorted(path.name for path in made.iterdir() if path.is_dir()))
+    compare(made, kept)
 
 
 def test_they_are_small():
