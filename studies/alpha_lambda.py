@@ -95,8 +95,10 @@ def _published_note(setting: Setting, published: dict[str, float], source: str) 
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
     return (
         f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {values}; but this study's rates, not the "
-        f"published regime (lr {setup.lr:g}, batch {setup.batch_size}). With {base['mix_lr']:g} and "
-        f"batch {base['batch_size']}, a logit of the mix can travel {travel:.3g} times as far in an epoch."
+        f"published regime (lr {setup.lr:g}, batch {setup.batch_size}). With mix_lr {base['mix_lr']:g} "
+        f"and batch {base['batch_size']}, a logit of the mix can travel {travel:.3g} times as far in an epoch; step by "
+        f"step, the published product of alpha and mix_lr is that of alpha "
+        f"{published['alpha'] * setup.lr / base['mix_lr']:.3g} here."
     )
 
 

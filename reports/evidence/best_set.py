@@ -18,14 +18,17 @@ import pandas as pd
 
 from reports.evidence import tables
 from reports.evidence.analyses import Analysis, Replay
-from reports.evidence.statistics import LEVEL, differences, paired
+from reports.evidence.statistics import LEVEL, differences, mean_interval, paired
 from reports.reading.frames import numbers
 from reports.reading.load import Arm, Plan
+
+ALIKE = 1.01
+"""Times the fewest parameters up to which an arm is as cheap: the six logits of a mix are no saving."""
 
 
 @dataclass(frozen=True)
 class Excluded:
-    """A setting that is not the best: `by` is the one found better by most, `difference`, over `n` seeds."""
+    """A setting that is not the best: `by` is the one found better by most, `difference` over the `n` seeds of both."""
 
     arm: str
     by: str
@@ -81,6 +84,7 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
                 seen[one] = worse
         if len(found) + len(seen) < len(names):  # if chance rules out all that are left, none is
             found |= seen
+    found = {arm: now for arm, one in found.items() if (now := _now(one, scores, made[-1], plan)) is not None}
     left = _by_mean([arm for arm in names if arm not in found], scores)
     return BestSet(
         plan.metric,
@@ -129,6 +133,25 @@ def _worse(
     return None
 
 
+def _now(
+    one: Excluded, scores: Mapping[str, Mapping[int, float]], last: Analysis, plan: Plan
+) -> Excluded | None:
+    """Return what the seeds of the last analysis say of an exclusion; None where they no longer bear it out.
+
+    A few seeds that happen to agree may rule a setting out which more seeds show to be as good. To take it back where
+    the plain interval over all seeds reaches 0 makes exclusions rarer, and so no error larger.
+    """
+    sign = -1.0 if plan.mode == "min" else 1.0
+    shared = last.seeds.get(one.arm, frozenset()) & last.seeds.get(one.by, frozenset())
+    known = differences(scores, {one.by: 1.0, one.arm: -1.0}, shared)
+    if len(known) <= one.n:
+        return one
+    found = mean_interval(list(known.values()))
+    if found.mean is None or found.mean <= 0 or (found.low is not None and found.low <= 0):
+        return None
+    return Excluded(one.arm, one.by, sign * found.mean, len(known))
+
+
 def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:
     """Return arms by falling mean over the seeds that all of them have; without any, as they come."""
     shared = set.intersection(*({*scores[arm]} for arm in arms)) if arms else set()
@@ -136,8 +159,12 @@ def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> 
 
 
 def _cheapest(trials: pd.DataFrame, arms: Sequence[str]) -> str:
-    """Return the arm with the fewest trained parameters that matter at use; of equals, the first of `arms`."""
+    """Return the arm with the fewest trained parameters, to a hundredth; of equals, the first of `arms`.
+
+    Of those with the most seeds: an arm that nobody tried further is no advice.
+    """
     rows = tables.confirmed(trials)
-    mean = numbers(rows, "parameters").groupby(rows["arm"]).mean()
-    known = mean.reindex(list(arms)).dropna()
-    return "" if known.empty else str(known.sort_values(kind="stable").index[0])
+    by_arm = numbers(rows, "parameters").groupby(rows["arm"])
+    known, seeds = by_arm.mean().reindex(list(arms)).dropna(), by_arm.count()
+    known = known[seeds.reindex(known.index) == seeds.reindex(known.index).max()]
+    return "" if known.empty else str(known.index[known <= ALIKE * known.min()][0])

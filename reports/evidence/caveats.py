@@ -35,7 +35,7 @@ LEARNED = 0.2
 """Share of the way from a trivial model to a perfect one below which a task is hardly learned."""
 LATE = 0.8
 """Share of an arm's trials whose best epoch is the last one allowed, above which it is said."""
-UNIFORM = 0.998
+UNIFORM = 0.995
 """Share of the uniform mix's entropy above which a mix is as good as uniform."""
 UNEQUAL = 1.5
 """How many times another's budget an arm may have before it is said."""
@@ -74,14 +74,14 @@ def caveats(evidence: Evidence) -> list[Caveat]:
         *(
             _state,
             _code,
+            _floor,
             _seeds,
-            _mix,
             _epochs,
             _pairs,
             _test,
             _data,
+            _mix,
             _classes,
-            _floor,
             _examples,
             _range,
             _core,
@@ -259,11 +259,29 @@ def _floor(evidence: Evidence) -> Iterable[Caveat]:
     way = (float(known.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
     if way < LEARNED:
         yield Caveat(
-            CAUTION,
+            SERIOUS,
             f"Hardly learned: the best arm goes {max(0.0, way):.0%} of the way from a trivial model "
-            f"({number(trivial)}) to a perfect one.",
+            f"({number(trivial)}) to a perfect one.{_accuracy(evidence)}",
             "More examples or epochs; what matters once the task is learned may be another thing.",
         )
+
+
+def _accuracy(evidence: Evidence) -> str:
+    """Return the arms' accuracy next to that of one answer to all, where another score selects; else nothing."""
+    dataset, split = (
+        evidence.loaded.study.on.dataset,
+        {"val": "validation"}.get(evidence.split, evidence.split),
+    )
+    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    known = tables.values(evidence.trials, f"{evidence.split}/accuracy")
+    if evidence.plan.metric == "accuracy" or not known or not sum(counts.values()):
+        return ""
+    means = [sum(of.values()) / len(of) for of in known.values()]
+    most = max(counts.values()) / sum(counts.values())
+    return (
+        f" Accuracy: {number(min(means))} to {number(max(means))} by arm, {number(most)} for the most frequent "
+        "class."
+    )
 
 
 def _examples(evidence: Evidence) -> Iterable[Caveat]:

@@ -110,7 +110,8 @@ def _quality(info: Info) -> list[str]:
     decided = sum(claim.decided for claim in primary)
     points = [
         f"**Quality** ({info.score}{_examples(info)}): {_range(info)}{decided} of "
-        f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_ending(info)}."
+        f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_identical(primary)}"
+        f"{_ending(info)}."
     ]
     for factor in plan.factors:
         found = [claim for claim in primary if claim.kind == "factor" and _of(claim, factor.name)]
@@ -125,6 +126,12 @@ def _quality(info: Info) -> list[str]:
     if pairs := [claim for claim in arms if claim.control != plan.control]:
         points.append(f"**Other pairs**: {_verdicts(pairs, plan)}")
     return points
+
+
+def _identical(primary: Sequence[Claim]) -> str:
+    """Return how many are decided by the same predictions throughout, which no reader takes for a finding."""
+    same = sum(claim.tie for claim in primary)
+    return f", {same} of them by predictions that are all the same" if same else ""
 
 
 def _examples(info: Info) -> str:
@@ -303,6 +310,7 @@ def _mix(info: Info) -> list[str]:
         text += " the entropy of the mix weights, in nats."
     parts = [
         f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {_size(claim)}"
+        f"{_by_level(claim, info)}"
         for claim in found
         if claim.verdict in (LOWER, HIGHER) and abs(claim.difference or 0.0) >= LEAST * (info.most or 0.0)
     ]
@@ -314,6 +322,29 @@ def _mix(info: Info) -> list[str]:
     if rest:
         text += f" Not enough evidence on {count(len(rest), 'comparison')}{' more' if parts else ''}."
     return [text]
+
+
+def _by_level(claim: Claim, info: Info) -> str:
+    """Return an averaged effect level by level, where the average is that of no level."""
+    simple = [
+        one
+        for one in info.contrasts
+        if one.kind == "simple"
+        and (one.metric, one.arm, one.control) == (claim.metric, claim.arm, claim.control)
+        and one.difference is not None
+    ]
+    sizes = [one.difference for one in simple if one.difference is not None]
+    # Of one sign, or next to nothing: ends of opposite signs take the table.
+    sign = -1.0 if claim.verdict == LOWER else 1.0
+    far = max(sizes, default=0.0) - min(sizes, default=0.0) >= abs(claim.difference or 0.0)
+    if claim.kind != "factor" or not far or min(sign * size for size in sizes) < -LEAST * info.most:
+        return ""
+    ends = sorted(simple, key=lambda one: abs(one.difference or 0.0))
+    least, most = (
+        f"{number(abs(one.difference or 0.0), 2)} at {escape(symbols(one.at, info.plan))}"
+        for one in (ends[0], ends[-1])
+    )
+    return f" ({least} to {most})"
 
 
 def _unasked(info: Info, found: Sequence[Claim]) -> bool:
@@ -351,9 +382,7 @@ def _advice(info: Info) -> list[str]:
     known = [arm for arm in best.arms if arm in info.means]
     top = max(known, key=lambda arm: sign * info.means[arm], default="")
     cheap = ""
-    if best.cheapest == top:
-        cheap = " and trains the fewest parameters"
-    elif best.cheapest in info.means:
+    if best.cheapest != top and best.cheapest in info.means:
         cheap = (
             f"; {code(best.cheapest)} (mean {number(info.means[best.cheapest])}) trains the fewest parameters"
         )

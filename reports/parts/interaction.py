@@ -55,7 +55,7 @@ def section(info: Info) -> list[str]:
     ways = {1: "one-way", 2: "two-way"}.get(len(names), f"{len(names)}-way")
     return [
         "What moves the score in the core, as the standard deviation of the true effects over the levels of "
-        f"each part, in units of the score: 0 means that the part does nothing. {several_}"
+        f"each part, in units of the score: at 0 it moves the score no more than chance over seeds would. {several_}"
         f"the {ways} decomposition with seeds as blocks "
         f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, "
         "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it."

@@ -72,13 +72,17 @@ def _picture(info: Info) -> list[str]:
     factors = info.plan.factors
     others = several(short(factor) for factor in factors[:-1])
     lines = f", a line per {others}" if others else ""
-    text = f"Entropy of the mix weights and live layers against {short(factors[-1])}{lines}"
+    text = (
+        f"Entropy of the mix weights, and live layers where some are cut, against {short(factors[-1])}{lines}"
+    )
     return [figure_link("mix_by_factor", text)]
 
 
 @styled
 def draw(info: Info) -> Figure | None:
-    """Entropy of p~ and live layers against the last factor, a line per cell of the others; None without a core."""
+    """Entropy of p~, and live layers where some are cut, against the last factor, a line per cell of the others; None
+    without a core.
+    """
     if info.core.empty:
         return None
     figure = new_figure(4.0)
@@ -91,10 +95,11 @@ def draw(info: Info) -> Figure | None:
     along, names = levels(core[column(last.name)]), series(core, others)
     places = {value: place for place, value in enumerate(along)}
     core = core.assign(series=cell_names(core, others), place=core[column(last.name)].map(level).map(places))
-    panels = figure.subplots(1, 2)
-    for axes, prefix, about in zip(
-        panels, ("entropy_", "live_"), ("mix/entropy", "mix/live_layers"), strict=True
-    ):
+    # Where nothing is cut every layer is live, and a panel of that shows nothing.
+    cut = core["live_mean"].nunique() > 1
+    shown = {"entropy_": "mix/entropy", **({"live_": "mix/live_layers"} if cut else {})}
+    panels = np.atleast_1d(figure.subplots(1, len(shown)))
+    for axes, (prefix, about) in zip(panels, shown.items(), strict=True):
         for of, place in names.items():
             rows = core[core["series"] == of].sort_values("place")
             at = rows["place"].to_numpy(dtype=float) + 0.07 * (place - (len(names) - 1) / 2)
@@ -118,7 +123,8 @@ def draw(info: Info) -> Figure | None:
         known = highest[np.isfinite(highest)]
         top = known.max() if known.any() else 1.0
         axes.set_ylim(-0.04 * top, 1.06 * top)  # room for points at 0
-    panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
+    if cut:
+        panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     handles = [
         Line2D([], [], color="0.35", linestyle=pick(LINES, i), marker=pick(MARKERS, i), label=plain_text(of))
         for of, i in names.items()

@@ -23,6 +23,9 @@ from reports.words.text import escape
 PANELS = 4
 """Most levels that have a panel of their own."""
 
+MOVED = 1.5
+"""Times the weight of a uniform mix that the largest weight has on average, from which on it is told which it is."""
+
 
 @dataclass(frozen=True)
 class Info:
@@ -81,17 +84,27 @@ def section(info: Info) -> list[str]:
         pictures.append(
             figure_link("mix_layers", f"Mix weights of every trained model by layer, a panel per {first}")
         )
-    told = (
-        " A line of the second figure is one trained model: where lines of one panel part, seeds settle on different "
-        "layers."
-        if info.layers
-        else ""
-    )
+    told = ", and the weights, a line per trained model" if info.layers else ""
     return [
-        f"Entropy of the mix weights p̃ at the best epoch, and the weights themselves.{told} More: "
-        f"[details]({DETAILS}#the-mix).",
+        f"Entropy of the mix weights p̃ at the best epoch{told}. {_leading(info)} More: [details]({DETAILS}#the-mix).",
         *pictures,
     ]
+
+
+def _leading(info: Info) -> str:
+    """Return which layer most often has the largest weight, by level; nothing where it has hardly more than others."""
+    first = info.factors[0]
+    if not info.layers:
+        return ""
+    parts = []
+    for value in levels(info.weights["level"])[:PANELS]:
+        of = info.weights[[level(found) == value for found in info.weights["level"]]][list(info.layers)]
+        if of.max(axis=1).mean() < MOVED / len(info.layers):
+            continue
+        counts = of.idxmax(axis=1).map(layer_weights.state_name).value_counts()
+        at = f"{escape(short(first))} = {escape(level_name(value))}"
+        parts.append(f"{counts.index[0]} in {counts.iloc[0]} of {len(of)} at {at}")
+    return f"Most often the largest weight: {'; '.join(parts)}." if parts else ""
 
 
 @styled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import Spread, error_to_come, seeds_for
+from reports.evidence.statistics import CHANCE, seeds_needed
 from reports.evidence.tables import confirmed
 from reports.parts.part import DETAILS, Part
 from reports.reading.frames import numbers
@@ -17,6 +19,8 @@ from reports.words.text import count, listed, number
 
 MOST = 100
 """Seeds beyond which a next run is not suggested."""
+KNOWN = 6
+"""Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
 
 
 @dataclass(frozen=True)
@@ -69,29 +73,40 @@ def section(info: Info) -> list[str]:
 def seeds_for_smallest_effect(
     claims: Sequence[Claim], plan: Plan, spread: Spread | None, error: float
 ) -> str:
-    """Return how many seeds find the smallest effect of interest, by the pooled spread of the scores seen.
+    """Return how many seeds find the smallest effect of interest, by the spread of what was seen.
 
     The differences seen play no part: reckoning from them would promise whatever chance happened to show.
     """
     if spread is None or not plan.smallest_effect:
         return ""
-    found = {
-        claim.kind: seeds_for(plan.smallest_effect, claim.weights, claim.share, spread, error)
-        for claim in reversed(claims)
-        if claim.primary and claim.share
-    }
+    kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
+    found: dict[str, list[int | None]] = {}
+    for claim in claims:
+        if claim.primary and claim.share and claim.kind in kinds and not claim.decided:
+            found.setdefault(claim.kind, []).append(_wanted(claim, plan.smallest_effect, spread, error))
     if not found:
         return ""
-    kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against the control"}
-    parts = [
-        f"{f'about {seeds}' if seeds else 'more than 1,000'} for {kinds[kind]}"
-        for kind, seeds in found.items()
-        if kind in kinds
-    ]
+    parts = [f"{_span(seeds)} for {kinds[kind]}" for kind, seeds in found.items()]
+    own = all(claim.n >= KNOWN for claim in claims if claim.primary and not claim.decided)
+    of = (
+        "each by the spread of its own differences"
+        if own
+        else f"from a standard deviation of {number(spread.sd, 3)} per score, pooled over arms"
+    )
     return (
         f"Seeds to find {plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
-        f"{', '.join(parts)} (from a standard deviation of {number(spread.sd, 3)} per score, pooled over arms)."
+        f"{', '.join(parts)} ({of})."
     )
+
+
+def _span(seeds: Sequence[int | None]) -> str:
+    """Return numbers of seeds in words, the fewest and the most: "about 16 to 340"."""
+    known = sorted(one if one else math.inf for one in seeds)
+    if known[0] == math.inf:
+        return "more than 1,000"
+    if known[-1] == math.inf:
+        return f"about {known[0]:.0f} to more than 1,000"
+    return f"about {known[0]:.0f}" + (f" to {known[-1]:.0f}" if known[-1] > known[0] else "")
 
 
 def _next(info: Info) -> list[str]:
@@ -105,30 +120,35 @@ def _next(info: Info) -> list[str]:
     undecided = [claim for claim in undecided if claim.n]
     if not undecided:
         return ["What is open has no pairs of seeds yet; the same command goes on:", _shell(info.command)]
-    seeds = _seeds(undecided, info)
+    seeds, within = _seeds(undecided, info)
     if seeds is None:
         return [
             f"{count(len(undecided), 'comparison')} would take more than {MOST} seeds to decide: more examples, or a "
             "larger `--smallest-effect` in a study of its own, is the better next step."
         ]
+    more = len(undecided) - within
+    rest = f" ({more} more would take over {seeds} seeds)" if more else ""
     return [
-        f"The next run, to decide {count(len(undecided), 'further comparison')}:",
+        f"The next run, to decide {count(within, 'further comparison')}{rest}:",
         _shell(_with(info.command, seeds)),
     ]
 
 
-def _seeds(claims: list[Claim], info: Info) -> int | None:
-    """Return the seeds that decide most of what is open, by the pooled spread; None: more than `MOST`."""
+def _seeds(claims: list[Claim], info: Info) -> tuple[int | None, int]:
+    """Return the seeds that decide most of what is open, by its spread, and how much that is; None: over `MOST`."""
     have, small = max(info.plan.seeds, 1), info.plan.smallest_effect
     if info.spread is None or not small:
-        return max(10, 2 * have)
-    wanted = [
-        seeds
-        for claim in claims
-        if claim.share and (seeds := seeds_for(small, claim.weights, claim.share, info.spread, info.error))
-    ]
-    fit = [seeds for seeds in wanted if seeds <= MOST]
-    return max(max(fit), have + 3) if fit else None
+        return max(10, 2 * have), len(claims)
+    wanted = [_wanted(claim, small, info.spread, info.error) for claim in claims if claim.share]
+    fit = [seeds for seeds in wanted if seeds is not None and seeds <= MOST]
+    return (max(max(fit), have + 3), len(fit)) if fit else (None, 0)
+
+
+def _wanted(claim: Claim, effect: float, spread: Spread, error: float) -> int | None:
+    """Return the seeds that find `effect`: by the comparison's own spread where enough seeds know it."""
+    if claim.n >= KNOWN and claim.sd:
+        return seeds_needed(effect / claim.sd, error * claim.share, CHANCE)
+    return seeds_for(effect, claim.weights, claim.share, spread, error)
 
 
 def _with(command: str, seeds: int) -> str:

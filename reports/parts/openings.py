@@ -42,7 +42,9 @@ def section(info: Info) -> list[str]:
     times = "an unknown number of" if opened is None else str(opened)
     paragraphs = [
         f"The test split was opened in {times} {'run' if opened == 1 else 'runs'} of the study: each confirmed "
-        "trial scores it once, when it ends, with the model that was best on validation. Nothing is chosen on it."
+        "trial scores it once, when it ends, with the model that was best on validation. No epoch and no "
+        "hyperparameter is chosen on it; claims, the settings that may be best and the end of `--until-decided` are "
+        "of it."
     ]
     if runs:
         paragraphs.append(table(["run ended", "confirmed trials that scored test", "commit"], runs))

@@ -27,6 +27,8 @@ from reports.reading.space import Domain, numeric
 NO_POINTS = "Nothing to draw: no completed search trials."
 BEST = 5
 """Trials drawn apart from the rest."""
+FEWEST = 10
+"""Completed trials below which the table of trials is the better picture."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    if evidence.searches > 1:
+    if evidence.searches > 1 or (evidence.points["status"] == "completed").sum() < FEWEST:
         return None
     return Info(evidence.points, tuple(evidence.space[0]), evidence.plan, evidence.chosen)
 

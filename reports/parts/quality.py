@@ -106,6 +106,7 @@ def draw(info: Info) -> Figure:
     if small:
         axes.axvspan(-small, small, color="0.9", zorder=0)
     axes.axvline(0, color="0.3", linewidth=1, zorder=1)
+    drawn: list[tuple[float, int, str]] = []
     for place, claim in enumerate(shown):
         colour, marker = LOOKS.get(claim.verdict, UNDECIDED)
         values = list(claim.values.values())
@@ -113,6 +114,7 @@ def draw(info: Info) -> Figure:
         axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
         low, high = (np.nan if end is None else end for end in (claim.low, claim.high))
         point(axes, claim.difference or 0.0, place, low, high, colour, marker, along="x")
+        drawn += [(end, place, colour) for end in (low, high) if np.isfinite(end)]
     most = sum(claim.kind == "arm" and claim.control == info.plan.control for claim in shown) > len(shown) / 2
     names = [_name(claim, info.plan, said=not most) for claim in shown]
     style.name_ticks(axes, names, axis="y")
@@ -126,7 +128,12 @@ def draw(info: Info) -> Figure:
         if end is not None
     ]
     reach = 1.15 * max([reach, *ends])
-    axes.set_xlim(-reach, reach)  # intervals of what is not decided may run out of the picture
+    axes.set_xlim(-reach, reach)
+    for end, place, colour in drawn:  # intervals of what is not decided may run out of the picture
+        if abs(end) > reach:
+            axes.plot(
+                np.sign(end) * reach, place, ">" if end > 0 else "<", color=colour, clip_on=False, zorder=4
+            )
     axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
     against = ", instead of the control where no other is named" if most else ""
     axes.set_ylabel(f"comparison{against} (n = pairs of seeds)")

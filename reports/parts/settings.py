@@ -99,11 +99,14 @@ def section(info: Info) -> list[str]:
 def _alike(info: Info) -> dict[str, Any]:
     """Return the settings that all arms share: their own value goes before the study's."""
     own = {key: [arm.config.get(key, value) for arm in info.plan.arms] for key, value in info.shared.items()}
-    return {
+    alike = {
         key: values[0] if values else info.shared[key]
         for key, values in own.items()
         if all(value == values[0] for value in values)
     }
+    # What a search tunes is not fixed; the arms that no search has tuned have one value all the same.
+    rates = {arm.config.get("lr") for arm in info.plan.arms if arm.group != "best"}
+    return {"lr": rates.pop(), **alike} if len(rates) == 1 and None not in rates else alike
 
 
 def _on(on: On) -> str:

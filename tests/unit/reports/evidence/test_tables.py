@@ -147,11 +147,12 @@ def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
             if stats.nct.sf(stats.t.isf(alpha / 2, n - 1), n - 1, effect * math.sqrt(n)) >= 0.9
         )
 
-    # A level of alpha is averaged over three cells: its weights are 1/3, three times up and three times down.
-    assert f"about {wanted(2)} for one arm against the control" in words(0.0)
-    assert f"about {wanted(6 / 9)} for an averaged effect of a factor" in words(0.0)
+    # A level of alpha is averaged over three cells: its weights are 1/3, three times up and three times down; one of
+    # lambda over four.
+    assert f"about {wanted(2)} for one arm against another" in words(0.0)
+    assert f"about {wanted(8 / 16)} to {wanted(6 / 9)} for an averaged effect of a factor" in words(0.0)
     assert f"{sd:.3f} per score, pooled over arms" in words(0.0)
-    assert words(0.0) == words(0.3)
+    assert words(0.0) == words(0.001)
 
 
 def test_pairs_are_by_seed_not_by_place(tmp_path):

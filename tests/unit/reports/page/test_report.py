@@ -163,7 +163,7 @@ def test_nothing_found_is_not_no_effect(tmp_path):
     answer = part(text, "Answer")
     assert "0 of 8 primary comparisons are decided" in answer
     assert answer.count("**not enough evidence** on") == 3
-    assert re.search(r"about \d+ for one arm against the control", part(text, "Limits and the next run"))
+    assert re.search(r"about \d+ for one arm against another", part(text, "Limits and the next run"))
     assert "no effect" not in text.lower()
     assert "no difference" not in answer
 
