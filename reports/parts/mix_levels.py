@@ -133,11 +133,19 @@ def draw_entropy(info: Info) -> Figure:
         most = float(np.log(len(info.layers)))
         axes.axhline(most, color="0.4", linestyle="--", linewidth=1)
         axes.annotate(
-            "uniform", (1, most), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+            "uniform mix",
+            (1, most),
+            xytext=(-4, 3),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=8,
         )
+        axes.set_ylim(top=1.12 * max(most, float(info.rows["entropy"].max())))
     axes.set_ylim(bottom=-0.03 * max(1.0, float(info.rows["entropy"].max())))
     axes.set_ylabel(LABELS["mix/entropy"])
-    legend_right(figure, handles, "a dot per seed")
+    legend_right(figure, handles, "a dot per seed,\nlines: means")
     return figure
 
 
