@@ -4,7 +4,7 @@ BIN := .venv/bin
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
-.PHONY: setup demo figure check test smoke bench bench-streaming clean
+.PHONY: setup demo check test smoke bench bench-streaming clean
 
 setup: .venv/ready
 
@@ -19,9 +19,6 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
 	  --trials 4 --seeds 6 --until-decided --epochs 5 --train-examples 800 --eval-examples 400
-
-figure: demo  # the README's figure
-	cp results/alpha_lambda/minilm-acceptability-demo-demo/figures/mix_layers.png docs/figures/mix_layers.png
 
 check: setup
 	$(BIN)/ruff format --check .
