@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -11,18 +12,21 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
-from reports.evidence import methods
+from reports.evidence import methods, tables
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.cells import named
 from reports.parts.part import Part, figure_link
-from reports.reading.frames import records
+from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
 from reports.words.text import escape, estimate, folded, several, table
 
 NO_SIZES = "Nothing to draw: no confirmed trials at different numbers of training examples."
+
+FEW = 50
+"""Steps of training below which it is said that there were few."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Info:
     """sizes: as from `data_size.by_size`; pool: training examples that are drawn from, 0 where that is not known.
 
     effects: number of training examples -> the claims on what settings do there, by rising number
+    steps: number of training examples -> most steps of a trial with so many
     """
 
     sizes: pd.DataFrame
@@ -37,6 +42,7 @@ class Info:
     pool: int
     effects: dict[int, list[Claim]]
     plan: Plan
+    steps: dict[int, int]
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -51,7 +57,19 @@ def info(evidence: Evidence) -> Info | None:
         if claim.kind == "simple" and factor == SIZE and claim.n:
             effects.setdefault(int(float(value)), []).append(claim)
     pool = evidence.loaded.study.on.dataset.examples.get("train", 0)
-    return Info(sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan)
+    return Info(
+        sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan, _steps(evidence.trials)
+    )
+
+
+def _steps(trials: pd.DataFrame) -> dict[int, int]:
+    """Return the most steps that trials with a number of examples took, by rising number."""
+    rows = tables.confirmed(trials)
+    examples, batch, epochs = (
+        numbers(rows, name) for name in ("train_examples", "config/batch_size", "epochs")
+    )
+    steps = (np.ceil(examples / batch) * epochs).groupby(examples).max().dropna()
+    return {int(size): int(most) for size, most in steps.items()}
 
 
 def section(info: Info) -> list[str]:
@@ -66,6 +84,7 @@ def section(info: Info) -> list[str]:
     ]
     return [
         _overlap(info),
+        _few_steps(info),
         "Intervals are t intervals over seeds, not corrected.",
         figure_link("score_by_size", f"{scored} against the number of training examples"),
         folded(
@@ -99,6 +118,18 @@ def _alike(info: Info) -> str:
     if largest:
         return f"{text}From {largest[0]:,} examples on, all lie within ±{info.plan.smallest_effect:g} of the control."
     return f"{text}That all settings are alike is shown at no number of examples from which it stays so."
+
+
+def _few_steps(info: Info) -> str:
+    """Say where a trial took so few steps that what is seen is how little it was trained."""
+    few = {size: steps for size, steps in info.steps.items() if steps < FEW}
+    if not few or len(info.steps) < 2:
+        return ""
+    told = several([f"{steps} with {size:,} examples" for size, steps in few.items()])
+    return (
+        f"Trials took few steps of training where there were few examples (at most {told}): scores there are of models "
+        "that have hardly been trained. More `--epochs` tell the two apart."
+    )
 
 
 def _overlap(info: Info) -> str:
