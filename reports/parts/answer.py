@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from adalayers.results.study_file import Factor
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.evidence.convergence import Pace
@@ -113,10 +114,11 @@ def _quality(info: Info) -> list[str]:
         f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_identical(primary)}"
         f"{_ending(info)}."
     ]
+    varied = _varied(plan)
     for factor in plan.factors:
         found = [claim for claim in primary if claim.kind == "factor" and _of(claim, factor.name)]
         if found:
-            over = [factor_name(other) for other in plan.factors if other.name != factor.name]
+            over = [factor_name(other) for other in varied if other.name != factor.name]
             averaged = f", averaged over {several(map(escape, over))}" if over else ""
             points.append(f"**{escape(factor_name(factor))}**{averaged}: {_verdicts(found, plan)}")
     points += _depends(info)
@@ -126,6 +128,17 @@ def _quality(info: Info) -> list[str]:
     if pairs := [claim for claim in arms if claim.control != plan.control]:
         points.append(f"**Other pairs**: {_verdicts(pairs, plan)}")
     return points
+
+
+def _varied(plan: Plan) -> list[Factor]:
+    """Return the factors that arms differ in: one that was fixed, or has one level here, is nothing to average over."""
+    known = [arm.config for arm in plan.arms if arm.group == "core"]
+    found = [
+        factor
+        for factor in plan.factors
+        if len(levels(level(config.get(factor.name)) for config in known if factor.name in config)) != 1
+    ]
+    return found or list(plan.factors)
 
 
 def _identical(primary: Sequence[Claim]) -> str:
@@ -240,7 +253,7 @@ def _depends(info: Info) -> list[str]:
     found = [claim for claim in info.claims if claim.kind == "interaction"]
     if not found or all(claim.verdict == SAME for claim in found):
         return []
-    names = [escape(factor_name(factor)) for factor in info.plan.factors]
+    names = [escape(factor_name(factor)) for factor in _varied(info.plan)]
     proven = any(claim.verdict in (BETTER, WORSE) for claim in found)
     if not proven:
         return [
