@@ -73,7 +73,8 @@ def section(info: Info) -> list[str]:
     )
     return [
         "Each dot is one seed; bars are simultaneous 95% intervals over seeds. Left of 0: "
-        f"worse than its reference.{zone} All numbers: [details]({DETAILS}#comparisons).",
+        f"worse than its reference, which is the control where no other is named.{zone} All numbers: "
+        f"[details]({DETAILS}#comparisons).",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]
@@ -119,24 +120,20 @@ def draw(info: Info) -> Figure:
     names = [_name(claim, info.plan, said=not most) for claim in shown]
     style.name_ticks(axes, names, axis="y")
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    reach = max([*(abs(value) for claim in shown for value in claim.values.values()), 2 * small, 1e-9])
+    every = [value for claim in shown for value in claim.values.values()]
     ends = [
-        abs(end)
-        for claim in shown
-        if claim.verdict != OPEN
-        for end in (claim.low, claim.high)
-        if end is not None
+        end for claim in shown if claim.verdict != OPEN for end in (claim.low, claim.high) if end is not None
     ]
-    reach = 1.15 * max([reach, *ends])
-    axes.set_xlim(-reach, reach)
+    left, right = min([-2 * small, -1e-9, *every, *ends]), max([2 * small, 1e-9, *every, *ends])
+    margin = 0.1 * (right - left)
+    left, right = left - margin, right + margin
+    axes.set_xlim(left, right)
     for end, place, colour in drawn:  # intervals of what is not decided may run out of the picture
-        if abs(end) > reach:
-            axes.plot(
-                np.sign(end) * reach, place, ">" if end > 0 else "<", color=colour, clip_on=False, zorder=4
-            )
+        if not left <= end <= right:
+            at, marker = (right, ">") if end > right else (left, "<")
+            axes.plot(at, place, marker, color=colour, clip_on=False, zorder=4)
     axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
-    against = ", instead of the control where no other is named" if most else ""
-    axes.set_ylabel(f"comparison{against} (n = pairs of seeds)")
+    axes.set_ylabel("comparison (n = pairs of seeds)")
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)
         for verdict, (colour, marker) in {**LOOKS, OPEN: UNDECIDED}.items()

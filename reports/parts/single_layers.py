@@ -34,11 +34,15 @@ NO_SINGLE = "Nothing to draw: no completed trials of single-layer arms."
 
 @dataclass(frozen=True)
 class Info:
-    """single: as from `layers.single_layers`; learned: the row of `tables.arms` of the learned mix, or None."""
+    """single: as from `layers.single_layers`; learned: the row of `tables.arms` of the learned mix, or None.
+
+    untrained: that of the learned mix of untrained projections, the fair line for layers whose projection is untrained
+    """
 
     single: pd.DataFrame
     learned: Mapping[str, Any] | None
     score: str
+    untrained: Mapping[str, Any] | None = None
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -48,7 +52,20 @@ def info(evidence: Evidence) -> Info | None:
     # Of a study of single layers the control is the mix that they are compared with.
     control = evidence.row_of(evidence.plan.control)
     learned = control if control and is_learned(str(control["mix"]), str(control["fusion"])) else None
-    return Info(single, learned or evidence.row_of(evidence.learned_arm), evidence.scored)
+    fair = next(
+        (
+            arm.name
+            for arm in evidence.plan.arms
+            if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned"
+        ),
+        None,
+    )
+    return Info(
+        single,
+        learned or evidence.row_of(evidence.learned_arm),
+        evidence.scored,
+        evidence.row_of(fair) if fair else None,
+    )
 
 
 def section(info: Info) -> list[str]:
@@ -69,7 +86,7 @@ def section(info: Info) -> list[str]:
     ]
     return [
         "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected: "
-        f"verdicts are under *Quality*. {against}",
+        f"verdicts are under *Quality*. {against}{_fair(info)}",
         figure_link("single_layers", f"{scored} of each single layer against the learned mix"),
         folded(
             "The layers as a table",
@@ -80,6 +97,16 @@ def section(info: Info) -> list[str]:
             ),
         ),
     ]
+
+
+def _fair(info: Info) -> str:
+    row = info.untrained
+    if row is None or pd.isna(row["mean"]):
+        return ""
+    return (
+        f" The dashed one is {code(row['arm'])}, with {estimate(row['mean'], row['low'], row['high'], row['n'])}: what "
+        "layers with untrained projections compare with."
+    )
 
 
 @styled
@@ -115,6 +142,11 @@ def draw(info: Info) -> Figure:
         if not pd.isna(learned["low"]):
             axes.axhspan(learned["low"], learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0)
             handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
+    if info.untrained is not None and not pd.isna(info.untrained["mean"]):
+        colour = KINDS[False][1]
+        axes.axhline(info.untrained["mean"], color=colour, linewidth=1.4, linestyle="--", zorder=1)
+        name = plain_text(f"learned mix, untrained,\nn = {info.untrained['n']:.0f} seeds")
+        handles.append(Line2D([], [], color=colour, linewidth=1.4, linestyle="--", label=name))
     style.name_ticks(axes, [brief(name) for name in layers["layer"]], axis="x")
     legend_right(figure, handles, f"single layers,\n{seeds_text(shown['n'])}")
     axes.set_xlabel(LABELS["layer"])
