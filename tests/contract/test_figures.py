@@ -15,6 +15,7 @@ from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, cover, draw_cover
 from reports.page.report import PARTS, SHORT, details_page, parts, short_page
+from reports.parts.parallel import FEWEST
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.made_few_shot import with_few_shot
@@ -184,7 +185,8 @@ def test_every_figure_survives(tmp_path, kind):
     change(made)
     evidence = Evidence(load(made.write(tmp_path)))
     figures = drawn(evidence)
-    assert set(figures) == FIGURES - left_out
+    few = {"search_parallel"} if (evidence.points["status"] == "completed").sum() < FEWEST else set()
+    assert set(figures) == FIGURES - left_out - few
     assert linked(texts(evidence)) == set(figures)
     said = set()
     for name, figure in figures.items():
@@ -192,7 +194,7 @@ def test_every_figure_survives(tmp_path, kind):
         said |= (
             {name} if any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts) else set()
         )
-    assert said == empty
+    assert said == empty - few
 
 
 @pytest.mark.parametrize("kind", HARD)
@@ -365,7 +367,7 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
     )
     evidence = Evidence(load(made.write(tmp_path)))
     text = texts(evidence)
-    assert "Entropy of the mix weights and live layers against d, a line per s" in text
+    assert "Entropy of the mix weights, and live layers where some are cut, against d, a line per s" in text
     assert "s, scale of the mix logits" in text
     assert "s = 8 instead of 1, at d = 0.001" in text
     for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
