@@ -72,9 +72,8 @@ def section(info: Info) -> list[str]:
         else ""
     )
     return [
-        "Each dot is one seed; bars are simultaneous 95% intervals over seeds. Left of 0: "
-        f"worse than its reference, which is the control where no other is named.{zone} All numbers: "
-        f"[details]({DETAILS}#comparisons).",
+        "Dots are seeds, bars simultaneous 95% intervals. Left of 0: worse than its reference, by default the "
+        f"control.{zone} All numbers: [details]({DETAILS}#comparisons).",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]
