@@ -156,13 +156,12 @@ def _seconds_per_weight(width: int, dtype: str) -> float:
     """Return how long a matrix product on this CPU takes for one row and one weight."""
     states = torch.zeros(PROBE_TOKENS, width, dtype=getattr(torch, dtype))
     weight = torch.zeros(width, width, dtype=getattr(torch, dtype))
+    torch.mm(states, weight)
     began, times = time.monotonic(), 0
-    while times < 2 or time.monotonic() - began < PROBE_SECONDS:
-        if times == 1:
-            began = time.monotonic()  # the first one also starts threads
+    while time.monotonic() - began < PROBE_SECONDS:
         torch.mm(states, weight)
         times += 1
-    return (time.monotonic() - began) / ((times - 1) * PROBE_TOKENS * weight.numel())
+    return (time.monotonic() - began) / (times * PROBE_TOKENS * weight.numel())
 
 
 def _slow_dtype(prepared: Prepared) -> str:

@@ -229,13 +229,16 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _counts(evidence: Evidence) -> dict[str, float]:
+    """Return how often each label stands in the split that arms are compared on; nothing where there are none."""
+    dataset = evidence.loaded.study.on.dataset
+    split = {"val": "validation"}.get(evidence.split, evidence.split)
+    return dict(dataset.distribution.get(split, {})) if dataset.labels else {}
+
+
 def _classes(evidence: Evidence) -> Iterable[Caveat]:
     """Warn where accuracy is mostly that on one class."""
-    dataset, split = (
-        evidence.loaded.study.on.dataset,
-        {"val": "validation"}.get(evidence.split, evidence.split),
-    )
-    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    counts = _counts(evidence)
     if evidence.plan.metric != "accuracy" or not sum(counts.values()):
         return
     most = max(counts, key=counts.__getitem__)
@@ -268,11 +271,7 @@ def _floor(evidence: Evidence) -> Iterable[Caveat]:
 
 def _accuracy(evidence: Evidence) -> str:
     """Return the arms' accuracy next to that of one answer to all, where another score selects; else nothing."""
-    dataset, split = (
-        evidence.loaded.study.on.dataset,
-        {"val": "validation"}.get(evidence.split, evidence.split),
-    )
-    counts = dataset.distribution.get(split, {}) if dataset.labels else {}
+    counts = _counts(evidence)
     known = tables.values(evidence.trials, f"{evidence.split}/accuracy")
     if evidence.plan.metric == "accuracy" or not known or not sum(counts.values()):
         return ""
