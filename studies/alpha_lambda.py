@@ -124,7 +124,7 @@ STUDY = Study(
         ),
         "One axis": (
             "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that "
-            "product, at the `mix_lr` used. The arm with α = 1 and 64 times that rate tests it."
+            "product. The arm with α = 1 and 64 times that rate tests it."
         ),
     },
     comparisons=comparisons,

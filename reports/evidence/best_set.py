@@ -40,7 +40,8 @@ class Excluded:
 class BestSet:
     """arms: those that may be best, by falling mean; cheapest: of them, the one with the fewest added parameters.
 
-    metric, split: of the score; looks: the analysis that this is of
+    metric, split: of the score; looks: the analysis that this is of; saves: `cheapest` has fewer than the first of
+    `arms`, by more than a hundredth
     """
 
     metric: str
@@ -49,6 +50,7 @@ class BestSet:
     arms: tuple[str, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     cheapest: str = ""
+    saves: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of `best_set.json`."""
@@ -92,7 +94,7 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         made[-1].number if made else 0,
         tuple(left),
         tuple(found[arm] for arm in names if arm in found),
-        _cheapest(trials, left),
+        *_cheapest(trials, left),
     )
 
 
@@ -158,13 +160,17 @@ def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> 
     return sorted(arms, key=lambda arm: -sum(scores[arm][seed] for seed in shared))
 
 
-def _cheapest(trials: pd.DataFrame, arms: Sequence[str]) -> str:
-    """Return the arm with the fewest trained parameters, to a hundredth; of equals, the first of `arms`.
+def _cheapest(trials: pd.DataFrame, arms: Sequence[str]) -> tuple[str, bool]:
+    """Return the arm with the fewest trained parameters, to a hundredth, and whether the first of `arms` has more.
 
+    Of equals it is the first of `arms`.
     Of those with the most seeds: an arm that nobody tried further is no advice.
     """
     rows = tables.confirmed(trials)
     by_arm = numbers(rows, "parameters").groupby(rows["arm"])
-    known, seeds = by_arm.mean().reindex(list(arms)).dropna(), by_arm.count()
-    known = known[seeds.reindex(known.index) == seeds.reindex(known.index).max()]
-    return "" if known.empty else str(known.index[known <= ALIKE * known.min()][0])
+    trained, seeds = by_arm.mean().reindex(list(arms)).dropna(), by_arm.count()
+    known = trained[seeds.reindex(trained.index) == seeds.reindex(trained.index).max()]
+    if known.empty:
+        return "", False
+    cheapest = str(known.index[known <= ALIKE * known.min()][0])
+    return cheapest, bool(trained.iloc[0] > ALIKE * trained[cheapest])

@@ -340,8 +340,8 @@ def _mix(evidence: Evidence) -> Iterable[Caveat]:
         yield Caveat(
             CAUTION,
             f"The mix of {code(plan.control)} hardly moved{at}: its entropy is {number(entropy)} nats, at most "
-            f"{number(most)}. To be compared with it is to be compared with the uniform mix.",
-            "Nothing, if a search chose that rate; else more epochs, or a larger `--set mix_lr=...`.",
+            f"{number(most)}. It stands for the uniform mix.",
+            "More epochs, or a larger `--set mix_lr=...`, unless a search chose that rate.",
         )
 
 
@@ -353,7 +353,7 @@ def _range(evidence: Evidence) -> Iterable[Caveat]:
             CAUTION if edge.there > 1 else NOTE,
             f"The search's best trial has {code(edge.name)} = {edge.value:.3g}, at the {edge.end} end of its range; "
             f"of the {count(edge.of, 'best trial')}, {edge.there} lie there.",
-            "Widen the range in the search space if this goes on with more trials.",
+            "Widen that range if more trials lie there.",
         )
 
 

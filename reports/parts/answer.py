@@ -392,27 +392,22 @@ def _advice(info: Info) -> list[str]:
             "its own)."
         ]
     sign = -1.0 if info.plan.mode == "min" else 1.0
-    known = [arm for arm in best.arms if arm in info.means]
-    top = max(known, key=lambda arm: sign * info.means[arm], default="")
-    cheap = ""
-    if best.cheapest != top and best.cheapest in info.means:
-        cheap = (
-            f"; {code(best.cheapest)} (mean {number(info.means[best.cheapest])}) trains the fewest parameters"
-        )
-    mean = f"of them, {code(top)} has the best mean ({number(info.means[top])}){cheap}" if top else ""
+    known = sorted((arm for arm in best.arms if arm in info.means), key=lambda arm: -sign * info.means[arm])
+    left = f"{len(best.arms)} of {every} settings may be the best (95%, a test of its own)"
+    if len(known) < len(best.excluded) and len(known) <= 3:
+        return [f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."]
+    mean = ""
+    if known:
+        cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
+        mean = f"; {code(known[0])} has the best mean ({number(info.means[known[0]])}){cheap}"
     if not best.excluded:
-        return [
-            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){_after(mean)}."
-        ]
+        return [f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){mean}."]
     out = several([code(one.arm) for one in best.excluded], 6)
-    return [
-        f"**Advice**: {len(best.arms)} of {every} settings may be the best (95%, a test of its own){_after(mean)}. "
-        f"Ruled out: {out}."
-    ]
+    return [f"**Advice**: {left}{mean}. Ruled out: {out}."]
 
 
-def _after(text: str) -> str:
-    return f"; {text}" if text else ""
+def _with_mean(info: Info, arm: str) -> str:
+    return f"{code(arm)} (mean {number(info.means[arm])})"
 
 
 PART = Part("Answer", info, section)

@@ -18,7 +18,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.factors import cell_names, column, level, level_name, levels, short
 from reports.words.labels import LABELS
-from reports.words.text import escape
+from reports.words.text import escape, several
 
 PANELS = 4
 """Most levels that have a panel of their own."""
@@ -96,15 +96,17 @@ def _leading(info: Info) -> str:
     first = info.factors[0]
     if not info.layers:
         return ""
-    parts = []
+    parts: dict[str, list[str]] = {}
     for value in levels(info.weights["level"])[:PANELS]:
         of = info.weights[[level(found) == value for found in info.weights["level"]]][list(info.layers)]
         if of.max(axis=1).mean() < MOVED / len(info.layers):
             continue
         counts = of.idxmax(axis=1).map(layer_weights.state_name).value_counts()
-        at = f"{escape(short(first))} = {escape(level_name(value))}"
-        parts.append(f"{counts.index[0]} in {counts.iloc[0]} of {len(of)} at {at}")
-    return f"Most often the largest weight: {'; '.join(parts)}." if parts else ""
+        before = "" if parts else f"{escape(short(first))} = "
+        told = f"{counts.iloc[0]} of {len(of)} at {before}{escape(level_name(value))}"
+        parts.setdefault(str(counts.index[0]), []).append(told)
+    leading = "; ".join(f"{layer} in {several(at, PANELS)}" for layer, at in parts.items())
+    return f"Most often the largest weight: {leading}." if leading else ""
 
 
 @styled

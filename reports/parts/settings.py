@@ -88,7 +88,7 @@ def section(info: Info) -> list[str]:
     )
     return [
         prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
-        f"{info.on}Scores are {escape(short(plan.metric))} on {info.split}, of the epoch that is best on validation. "
+        f"{info.on}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
         f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}",
         table(heads, rows) if rows else "",

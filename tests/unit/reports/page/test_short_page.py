@@ -73,7 +73,7 @@ def test_it_is_short_and_every_link_leads_somewhere(tmp_path, study):
     made.study["asked"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
     evidence = evidence_of(made, tmp_path)
     text, other = short_page(evidence).text(), details_page(evidence).text()
-    assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1050
+    assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1000
     figures = re.findall(r"\(figures/(\w+)\.svg\)", text)
     assert 2 < len(figures) == len(set(figures)) <= 5
     assert len(re.findall(r"^\|(?: --- \|)+$", text, re.M)) <= 3
