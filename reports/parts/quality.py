@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from reports.drawing import style
-from reports.drawing.pieces import point
+from reports.drawing.pieces import point, unit_below
 from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, say_empty, styled
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
 from reports.evidence.evidence import Evidence
@@ -132,7 +132,7 @@ def draw(info: Info) -> Figure:
             at, marker = (right, ">") if end > right else (left, "<")
             axes.plot(at, place, marker, color=colour, clip_on=False, zorder=4)
     axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
-    axes.set_ylabel("comparison (n = pairs of seeds)")
+    axes.set_ylabel(unit_below("comparison (n = pairs of seeds)"))
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)
         for verdict, (colour, marker) in {**LOOKS, OPEN: UNDECIDED}.items()
