@@ -22,7 +22,17 @@ from adalayers.study import Factor, Published
 FORMAT = 2
 
 ADDED = frozenset(
-    {"variants", "parts", "published", "layer_parameters", "objective", "condition", "task", "distribution"}
+    {
+        "variants",
+        "parts",
+        "published",
+        "layer_parameters",
+        "objective",
+        "condition",
+        "task",
+        "distribution",
+        "machine",
+    }
 )
 """Fields that studies of earlier versions do not have: nothing is missing there."""
 
@@ -193,6 +203,7 @@ class Run:
     planned:     the most seeds an arm was to have; 0 where nothing says
     looks:       its analyses: after how many seeds (of those planned, in order) each was made
     covered:     for each of them, arm -> the completed seeds that it covers, of every arm known then
+    machine:     device and version of torch where the driver ran
     """
 
     started: str = ""
@@ -207,6 +218,7 @@ class Run:
     covered: tuple[dict[str, list[int]], ...] = ()
     commit: str | None = None
     dirty: bool | None = None
+    machine: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class Account:
         self,
         state: str,
         record: StudyRecord,
-        git: Mapping[str, Any],
+        on: Mapping[str, Any],
         arms: Iterable[str],
         *,
         planned: int,
@@ -61,11 +61,12 @@ class Account:
     ) -> dict[str, Any]:
         """Return the `happened` part of `study.json`.
 
+        on: commit, dirty and machine of this run
         planned, until_decided, looks: of this run, as in `Run`
 
         looks:       analyses of the confirmed trials
         test_opened: runs in which confirmed trials scored the test split
-        runs:        every run: when, on which commit, how many confirmed trials it added, how many of them
+        runs:        every run: when, on which commit and machine, how many confirmed trials it added, how many of them
                      scored the test split, and the seeds it added to each arm
         """
         run = {
@@ -77,7 +78,7 @@ class Account:
             "seeds": {name: [] for name in arms},
             "planned": planned,
             "until_decided": until_decided,
-            **git,
+            **on,
         }
         run |= _added(record, [row for row in _confirmed(record) if row not in self._held], run)
         made = list(looks)

@@ -194,7 +194,7 @@ class _Running:
         happened = self.account.happened(
             state,
             self.record,
-            self._on["git"],
+            self._on["git"] | {"machine": f"{self._on['device']}, torch {self._on['packages']['torch']}"},
             arms,
             planned=self._ask.seeds,
             until_decided=self._ask.until_decided,

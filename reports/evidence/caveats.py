@@ -19,7 +19,7 @@ from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers
 from reports.words.labels import SPLITS
-from reports.words.text import code, count, number, several
+from reports.words.text import code, count, escape, number, several
 
 if TYPE_CHECKING:
     from reports.evidence.evidence import Evidence
@@ -129,6 +129,15 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
             CAUTION,
             f"Confirmed trials of {len(commits)} commits are mixed ({named}): a difference may be one of code.",
             "See what changed between them, or run it again with `--fresh`.",
+        )
+    machines = sorted({run.machine for run in runs if run.machine})
+    if len(machines) > 1:
+        named = escape("; ".join(machines))
+        yield Caveat(
+            CAUTION,
+            f"Confirmed trials of {len(machines)} machines are mixed ({named}): dropout draws other numbers there, so "
+            "that pairs of one seed may be less alike.",
+            "Run it again with `--fresh` on one of them.",
         )
 
 

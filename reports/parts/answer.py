@@ -395,13 +395,17 @@ def _advice(info: Info) -> list[str]:
     known = sorted((arm for arm in best.arms if arm in info.means), key=lambda arm: -sign * info.means[arm])
     left = f"{len(best.arms)} of {every} settings may be the best (95%, a test of its own)"
     if len(known) < len(best.excluded) and len(known) <= 3:
-        return [f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."]
+        return [
+            f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."
+        ]
     mean = ""
     if known:
         cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
         mean = f"; {code(known[0])} has the best mean ({number(info.means[known[0]])}){cheap}"
     if not best.excluded:
-        return [f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){mean}."]
+        return [
+            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){mean}."
+        ]
     out = several([code(one.arm) for one in best.excluded], 6)
     return [f"**Advice**: {left}{mean}. Ruled out: {out}."]
 

@@ -315,6 +315,7 @@ def test_study_says_what_was_asked_on_what_and_what_happened(study):
     assert set(only["seeds"]) == {arm["arm"] for arm in document["asked"]["arms"]}
     assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
     assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
+    assert only["machine"] == f"{document['on']['device']}, torch {document['on']['packages']['torch']}"
     assert str(folder.parent.parent.parent) not in json.dumps(document["on"])
 
 

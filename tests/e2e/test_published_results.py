@@ -29,9 +29,9 @@ def same(found, kept):
     return found == kept
 
 
-def compare(made, kept):
+def compare(made, kept, least=1):
     found, claims = (json.loads((path / "claims.json").read_text()) for path in (made, kept))
-    assert len(found) == len(claims) > 0
+    assert len(found) == len(claims) >= least
     assert all(same(one, other) for one, other in zip(found, claims, strict=True))
 
 
@@ -70,7 +70,7 @@ def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
     made = tmp_path / kept.name
     shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
     write_claims_across(made, sorted(path.name for path in made.iterdir() if path.is_dir()))
-    compare(made, kept)
+    compare(made, kept, least=0)  # cases of different metrics have none
 
 
 def test_they_are_small():
@@ -114,6 +114,6 @@ def test_the_numbers_of_the_answers_are_those_of_the_pages_next_to_them():
         )
         for number in FIGURE.findall(LINK.sub("", part)):
             if pages:
-                assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d.])", pages), f"{number}: {part}"
+                assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", pages), f"{number}: {part}"
                 checked += 1
     assert checked > 40

@@ -67,6 +67,12 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
     def commits(made: MadeUp) -> None:
         made.study["happened"]["runs"] = [{"confirmed": 1, "commit": c, "dirty": False} for c in "aba"]
 
+    def machines(made: MadeUp) -> None:
+        made.study["happened"]["runs"] = [
+            {"confirmed": confirmed, "commit": "a", "machine": machine}
+            for confirmed, machine in ((1, "cpu, torch 2"), (1, "H100, torch 2"), (0, "other"))
+        ]
+
     def same_seed(made: MadeUp) -> None:
         made.trials.append({**made.trials[0], "trial_id": "s", "stage": "search", "arm": "", "seed": 7})
 
@@ -112,6 +118,11 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         "dirty": (dirty, SERIOUS, "uncommitted changes"),
         "dirty_run": (dirty_run, SERIOUS, "uncommitted changes"),
         "commits": (commits, CAUTION, "Confirmed trials of 2 commits are mixed (`a` and `b`)"),
+        "machines": (
+            machines,
+            CAUTION,
+            "2 machines are mixed (H100, torch 2; cpu, torch 2)",
+        ),
         "same_seed": (same_seed, SERIOUS, "Seed 7 of the search also confirms"),
         "diverged": (diverged, CAUTION, "1 confirmed trial failed or diverged"),
         "opened": (opened, NOTE, "opened in 3 runs"),
@@ -129,7 +140,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
 @pytest.mark.parametrize(
     "name",
     [
-        *("smoke", "unfinished", "dirty", "dirty_run", "commits", "same_seed", "diverged"),
+        *("smoke", "unfinished", "dirty", "dirty_run", "commits", "machines", "same_seed", "diverged"),
         *("opened", "longer", "larger", "tuned", "alike", "edge", "missing", "cut", "shared"),
     ],
 )
