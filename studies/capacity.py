@@ -7,7 +7,9 @@ Fixed       all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      factorial: every arm x --seeds, unpruned; no search unless --trials is given
 Command     python studies/capacity.py --backbone minilm --dataset cola
-Result      none yet on a base model of the thesis's size
+Result      so far, MiniLM on CoNLL-2003, 125 to 2,000 sentences (docs/answers.md): k 256 instead of 64 is
+            better by 0.032 F1, k 16 worse by 0.091; dropout is open. None yet on a base model of the
+            thesis's size
 """
 
 import functools
