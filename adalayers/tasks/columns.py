@@ -41,7 +41,7 @@ def labelled(
     for role, source in roles.items():
         table, where = raw[source], f"split {source!r} of {dataset}"
         missing = [column for column in (*text, label) if column not in table.column_names]
-        rows = table[label][:] if not missing else []
+        rows = _values(table, label, where) if not missing else []
         if role == "test" and _unlabelled(rows):
             continue
         if missing:
@@ -54,7 +54,7 @@ def labelled(
             )
         if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
-        given = [table[column][:] for column in text]
+        given = [_values(table, column, where) for column in text]
         for column, of in zip(text, given, strict=True):
             _check_inputs(where, column, of, rows if per_word else None)
         values[role] = rows
@@ -78,6 +78,17 @@ def labelled(
             labels = np.split(ids[role], np.cumsum(lengths)[:-1])
         splits[role] = (texts, labels)
     return splits, label_names, kind
+
+
+def _values(table: Any, column: str, where: str) -> list[Any]:
+    """Return a column's values; text that is no UTF-8, as damaged or wrongly saved files have it, is refused."""
+    try:
+        return list(table[column][:])
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"wanted UTF-8 text in column {column!r} of {where}, got byte {error.object[error.start]:#04x}; "
+            "save it as UTF-8"
+        ) from error
 
 
 def shape_of(feature: Any) -> str:

@@ -1,10 +1,12 @@
-"""python -m pytest tests/unit/test_tasks.py"""
+"""python -m pytest tests/unit/adalayers/tasks/test_task.py"""
 
 import time
 
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
@@ -501,6 +503,16 @@ def test_labels_without_classes_must_be_named(tmp_path):
         load_task(folder, label_column="stas")
     with pytest.raises(BadInput, match="none such"):
         load_task(folder, text_column="stars", label_column="mood")
+
+
+def test_text_that_is_no_utf8_is_refused_by_column_and_split(tmp_path):
+    for split, texts in (("train", [b"Fine."] * 19 + [b"\x80"]), ("validation", [b"Fine."] * 4)):
+        held = pa.array(texts, pa.binary())
+        text = pa.Array.from_buffers(pa.string(), len(held), held.buffers())  # no check, as in a damaged file
+        table = pa.table([text, pa.array([0, 1] * (len(texts) // 2))], schema=SENTENCE.arrow_schema)
+        pyarrow.parquet.write_table(table, tmp_path / f"{split}-00000-of-00001.parquet")
+    with pytest.raises(BadInput, match="UTF-8 text in column 'text' of split 'train' .* got byte 0x80"):
+        load_task(str(tmp_path))
 
 
 def test_tags_by_name_are_inferred_and_bare_numbers_refused(tmp_path):
