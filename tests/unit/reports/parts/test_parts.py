@@ -139,6 +139,20 @@ def test_facts(tmp_path):
     assert next_run.info(evidence).claims == tuple(evidence.claims)
 
 
+@pytest.mark.parametrize(
+    ("machine", "told"), [("cpu, torch 2.13.0", ""), ("H100, torch 2.11.0", "H100, torch 2.11.0"), ("", "")]
+)
+def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path, machine, told):
+    made = MadeUp(seeds=2)
+    made.study["happened"]["runs"] = [
+        {"confirmed": 30, "commit": "a", "machine": machine},
+        {"confirmed": 0, "commit": "a", "machine": "cpu, torch 2.13.0"},
+    ]
+    text = "\n".join(provenance.section(provenance.info(Evidence(load(made.write(tmp_path))))))
+    assert ("machines of confirmed trials" in text) == bool(told)
+    assert told in text
+
+
 def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
     assert "cut to the maximum length" not in details_page(Evidence(read(made, tmp_path))).text()
