@@ -96,7 +96,8 @@ def draw(info: Info) -> Figure:
     axes.grid(visible=False)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
-    names = [info.plan.label(domain.name) + (", log" if domain.log else "") for domain in space]
+    # Short, for they stand close to each other: what a hyperparameter means stands on the page.
+    names = [info.plan.short(each.name).partition(", ")[0] + (", log" if each.log else "") for each in space]
     style.name_ticks(axes, [_wrapped(name) for name in [*names, info.score]], axis="x")
     axes.tick_params(axis="x", length=0, labelsize=8)
     axes.set_xlabel("hyperparameter, and the score it led to")
