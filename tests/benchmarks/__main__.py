@@ -108,6 +108,13 @@ class Bench:
         )
         return {"resident_mb_tokens": max(most), "resident_mb_tokens_growth": grown}
 
+    def loading(self) -> Measured:
+        folder = str(self.large.folder)
+        return {
+            f"loading_over_weights_{dtype}": self._most("tests.benchmarks.loading", dtype, folder)
+            for dtype in ("float32", "bfloat16")
+        }
+
     def _resident(self, mode: str) -> float:
         n = str(
             SEQUENCES if mode == "stored" else 2 * BATCH
@@ -138,6 +145,7 @@ def main() -> None:
         "methods_memory",
         "resident",
         "resident_tokens",
+        "loading",
         "study",
     )
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
