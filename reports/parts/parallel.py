@@ -27,6 +27,8 @@ from reports.reading.space import Domain, numeric
 NO_POINTS = "Nothing to draw: no completed search trials."
 BEST = 5
 """Trials drawn apart from the rest."""
+MANY = 500
+"""Most lines that are drawn one by one in an SVG."""
 FEWEST = 10
 """Completed trials below which the table of trials is the better picture."""
 
@@ -75,9 +77,14 @@ def draw(info: Info) -> Figure:
     order = np.argsort(-scores if info.plan.mode == "min" else scores, kind="stable")  # best last, on top
     x = np.arange(lines.shape[1])
     segments = [np.column_stack([x, lines[i]]) for i in order]
-    # Hundreds of lines are a picture, not a drawing: in the SVG they are one image.
+    # Hundreds of lines are a picture, not a drawing: in the SVG they are one image, of 300 KB; a few are not.
     many = LineCollection(
-        segments, cmap=_PALE, norm=Normalize(low, high), linewidths=0.9, rasterized=True, zorder=1
+        segments,
+        cmap=_PALE,
+        norm=Normalize(low, high),
+        linewidths=0.9,
+        rasterized=len(segments) > MANY,
+        zorder=1,
     )
     many.set_array(scores[order])
     axes.add_collection(many)
