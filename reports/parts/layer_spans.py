@@ -125,7 +125,7 @@ def draw(info: Info) -> Figure:
             ]
             for line in grid
         ]
-        image = heat_map(axes, grid, texts, 0.0, -lowest, fontsize=8 if len(arms) < 3 else 7)
+        image = heat_map(axes, grid, texts, 0.0, -lowest, fontsize=8 if len(arms) < 3 else 5.5)
         style.name_ticks(axes, layers, axis="x")
         style.name_ticks(axes, layers, axis="y")
         axes.set_title(plain_text(arm), loc="left", fontsize=10)
