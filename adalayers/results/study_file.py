@@ -176,6 +176,11 @@ class GitRecord:
     dirty: bool | None = None
 
 
+def machine(device: str, packages: Mapping[str, str]) -> str:
+    """Return what numbers hang on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
+    return f"{device}, torch {packages.get('torch', '')}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class On:
     """On what a study ran.
@@ -192,6 +197,11 @@ class On:
     python: str = ""
     platform: str = ""
     device: str = ""
+
+    @property
+    def machine(self) -> str:
+        """As a run names it."""
+        return machine(self.device, self.packages)
 
 
 @dataclass(frozen=True, kw_only=True)

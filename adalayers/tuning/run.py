@@ -19,7 +19,7 @@ from adalayers.errors import BadInput
 from adalayers.progress import TrialProgress, say
 from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
-from adalayers.results.study_file import parse
+from adalayers.results.study_file import machine, parse
 from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.account import Account, counts, looks_of
@@ -194,7 +194,7 @@ class _Running:
         happened = self.account.happened(
             state,
             self.record,
-            self._on["git"] | {"machine": f"{self._on['device']}, torch {self._on['packages']['torch']}"},
+            self._on["git"] | {"machine": machine(self._on["device"], self._on["packages"])},
             arms,
             planned=self._ask.seeds,
             until_decided=self._ask.until_decided,

@@ -394,13 +394,14 @@ def _advice(info: Info) -> list[str]:
     sign = -1.0 if info.plan.mode == "min" else 1.0
     known = sorted((arm for arm in best.arms if arm in info.means), key=lambda arm: -sign * info.means[arm])
     left = f"{len(best.arms)} of {every} settings may be the best (95%, a test of its own)"
-    if len(known) < len(best.excluded) and len(known) <= 3:
+    if len(known) == len(best.arms) <= 3 and len(known) < len(best.excluded):
         return [
             f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."
         ]
     mean = ""
     if known:
-        cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
+        told = best.saves and best.cheapest in info.means
+        cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if told else ""
         mean = f"; {code(known[0])} has the best mean ({number(info.means[known[0]])}){cheap}"
     if not best.excluded:
         return [

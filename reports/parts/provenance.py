@@ -33,14 +33,17 @@ def section(info: Info) -> list[str]:
     changes = "changes unknown" if on.git.dirty is None else known
     seeds = {stage: several(map(str, of), 12) for stage, of in info.seeds.items()}
     times = {"wall time": happened.wall_seconds, "training, summed over trials": happened.training_seconds}
-    here = f"{on.device}, torch {on.packages.get('torch', '')}"
     machines = sorted({run.machine for run in happened.runs if run.confirmed and run.machine})
     rows = {
         "commit": f"{on.git.commit}, {changes}" if on.git.commit else "",
         "packages": ", ".join(f"{name} {version}" for name, version in on.packages.items()),
         "Python, platform, device": ", ".join(filter(None, (on.python, on.platform, on.device))),
         # What stands above is of the last run, which may have added no trial.
-        **({"machines of confirmed trials": "; ".join(machines)} if machines and machines != [here] else {}),
+        **(
+            {"machines of confirmed trials": "; ".join(machines)}
+            if machines and machines != [on.machine]
+            else {}
+        ),
         "seeds": "; ".join(f"{stage} {text}" for stage, text in seeds.items() if text),
         "started, ended": ", ".join(filter(None, (happened.started, happened.ended))),
         "seconds": joined(times),

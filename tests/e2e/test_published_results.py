@@ -16,6 +16,8 @@ from tests.helpers.studying import ROOT
 RESULTS = ROOT / "docs" / "results"
 KEPT = sorted(path.parent for path in RESULTS.glob("*/*/study.json"))
 COVERS = sorted(path.parent for path in RESULTS.glob("*/claims.json"))
+OF_DIFFERENT_METRICS = ("domain_gap",)
+"""Studies no two cases of which can be compared, so that they have no claim."""
 MOST = 20e6
 """Bytes of all that is kept."""
 LONG = os.environ.get("ADALAYERS_LONG") == "1"
@@ -70,7 +72,7 @@ def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
     made = tmp_path / kept.name
     shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
     write_claims_across(made, sorted(path.name for path in made.iterdir() if path.is_dir()))
-    compare(made, kept, least=0)  # cases of different metrics have none
+    compare(made, kept, least=0 if kept.name in OF_DIFFERENT_METRICS else 1)
 
 
 def test_they_are_small():

@@ -150,11 +150,11 @@ def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
     # A level of alpha is averaged over three cells: its weights are 1/3, three times up and three times down; one of
     # lambda over four.
     assert f"about {wanted(2)} for one arm against another" in words(0.0)
-    assert f"about {wanted(8 / 16)} to {wanted(6 / 9)} for an averaged effect of a factor" in words(0.0)
+    factor = f"about {wanted(8 / 16)} to {wanted(6 / 9)} for an averaged effect of a factor"
+    assert factor in words(0.0)
     assert f"{sd:.3f} per score, pooled over arms" in words(0.0)
     assert words(0.0) == words(0.001)
     # A large difference of one arm decides its comparison; the seeds that the others take stay as they are.
-    factor = f"about {wanted(8 / 16)} to {wanted(6 / 9)} for an averaged effect of a factor"
     assert factor in words(0.3)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from reports.evidence.best_set import BestSet, Excluded
 from reports.evidence.evidence import Evidence
 from reports.page.report import Page, details_page, short_page
 from reports.parts import (
+    answer,
     arms,
     best_mix,
     classes,
@@ -137,6 +141,23 @@ def test_facts(tmp_path):
     assert setup.info(evidence).added == (165_512,)
     assert provenance.info(evidence).seeds == {"confirm": (1, 2), "search": (0,)}
     assert next_run.info(evidence).claims == tuple(evidence.claims)
+
+
+@pytest.mark.parametrize(
+    ("means", "told"),
+    [
+        ({}, "(95%, a test of its own). Ruled out: `w`, `x` and `y`."),
+        ({"a": 0.5}, "; `a` has the best mean (0.500). Ruled out: "),
+        ({"a": 0.5, "b": 0.4}, ": `a` (mean 0.500) and `b` (mean 0.400). The others are ruled out."),
+    ],
+)
+def test_advice_names_only_arms_whose_mean_is_known(tmp_path, means, told):
+    ruled_out = tuple(Excluded(arm, "a", 0.1, 3) for arm in "wxy")
+    best = BestSet("f1", "test", 1, ("a", "b"), ruled_out, cheapest="b", saves=True)
+    text = "\n".join(
+        answer.section(dataclasses.replace(answer.info(small(tmp_path)), best=best, means=means))
+    )
+    assert told in text
 
 
 @pytest.mark.parametrize(
