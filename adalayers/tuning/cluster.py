@@ -181,7 +181,11 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
             node: nodes.on(node, _reach).remote([folder.address for folder in results], paths, word, node)
             for node in others
         }
-        missing = {node: _judged(others[node], node, answers[node], results, word) for node in others}
+        missing = {
+            node: judged
+            for node in others
+            if (judged := _judged(others[node], node, answers[node], results, word)) is not None
+        }
     finally:
         for folder in results:
             for name in (word, *(f"{word}-{node}" for node in others)):
@@ -199,19 +203,23 @@ def _read(split: SplitData) -> list[Path]:
     return [split.features.source.folder] if isinstance(split.features, LiveFeatures) else []
 
 
-def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str]:
-    """Return the stores that a machine lacks. Raises `BadInput` where trials cannot run there."""
+def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
+    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
     import ray
     from ray.exceptions import GetTimeoutError, RayError
 
     try:
         missing: list[str] = ray.get(answer, timeout=REACH_SECONDS)
     except GetTimeoutError:
+        if _has_left(machine, node):
+            return None
         raise BadInput(
             f"wanted an answer of the cluster's machine {machine} within {REACH_SECONDS:g} s, got none; check that "
             "its ports are open (docs/clusters.md), or take it out of the cluster"
         ) from None
     except RayError as error:
+        if _has_left(machine, node):
+            return None
         raise BadInput(
             f"wanted to run trials on the cluster's machine {machine}, which cannot ({reason(error, '')}); install "
             "adalayers there, the same version with the same packages, or send the study with `ray job submit`"
@@ -223,6 +231,16 @@ def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], wor
                 "folder; name one on shared storage, or a URI, as --output"
             )
     return missing
+
+
+def _has_left(machine: str, node: str) -> bool:
+    """Return whether a machine is no longer of the cluster: Ray lists one that died for half a minute yet."""
+    import ray
+
+    if any(each["NodeID"] == node and each["Alive"] for each in ray.nodes()):
+        return False
+    say(f"the machine {machine} has left the cluster; the study goes on without it")
+    return True
 
 
 def _reach(results: list[str], paths: list[str], word: str, node: str) -> list[str]:
@@ -263,12 +281,13 @@ def _fill_all(
                 asked = nodes.on(node, _fill, gpus).remote(
                     str(features.folder), of_case.source, split.tokens, precision
                 )
-                filling.append((machines[node], asked))
-    for machine, asked in filling:
+                filling.append((node, asked))
+    for node, asked in filling:
+        machine = machines[node]
         try:
             problem = ray.get(asked)
         except RayError as error:
-            problem = reason(error, "")
+            problem = "" if _has_left(machine, node) else reason(error, "")
         if problem:
             raise BadInput(
                 f"wanted the hidden states of the study on the cluster's machine {machine}, it can neither see nor "

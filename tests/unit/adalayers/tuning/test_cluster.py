@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from ray.exceptions import GetTimeoutError, TaskUnschedulableError
 
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
@@ -128,6 +129,23 @@ def test_a_machine_that_does_not_share_the_results_is_named(tmp_path, monkeypatc
             cluster._judged("10.0.0.2", "node", missing, [folder], "word")
     folder.write_bytes("word-node", b"worker")
     assert cluster._judged("10.0.0.2", "node", ["/stores/a"], [folder], "word") == ["/stores/a"]
+
+
+@pytest.mark.parametrize("error", [TaskUnschedulableError("gone"), GetTimeoutError()])
+def test_a_machine_that_has_left_is_done_without_and_one_that_fails_is_named(
+    error, tmp_path, monkeypatch, capsys
+):
+    def fails(answer, timeout):
+        raise error
+
+    monkeypatch.setattr("ray.get", fails)
+    listed = [{"NodeID": "other", "Alive": True}, {"NodeID": "node", "Alive": False}]
+    monkeypatch.setattr("ray.nodes", lambda: listed)
+    assert cluster._judged("10.0.0.2", "node", None, [Folder(tmp_path)], "word") is None
+    assert "10.0.0.2 has left the cluster" in capsys.readouterr().err
+    listed[1]["Alive"] = True
+    with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2"):
+        cluster._judged("10.0.0.2", "node", None, [Folder(tmp_path)], "word")
 
 
 def test_a_machine_says_which_folders_it_does_not_reach(tmp_path):
