@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from adalayers.data.trial_data import Batch, TrialData
 from adalayers.model.model import FusionModel
@@ -17,18 +19,29 @@ from adalayers.study import Variant
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""On a GPU. Without cuDNN's, which prepares every new shape for longer than a step takes: batches have many."""
 PREFIXES = {"validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
 
 
 def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
     """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
-    device = batch.labels.device.type
-    with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
+    with _reduced(batch.labels.device):
         given = model.answer(batch)
         if batch.words is not None:
             given = given[batch.words]
     return given.float()
+
+
+@contextlib.contextmanager
+def _reduced(device: torch.device) -> Iterator[None]:
+    """Compute in bfloat16 on a GPU; on a CPU as the model is."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.autocast("cuda", dtype=torch.bfloat16), sdpa_kernel(ATTENTION):
+        yield
 
 
 @torch.no_grad()

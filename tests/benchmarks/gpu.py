@@ -1,4 +1,4 @@
-"""The same ratios on a GPU: python -m tests.benchmarks gpu.
+"""The same ratios on a GPU: python -m tests.benchmarks gpu_minilm gpu_roberta_large gpu_methods.
 
 Live, stored (read from the page cache and copied) and resident (in the GPU's memory) features, extraction in float32
 and bfloat16, a step of every method, memory of a trial. Refused where there is no GPU.
@@ -27,24 +27,27 @@ HALF = "bfloat16"
 REPEATS = 5
 
 
-def measured(root: Path) -> dict[str, float]:
-    """Return all keys of the JSON object.
+def of_shape(root: Path, name: str, source: BackboneSource) -> dict[str, float]:
+    """Return the keys of a base model's shape. Raises `SystemExit` where there is no GPU."""
+    _wanted()
+    measured = _shape(root / name, source, made.encoded(cola_lengths()))
+    return {f"gpu_{key}_{name}": value for key, value in measured.items()}
 
-    Raises:
-        SystemExit: there is no GPU.
-    """
-    if not torch.cuda.is_available():
-        raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu` measures CPUs")
-    say(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    found: dict[str, float] = {}
-    for name, source in (("minilm", made.minilm()), ("roberta_large", made.roberta_large(root))):
-        encoded = made.encoded(cola_lengths())
-        found |= {f"gpu_{key}_{name}": value for key, value in _shape(root / name, source, encoded).items()}
+
+def of_methods(root: Path) -> dict[str, float]:
+    """Return the keys of the methods' steps. Raises `SystemExit` where there is no GPU."""
+    _wanted()
     seconds = methods.epochs(root / "methods", made.minilm(), cola_lengths(2048), REPEATS, GPU)
-    return found | {
+    return {
         f"gpu_{methods.key(name)}": seconds[name] / seconds[methods.CONTROL]
         for name in methods.rivals(seconds)
     }
+
+
+def _wanted() -> None:
+    if not torch.cuda.is_available():
+        raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
+    say(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
 
 
 def _shape(root: Path, source: BackboneSource, encoded: Encoded) -> dict[str, float]:
