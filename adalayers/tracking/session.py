@@ -3,10 +3,10 @@
     params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
               a study: `asked/...` and `on/...` of study.json. MLflow's params cannot change: what a later
               run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
-    series    `val/*`, `train/loss`, `lr`, `mix/weight_01`..., by step, as in history.parquet
-    finals    `test/*`, `mix/entropy`, `mix/live_layers` as in trials.csv; its `val/*`, the values at the best epoch,
-              as `best/val/*`: `val/*` is the series. Bookkeeping (`seconds`, `parameters`, `epochs`, `best_epoch`) is
-              among the params, and a study's counts are tags: MLflow draws a chart of every metric
+    series    `curve/val/*`, `curve/train/loss`, `curve/lr`, `curve/mix/weight_01`..., by step, as in history.parquet
+    finals    `val/*`, at the best epoch, `test/*`, `mix/entropy`, `mix/live_layers`, as in trials.csv. Bookkeeping
+              (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
+              tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
               `status`, `error`; MLflow's own for the source, and for the kind of experiment: models are trained
     inputs    the dataset, with its fingerprint as digest

@@ -20,6 +20,9 @@ from adalayers.results.redaction import HIDDEN, SECRET_NAME, clean
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
+_CURVE = "curve/"
+"""MLflow draws charts in the order of their names: curves come first, then the scores, named as in trials.csv."""
+
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
 _BOOKKEEPING = ("parameters", "seconds", "epochs", "best_epoch")
 """Numbers of a row that are no score: as params they can be read and filtered by, and are drawn as no charts."""
@@ -53,11 +56,13 @@ class Trial:
             name.removeprefix("config/"): _text(row[name]) for name in row if name.startswith("config/")
         }
         config |= {name: texts[name] for name in _PARAMS}
-        config |= {name: _text(row.get(name)) for name in _BOOKKEEPING}
+        config |= {name: _text(row[name]) for name in row if _is_bookkeeping(name)}
         finals = {
-            f"best/{name}" if name.startswith("val/") else name: value
+            name: value
             for name, value in row.items()
-            if name not in (*_PARAMS, *_BOOKKEEPING, "trial_id") and not name.startswith("config/")
+            if name not in (*_PARAMS, "trial_id")
+            and not name.startswith("config/")
+            and not _is_bookkeeping(name)
         }
         numbers_only = {
             _name(name): number for name, value in finals.items() if (number := _number(value)) is not None
@@ -76,6 +81,10 @@ class Trial:
             finals=numbers_only,
             series=_series(history),
         )
+
+
+def _is_bookkeeping(name: str) -> bool:
+    return name in _BOOKKEEPING or name.startswith("cost/")
 
 
 def run_name(trial: Trial) -> str:
@@ -123,7 +132,7 @@ def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         if len(kept) > SERIES_POINTS:
             kept = kept[np.linspace(0, len(kept) - 1, SERIES_POINTS).round().astype(int)]
         if len(kept):
-            series[_name(str(name))] = (steps[order][kept].astype(np.int64), values[kept])
+            series[_name(f"{_CURVE}{name}")] = (steps[order][kept].astype(np.int64), values[kept])
     return series
 
 
