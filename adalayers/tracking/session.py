@@ -3,7 +3,7 @@
     params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
               a study: `asked/...` and `on/...` of study.json. MLflow's params cannot change: what a later
               run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
-    series    `curve/val/*`, `curve/train/loss`, `curve/lr`, `curve/mix/weight_01`..., by step, as in history.parquet
+    series    `curve/val/*`, `curve/mix/weight_01`..., `curve/train/loss` and `lr`, by step, as in history.parquet
     finals    `val/*`, at the best epoch, `test/*`, `mix/entropy`, `mix/live_layers`, as in trials.csv. Bookkeeping
               (`seconds`, `parameters`, `epochs`, `best_epoch`, `cost/*`) is among the params, and a study's counts are
               tags: MLflow draws a chart of every metric

@@ -20,7 +20,7 @@ from adalayers.results.redaction import HIDDEN, SECRET_NAME, clean
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
 
-_CURVE = "curve/"
+_CURVE, _SECTIONED = "curve/", {"lr": "train/lr"}
 """MLflow draws charts in the order of their names: curves come first, then the scores, named as in trials.csv."""
 
 _PARAMS = ("seed", "stage", "arm", "fusion", "train_examples", "draw")
@@ -132,7 +132,10 @@ def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         if len(kept) > SERIES_POINTS:
             kept = kept[np.linspace(0, len(kept) - 1, SERIES_POINTS).round().astype(int)]
         if len(kept):
-            series[_name(f"{_CURVE}{name}")] = (steps[order][kept].astype(np.int64), values[kept])
+            series[_name(_CURVE + _SECTIONED.get(str(name), str(name)))] = (
+                steps[order][kept].astype(np.int64),
+                values[kept],
+            )
     return series
 
 

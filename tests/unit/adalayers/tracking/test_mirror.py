@@ -229,7 +229,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         "val/f1": 0.75,
         "mix/entropy": 0.5,
         "mix/live_layers": 7,
-        "curve/lr": 5e-4,
+        "curve/train/lr": 5e-4,
         "curve/train/loss": 0.9,  # the last finite one
         "curve/val/f1": 0.5,
         "curve/mix/weight_01": 0.125,
