@@ -86,13 +86,17 @@ class Study:
         }
         self.runs = 0
 
-    def start(self, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def start(
+        self, environment: Mapping[str, str] | None = None, at: tuple[str, ...] = ()
+    ) -> subprocess.Popen[bytes]:
+        """Start the user's command; `at`: code to run it by, and that code's arguments."""
         self.runs += 1
+        python, *script = self._argv
         with self.log.open("a") as log:
             log.write(f"--- run {self.runs}\n")
             log.flush()
             return subprocess.Popen(
-                self._argv,
+                [python, *(["-c", *at] if at else []), *script],
                 stdout=log,
                 stderr=log,
                 env={**(environment or self._environment), "TMPDIR": self._environment["TMPDIR"]},
