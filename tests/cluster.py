@@ -179,9 +179,7 @@ def check(root: Path) -> None:
             second.kill()
     if wrong := differences(study, whole):
         raise Wrong("; ".join(wrong))
-    print(
-        f"continued by the same command from the second node: {study.ended()} trials, all files equal the undisturbed run's"
-    )
+    print(f"continued from the second node: {study.ended()} trials, all files equal the undisturbed run's")
 
 
 def _until(process: subprocess.Popen[bytes], study: Study, reached: object) -> None:

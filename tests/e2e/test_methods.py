@@ -26,6 +26,7 @@ LONG = {
     "adapters, one a layer",
     "adapters, one for three layers",
     "adapters, of as many top layers",
+    "adapters, up to the selected layer",
     "fine-tuning, up to the selected layer",
     "fine-tuning, of as many top layers",
 }
