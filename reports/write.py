@@ -60,7 +60,7 @@ def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     _write_claims(place, evidence)
     # Last, so that a page never points at figures or claims that are not there.
     for name, page in pages.items():
-        place.write_bytes(name, page.text().encode())
+        place.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
     return Built(f"{place.uri}/{REPORT}", evidence)
 
 
@@ -86,7 +86,7 @@ def write_cover(
     found = across_cases(entries)
     _write_across(root, found)
     title = entries[0].loaded.plan.study if entries else root.name
-    root.write_bytes(REPORT, cover(title, entries, problems, found).encode())
+    root.write_bytes(REPORT, cover(title, entries, problems, found).encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
 
 
@@ -130,7 +130,7 @@ def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Se
         except (BadInput, ValueError) as error:
             lines.append(Line(link, problem=str(error).splitlines()[0]))
     page = index(lines, [_link(place, cover) for cover in covers])
-    place.write_bytes(INDEX, page.encode())
+    place.write_bytes(INDEX, page.encode(errors="replace"))
     return f"{place.uri}/{INDEX}"
 
 

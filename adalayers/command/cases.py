@@ -23,6 +23,7 @@ from adalayers.results.redaction import reason
 from adalayers.study import Plan, Space, Study, base_config
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
+from adalayers.tracking.mirror import check_uri, default_uri
 from adalayers.tuning.cluster import check_address, cluster_address
 from adalayers.tuning.run import study_plan
 
@@ -56,6 +57,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     """
     _check_output(flags.output)
     check_address(flags.limits.address)
+    check_uri(flags.tracking_uri or default_uri(Folder(flags.output)))
     _check_gpus(flags.limits)
     for request in flags.requests:
         sources.canonical(request.backbone)

@@ -7,6 +7,7 @@ import copy
 import errno
 import io
 import json
+import math
 import os
 import re
 import secrets
@@ -25,6 +26,12 @@ from adalayers.results.redaction import reason, redacted
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
 _LEFT_SECONDS = 600.0
 """A file half written is left over from a killed process when nobody has touched it for so long."""
+
+
+def _integer(digits: str) -> int:
+    if not math.isfinite(float(digits)):
+        raise ValueError(f"an integer of {len(digits)} digits, which no float can hold")
+    return int(digits)
 
 
 class Folder:
@@ -129,7 +136,8 @@ class Folder:
             raise self._cannot_write(name, error) from error
 
     def read_json(self, name: str) -> Any:
-        return json.loads(self.read_bytes(name))
+        """Raises `ValueError` where it is no JSON, or has an integer that no float can hold."""
+        return json.loads(self.read_bytes(name), parse_int=_integer)
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(plain(value), indent=1) + "\n").encode())

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import pandas as pd
 
@@ -36,6 +37,26 @@ def default_uri(output: Folder) -> str:
     return f"sqlite:///{output.path('mlflow.db')}" if output.is_local else "none"
 
 
+def check_uri(uri: str) -> None:
+    """Raise `BadInput` for a tracking URI that is none, or a database of which nothing would stay."""
+    try:
+        urlsplit(uri)
+    except ValueError as error:
+        raise BadInput(
+            f"wanted an MLflow tracking URI, got {redacted(uri)!r} ({error}); see --tracking-uri"
+        ) from None
+    if not uri.startswith("sqlite"):
+        return
+    path = uri.partition(":///")[2].partition("?")[0]
+    if path in ("", ":memory:"):
+        raise BadInput(
+            f"wanted a file as MLflow's database, got {redacted(uri)!r}, which is gone with the process; give "
+            "--tracking-uri sqlite:///<path of a file>"
+        )
+    if os.path.isdir(path):
+        raise BadInput(f"wanted a file as MLflow's database, {path} is a folder; name a file in it")
+
+
 def identity(folder: Folder, study: Mapping[str, Any]) -> dict[str, str]:
     """Return the arguments of `Mirror` that name the study in `folder`, as `sync` finds it again.
 
@@ -57,6 +78,7 @@ def sync(folder: Folder | str, uri: str) -> int:
     place = study_folder(folder, wanted="a study's results folder to mirror")
     if uri == "none":
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
+    check_uri(uri)
     set_environment()
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError

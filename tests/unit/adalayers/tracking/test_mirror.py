@@ -335,6 +335,23 @@ def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: F
         sync(folder, "none")
 
 
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("http://u:hunter2@[::1", "Invalid IPv6 URL"),
+        ("sqlite://", "gone with the process"),
+        ("sqlite:///", "gone with the process"),
+        ("sqlite:///:memory:", "gone with the process"),
+        ("sqlite:///{folder}", "is a folder"),
+    ],
+)
+def test_what_is_no_place_for_runs_is_refused(bad: str, said: str, folder: Folder, tmp_path: Path) -> None:
+    write_folder(folder, [row("t1")])
+    with pytest.raises(BadInput, match=said) as refused:
+        sync(folder, bad.format(folder=tmp_path))
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_user_s_own_active_run_is_left_alone(
     folder: Folder, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

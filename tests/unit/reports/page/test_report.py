@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
 from adalayers.results.study_file import parse
@@ -290,6 +291,16 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name):
         problems = tuple(lacking(read_, missing, plan))
         changed = Loaded(replace(loaded.results, study=study), read_, plan, problems)
         assert all(text.startswith("# ") for text in pages(Evidence(changed)))
+
+
+def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    made.study["on"]["packages"] = {"transformers": "\ud800"}
+    write_report(made.write(tmp_path))
+    assert (tmp_path / "report.md").read_text().startswith("# ")
+    made.study["on"]["dataset"]["distribution"] = {"validation": {"yes": 10**400, "no": 3}}
+    with pytest.raises(BadInput, match=r"study\.json.*401 digits"):
+        write_report(made.write(tmp_path))
 
 
 def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(built, tmp_path):
