@@ -84,6 +84,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
 
 def _check_output(output: str) -> None:
     """Raise `BadInput` where results cannot lie; nothing is made yet."""
+    if not output.strip():
+        raise BadInput("wanted a folder as --output, got none; name one")
     root = Folder(output)
     try:
         if root.is_local and any(place.is_file() for place in (root.path(), *root.path().parents)):
