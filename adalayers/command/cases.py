@@ -57,7 +57,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     """
     _check_output(flags.output)
     check_address(flags.limits.address)
-    check_uri(flags.tracking_uri or default_uri(Folder(flags.output)))
+    check_uri(tracking_uri(flags))
     _check_gpus(flags.limits)
     for request in flags.requests:
         sources.canonical(request.backbone)
@@ -80,6 +80,11 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
             )
         found.append(case)
     return found
+
+
+def tracking_uri(flags: Flags) -> str:
+    """Return where MLflow mirrors a run with these flags."""
+    return flags.tracking_uri or default_uri(Folder(flags.output))
 
 
 def _check_output(output: str) -> None:

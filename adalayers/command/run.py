@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adalayers.ask import Limits
 from adalayers.backbones.objectives import objective
-from adalayers.command.cases import Case
+from adalayers.command.cases import Case, tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.command.identity import opened
@@ -19,7 +19,7 @@ from adalayers.data.trial_data import TrialData
 from adalayers.progress import Rate, say
 from adalayers.results.folder import Folder
 from adalayers.study import Study
-from adalayers.tracking.mirror import Mirror, default_uri
+from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.run import CaseToRun, run_study
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
         _measure(study, flags, case)
     features, data = _data(flags, case.prepared)
     mirror = Mirror(
-        flags.tracking_uri or default_uri(Folder(flags.output)),
+        tracking_uri(flags),
         experiment=study.name,
         run_name=case.name,
         study_key=before["id"],

@@ -22,7 +22,7 @@ from adalayers.plain import plain
 from adalayers.results.files import read_document, study_folder
 from adalayers.results.folder import Folder
 from adalayers.results.redaction import reason, redacted
-from adalayers.tracking.session import RUN_STATUS, Session, is_outage, set_environment
+from adalayers.tracking.session import RUN_STATUS, SQLITE, Session, is_outage, set_environment
 from adalayers.tracking.values import Trial
 
 RETRY_SECONDS = 30.0
@@ -47,7 +47,8 @@ def check_uri(uri: str) -> None:
         ) from None
     if not uri.startswith("sqlite"):
         return
-    path = uri.partition(":///")[2].partition("?")[0]
+    found = SQLITE.match(uri)
+    path = found["path"] if found else ""
     if path in ("", ":memory:"):
         raise BadInput(
             f"wanted a file as MLflow's database, got {redacted(uri)!r}, which is gone with the process; give "

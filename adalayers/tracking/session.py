@@ -74,7 +74,7 @@ _ENVIRONMENT = {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 
-_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?P<path>[^?]+)")
+SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?P<path>[^?]+)")
 
 
 class Session:
@@ -89,7 +89,7 @@ class Session:
         set_environment()
         from mlflow import MlflowClient
 
-        if (sqlite := _SQLITE.match(uri)) is not None:
+        if (sqlite := SQLITE.match(uri)) is not None:
             beside = Path(sqlite["path"]).absolute().parent
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
