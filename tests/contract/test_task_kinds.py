@@ -43,7 +43,8 @@ def test_a_study_ends_in_a_complete_report(backbone, tmp_path, dataset, metric, 
             ),
             *SMALL[2:],
             *SIZES,
-        ]
+        ],
+        figures=True,
     )
     assert ran.code == 0, ran.err
     folder = tmp_path / "out" / "alpha_lambda" / f"tiny-{dataset}"

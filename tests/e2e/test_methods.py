@@ -1,4 +1,4 @@
-"""Every method of `studies/methods.py` learns with the real MiniLM: it beats the majority class on embedded data."""
+"""Every method of `studies/methods.py` learns with the real MiniLM: it beats the majority class."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from adalayers.study import Setting, base_config
 from adalayers.training.trainer import train
 from studies.methods import STUDY, fusions, tuned
 from tests.helpers.states import made_shape
+from tests.helpers.studying import world
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec(MINILM_PACKAGE) is None,
@@ -31,35 +32,52 @@ LONG = {
     "fine-tuning, of as many top layers",
 }
 """Methods next of kin to another one here, half a minute each: with ADALAYERS_LONG=1 alone."""
+COSTLY = {
+    "adapters, two a layer",
+    "fine-tuning",
+    "fine-tuning, layer mix",
+    "routing as published",
+    "extra layers as published",
+}
+"""Half a minute each over sentences: they learn rows of few words instead."""
 EXAMPLES, EPOCHS = 400, 4
 PROBE = {"lr": 1e-2, "epochs": 8}
 """A linear read-out of the base model's own states has few weights that learn, and wants larger steps."""
 
 
-def setting(shape, examples=EXAMPLES):
+def setting(shape):
     base = base_config(STUDY.space(), {}, EPOCHS)
-    return Setting(dataset="acceptability-demo", shape=shape, fixed={}, base=base, train_examples=examples)
+    return Setting(dataset="acceptability-demo", shape=shape, fixed={}, base=base, train_examples=EXAMPLES)
 
 
 NAMES = list({**fusions(setting(made_shape())), **tuned(setting(made_shape()))})
 
 
 @pytest.fixture(scope="module")
-def prepared():
-    return prepare(
-        DataRequest("minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=200, max_length=64)
-    )
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
-def data(prepared, tmp_path_factory):
-    return prepared.data("disk", cache=tmp_path_factory.mktemp("cache"))
+def sentences(cache):
+    return stored(cache, "acceptability-demo", train_examples=EXAMPLES, eval_examples=200, max_length=64)
+
+
+@pytest.fixture(scope="module")
+def words(cache, tmp_path_factory):
+    return stored(cache, str(world(tmp_path_factory.mktemp("world"))["dataset"]))
+
+
+def stored(cache, dataset, **more):
+    prepared = prepare(DataRequest("minilm", dataset, **more))
+    return prepared, prepared.data("disk", cache=cache)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_method_beats_the_majority_class(name, data, prepared):
+def test_a_method_beats_the_majority_class(name, request):
     if name in LONG and not os.environ.get("ADALAYERS_LONG"):
         pytest.skip("the long form: ADALAYERS_LONG=1 make test")
+    prepared, data = request.getfixturevalue("words" if name in COSTLY else "sentences")
     of = setting(prepared.shape)
     overrides, _ = {**fusions(of), **tuned(of)}[name]
     own_states = overrides.get("fusion") in ("scalar-mix", "variability") and "own_width" in overrides

@@ -93,13 +93,23 @@ class NoPages:
         return folder.uri
 
 
-def run_here(argv: list[str], *, report: bool = True) -> Ran:
+def run_here(argv: list[str], *, report: bool = True, figures: bool = False) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
 
-    report: False leaves out the page, which takes longer to draw than a tiny study to run
+    report:  False leaves out the page, which takes longer to make than a tiny study to run
+    figures: whether those of the page are written; they take most of its time
     """
     out, err = io.StringIO(), io.StringIO()
-    environment = mock.patch.dict(os.environ)  # what the study sets there ends with it
-    with environment, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ))  # what the study sets there ends with it
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        if report and not figures:
+            stack.enter_context(without_figures())
         code = main(STUDY, reports if report else NoPages, argv)
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def without_figures() -> contextlib.AbstractContextManager[object]:
+    """Let pages be written without their figures: drawing takes most of the time of a page."""
+    return mock.patch("reports.write.images", lambda figure: {})
