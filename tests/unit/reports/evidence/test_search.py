@@ -301,7 +301,6 @@ def test_cells_that_predict_alike_leave_the_sizes_without_intervals():
     assert alike[["low", "high"]].isna().all(axis=None)
 
 
-@pytest.mark.slow
 def test_the_intervals_of_a_decomposition_cover():
     rng, effect = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01])
     true = [math.sqrt((effect**2).sum() / 2), 0.0, 0.0]

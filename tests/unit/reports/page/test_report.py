@@ -488,7 +488,6 @@ def test_cover_has_scores_and_layer_profiles(tmp_path):
         assert (tmp_path / "figures" / f"layer_profiles.{ending}").stat().st_size > 0
 
 
-@pytest.mark.slow
 def test_a_large_study_is_rebuilt_in_seconds(tmp_path):
     made = MadeUp(seeds=13, search=805, stopped=500, evaluations=100, examples=1000)
     assert len(made.trials) == 1000
