@@ -41,7 +41,8 @@ def test_a_fusion_of_ones_own_is_trained_written_and_reported(tmp_path):
         [
             sys.executable,
             str(tmp_path / "toy.py"),
-            *flags(made, tmp_path / "results", "--trials", "0", "--tracking-uri", "none"),
+            *flags(made, tmp_path / "results", "--trials", "0", "--seeds", "1", "--epochs", "2"),
+            *("--max-concurrent", "1", "--tracking-uri", "none"),
         ],
         capture_output=True,
         text=True,

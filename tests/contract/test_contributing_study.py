@@ -1,13 +1,13 @@
 """The studies that our guides show work as they stand there: two files each."""
 
-import os
 import re
-import subprocess
+import runpy
 import sys
 from importlib.util import find_spec
 
 import pytest
 
+import search_spaces
 from adalayers.backbones.sources import MINILM_PACKAGE
 from tests.helpers.studying import ROOT
 
@@ -54,38 +54,31 @@ def written(request, tmp_path_factory):
     return folder, request.param
 
 
-def run(written, *argv):
-    """Run the study; its `search_spaces` joins the project's own, as if the file stood there."""
+def run(written, monkeypatch, capsys, *argv):
+    """Run the study; its `search_spaces` joins the project's own, as if the file stood there. Return its output."""
     folder, name = written
-    start = (
-        "import runpy, search_spaces\n"
-        f"search_spaces.__path__.append({str(folder / 'search_spaces')!r})\n"
-        f"runpy.run_path({str(folder / 'studies' / f'{name}.py')!r}, run_name='__main__')"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", start, *argv],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ADALAYERS_CACHE": str(folder / "cache")},
-    )
+    script = str(folder / "studies" / f"{name}.py")
+    monkeypatch.setattr(search_spaces, "__path__", [*search_spaces.__path__, str(folder / "search_spaces")])
+    monkeypatch.setattr(sys, "argv", [script, *argv])
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(script, run_name="__main__")
+    said = capsys.readouterr()
+    assert ended.value.code == 0, said.err
+    return said.out
 
 
-def test_help_says_the_question(written):
-    done = run(written, "--help")
-    assert done.returncode == 0, done.stderr
-    assert f"studies/{written[1]}.py" in done.stdout
-    assert SHOWN[written[1]][2] in done.stdout
+def test_help_says_the_question(written, monkeypatch, capsys):
+    said = run(written, monkeypatch, capsys, "--help")
+    assert f"studies/{written[1]}.py" in said
+    assert SHOWN[written[1]][2] in said
 
 
 @pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="the demo's backbone is not installed")
-def test_the_dry_run_plans_its_arms_on_the_embedded_demo(written):
-    done = run(written, "--smoke", "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "minilm" in done.stdout
-    assert "acceptability-demo" in done.stdout
+def test_the_dry_run_plans_its_arms_on_the_embedded_demo(written, monkeypatch, capsys):
+    said = run(written, monkeypatch, capsys, "--smoke", "--dry-run")
+    assert "minilm" in said
+    assert "acceptability-demo" in said
     *_, arms, trials = SHOWN[written[1]]
-    assert re.search(rf"arms +{arms}, 2 seeds each: {trials} trials", done.stdout), done.stdout
+    assert re.search(rf"arms +{arms}, 2 seeds each: {trials} trials", said), said
     assert not (written[0] / "results").exists()

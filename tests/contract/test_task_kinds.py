@@ -1,74 +1,126 @@
-"""A study of every kind of task that the other contract tests do not run ends in a complete report."""
+"""The decoder study on kinds of task that no other contract test runs: each ends in a complete report.
+
+Small random models: a decoder alone on classes of words, an encoder with its decoder on pairs of texts.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from adalayers.results.files import load
-from tests.helpers.studying import RAYS_OWN, SMALL, run_here
+import reports
+from adalayers.command.main import main
+from adalayers.results.files import Results, load
+from studies.decoder_layers import STUDY
+from tests.helpers.studying import RAYS_OWN
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = RAYS_OWN
-SIZES = ("--train-examples", "64", "--eval-examples", "40", "--max-length", "48", "--seeds", "2")
 
 
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("kinds") / "tiny", layers=2, width=16, heads=2))
+@dataclass(frozen=True)
+class Case:
+    """A family of backbones on a dataset, and what must come of it."""
+
+    family: str
+    dataset: str
+    metric: str
+    task: str
+    figure: str
+    factors: frozenset[str]
+    streams: frozenset[str]
+    fixed: tuple[str, ...] = ()
 
 
-@pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize(
-    ("dataset", "metric", "task", "figure"),
-    [
-        ("similarity-demo", "pearson", "regression of pairs of texts", "residuals"),
-        ("word-classes-demo", "accuracy", "word classification", "confusion"),
-    ],
-)
-def test_a_study_ends_in_a_complete_report(backbone, tmp_path, dataset, metric, task, figure):
-    ran = run_here(
-        [
-            *("--backbone", backbone, "--dataset", dataset, "--output", str(tmp_path / "out")),
-            *(
-                "--cache-dir",
-                str(tmp_path / "cache"),
-                "--show-text",
-                "--set",
-                "k=8",
-                "heads=2",
-                "feedforward=16",
-            ),
-            *SMALL[2:],
-            *SIZES,
-        ],
-        figures=True,
-    )
-    assert ran.code == 0, ran.err
-    folder = tmp_path / "out" / "alpha_lambda" / f"tiny-{dataset}"
-    results = load(folder)
-    assert set(results.trials["status"]) <= {"completed", "stopped"}
-    assert not results.problems
-    assert results.trials[f"test/{metric}"].notna().any()
-    study = json.loads((folder / "study.json").read_text())
-    assert (study["on"]["dataset"]["task"], study["asked"]["metric"]) == (task, metric)
+CASES = (
+    Case(
+        "gpt2", "word-classes-demo", "accuracy", "word classification", "confusion",
+        frozenset({"hidden_states", "word_position", "read_out"}), frozenset({"decoder"}),
+    ),
+    Case(
+        "bart", "similarity-demo", "pearson", "regression of pairs of texts", "residuals",
+        frozenset({"stream", "hidden_states", "read_out"}), frozenset({"encoder", "decoder"}), ("read_out=mean",),
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A study that has ended: what it was, its folder, and what it left."""
+
+    case: Case
+    folder: Path
+    results: Results
+
+    @property
+    def study(self):
+        return json.loads((self.folder / "study.json").read_text())
+
+    @property
+    def pages(self):
+        return (self.folder / "report.md").read_text() + (self.folder / "details.md").read_text()
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.task)
+def ran(request, ray_here, tmp_path_factory):
+    case, root = request.param, tmp_path_factory.mktemp("kind")
+    backbone = tiny_backbone(root / "tiny", case.family, layers=2, width=16, heads=2)
+    argv = [
+        *("--backbone", str(backbone), "--dataset", case.dataset, "--smoke", "--tracking-uri", "none"),
+        *("--output", str(root / "out"), "--cache-dir", str(root / "cache"), "--show-text"),
+        *("--train-examples", "64", "--eval-examples", "40", "--max-length", "48", "--max-concurrent", "1"),
+        *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *case.fixed),
+    ]
+    err = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+        code = main(STUDY, reports, argv)
+    assert code == 0, err.getvalue()
+    folder = root / "out" / "decoder_layers" / f"tiny-{case.dataset}-smoke"
+    return Ran(case, folder, load(folder))
+
+
+def test_every_trial_ends_and_is_scored_as_its_task_asks(ran):
+    assert set(ran.results.trials["status"]) == {"completed"}
+    assert not ran.results.problems
+    assert ran.results.trials[f"test/{ran.case.metric}"].notna().any()
+    study = ran.study
+    assert (study["on"]["dataset"]["task"], study["asked"]["metric"]) == (ran.case.task, ran.case.metric)
     assert set(study["on"]["dataset"]["distribution"]) == {"train", "validation", "test"}
-    details = (folder / "details.md").read_text()
-    assert f"(figures/{figure}.svg)" in details
-    assert (folder / "figures" / f"{figure}.svg").exists()
-    for link in re.findall(r"\(figures/(\w+)\.svg\)", details):
-        assert (folder / "figures" / f"{link}.svg").exists()
+    claims = json.loads((ran.folder / "claims.json").read_text())
+    assert {claim["metric"] for claim in claims} == {ran.case.metric}
+
+
+def test_the_report_is_complete(ran):
+    details = (ran.folder / "details.md").read_text()
+    assert f"(figures/{ran.case.figure}.svg)" in details
+    for link in re.findall(r"\(figures/(\w+)\.svg\)", ran.pages):
+        assert (ran.folder / "figures" / f"{link}.svg").exists()
     assert "## Labels" in details
-    assert task in details
+    assert ran.case.task in details
     # The bootstrap over examples finds each trial's own score in its predictions.
-    report = (folder / "report.md").read_text()
-    assert "does not give the score" not in report + details
-    assert "not known how" not in report + details
-    claims = json.loads((folder / "claims.json").read_text())
-    assert {claim["metric"] for claim in claims} == {metric}
-    examples = (folder / "examples.md").read_text()
-    assert ("the largest 50 below" if dataset == "similarity-demo" else "the surest 50 below") in examples
-    if dataset == "similarity-demo":
-        assert " / " in examples  # both texts of a pair
+    assert "does not give the score" not in ran.pages
+    assert "not known how" not in ran.pages
+
+
+def test_texts_are_shown_as_their_task_has_them(ran):
+    examples = (ran.folder / "examples.md").read_text()
+    pairs = ran.case.dataset == "similarity-demo"
+    assert ("the largest 50 below" if pairs else "the surest 50 below") in examples
+    assert not pairs or " / " in examples  # both texts of a pair
+
+
+def test_what_the_backbone_has_is_compared(ran):
+    study = ran.study
+    assert {factor["name"] for factor in study["asked"]["factors"]} == ran.case.factors
+    assert {stream["name"] for stream in study["on"]["backbone"]["streams"]} == ran.case.streams
+    compared = {
+        one["arm"].partition("=")[0] for one in study["asked"]["comparisons"] if one["kind"] == "factor"
+    }
+    assert compared == ran.case.factors - {"read_out"}  # of which there is one level here
+    assert "nothing of what follows" in ran.pages
