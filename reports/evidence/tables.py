@@ -67,10 +67,11 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """
     split = score_split(trials, plan)
     scores, chosen = by_seed(trials, f"{split}/{plan.metric}"), by_seed(trials, f"val/{plan.metric}")
+    settings = _settings(trials, plan)
     rows = []
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "group": arm.group, "aliases": ", ".join(arm.aliases)}
-        row |= {**_settings(trials, arm, plan), "split": split}
+        row |= {**settings[arm.name], "split": split}
         row |= _summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
         row |= _summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
         rows.append(row)
@@ -96,16 +97,18 @@ def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the plan."""
-    found = {arm.name: _settings(trials, arm, plan) for arm in plan.arms}
-    return [name for name, of in found.items() if is_learned(str(of["mix"]), str(of["fusion"]))]
+    return [
+        name for name, of in _settings(trials, plan).items() if is_learned(str(of["mix"]), str(of["fusion"]))
+    ]
 
 
 def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm of a layer mix: the summaries of the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
     entropy, live = by_seed(trials, "mix/entropy"), by_seed(trials, "mix/live_layers")
+    settings = _settings(trials, plan)
     rows = []
     for arm in plan.arms:
-        row: dict[str, object] = {"arm": arm.name, "group": arm.group, **_settings(trials, arm, plan)}
+        row: dict[str, object] = {"arm": arm.name, "group": arm.group, **settings[arm.name]}
         row |= _summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
         row |= _summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
         rows.append(row)
@@ -228,9 +231,15 @@ def failures(trials: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["status", "stage", "arm", "trial_id"]).reset_index(drop=True)
 
 
-def _settings(trials: pd.DataFrame, arm: Arm, plan: Plan) -> dict[str, object]:
+def _settings(trials: pd.DataFrame, plan: Plan) -> dict[str, dict[str, object]]:
+    """Return arm -> its fusion, factors and mix."""
+    rows = trials[trials["stage"] == "confirm"]
+    of_arm = {str(name): of for name, of in rows.groupby("arm", sort=False)}
+    return {arm.name: _settings_of(of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
+
+
+def _settings_of(rows: pd.DataFrame, arm: Arm, plan: Plan) -> dict[str, object]:
     """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
-    rows = trials[(trials["stage"] == "confirm") & (trials["arm"] == arm.name)]
     found: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in plan.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))

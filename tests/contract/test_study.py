@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import runpy
 import shutil
 import signal

@@ -20,7 +20,7 @@ LONG = pytest.mark.skipif(
 """Mark of tests whose next of kin run always."""
 
 
-def long_but(short: Container[str], names: Iterable[str]) -> list[Any]:
+def long_but(short: Container[Any], names: Iterable[Any]) -> list[Any]:
     """Return parameters of a test: all those not in `short` belong to its long form."""
     return [name if name in short else pytest.param(name, marks=LONG) for name in names]
 

@@ -229,7 +229,7 @@ def test_identical_cases_are_seldom_called_different():
     rng = np.random.default_rng(0)
     wrong = [
         any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False).claims)
-        for _ in range(100)
+        for _ in range(60)
     ]
     share = Share(sum(wrong), len(wrong))
     assert share.interval[0] <= 0.05, share

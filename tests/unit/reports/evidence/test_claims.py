@@ -233,18 +233,19 @@ def test_no_number_of_extensions_spends_more_than_five_percent():
     table = trials({name: {s: 0.4 + 0.01 * rng.normal() for s in of_arm} for name, of_arm in had.items()})
     made = analyses(runs, table, of)
     assert len(made) == 10
-    total = 0.0
-    for one in claims(table, of, made, {}):
-        assert one.verdict == "not enough evidence"
-        total += _error_of(one, table, of, made)
-    assert 0.03 < total <= 0.05
+    after = [claims(table, of, made[:last], {}) for last in range(1, len(made) + 1)]
+    assert {one.verdict for one in after[-1]} == {"not enough evidence"}
+    assert 0.03 < sum(_error_of(one.arm, after) for one in after[-1]) <= 0.05
 
 
-def _error_of(claim: Claim, table, of: Plan, made) -> float:
-    """Return the error that a comparison's critical values spend together, by the chance to cross any of them."""
+def _error_of(arm: str, after: list[list[Claim]]) -> float:
+    """Return the error that a comparison's critical values spend together, by the chance to cross any of them.
+
+    after: the claims after each analysis
+    """
     schedule: dict[int, float] = {}
-    for last in range(1, len(made) + 1):
-        now = next(one for one in claims(table, of, made[:last], {}) if one.arm == claim.arm)
+    for made in after:
+        now = next(one for one in made if one.arm == arm)
         if now.n > 1:
             schedule[now.n] = now.critical
     if not schedule:
