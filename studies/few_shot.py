@@ -180,6 +180,7 @@ STUDY = Study(
     tunings=tunings,
     parts=("few_shot", "fine_tuning"),
     defaults={"trials": 0, "epochs": 100, "seeds": 5},
+    smoke={"seeds": 1, "eval_examples": 32},
     flags=(
         Flag(
             "protocol",

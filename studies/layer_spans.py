@@ -84,6 +84,7 @@ STUDY = Study(
     variants=variants,
     parts=("layer_spans",),
     defaults={"trials": 0},
+    smoke={"train_examples": 48, "eval_examples": 32},
 )
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
 """Every study, tiny, from start to report: python -m tests.smoke [output]
 
-All share one Ray session, because Ray's start is most of what a tiny study takes.
+Two processes take one study after another, each with one Ray session for all of its own: a tiny study is mostly what
+starts before its trials and the pages after them, none of which uses a second core.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import multiprocessing
+import queue
 import sys
 import tempfile
 import time
+from multiprocessing.queues import Queue
 from pathlib import Path
 
 import reports
@@ -19,13 +24,17 @@ from adalayers.tuning.session import ray_session
 STUDIES = Path(__file__).resolve().parents[1] / "studies"
 SECONDS = 120
 """The contract's promise for one study."""
+FLAGS = ("--smoke", "--max-concurrent", "1")
+PROCESSES = 2
+LONGEST = ("methods", "few_shot", "capacity", "small_data")
+"""Those that start first."""
 
 
 def smoke(name: str, output: str) -> str | None:
     """Run one study with --smoke; return what is wrong with it, None where nothing is."""
     study = importlib.import_module(f"studies.{name}").STUDY
     began = time.monotonic()
-    code = main(study, reports, ["--smoke", "--output", output, "--cache-dir", f"{output}/cache"])
+    code = main(study, reports, [*FLAGS, "--output", output, "--cache-dir", f"{output}/cache"])
     seconds = time.monotonic() - began
     if code != DONE:
         return f"exit code {code}"
@@ -43,14 +52,40 @@ def smoke(name: str, output: str) -> str | None:
     return f"it took {seconds:.0f} s, more than {SECONDS}" if seconds > SECONDS else None
 
 
-def run_all(output: str) -> int:
-    names = sorted(path.stem for path in STUDIES.glob("*.py") if path.stem != "__init__")
+def take(names: Queue[str], wrong: Queue[tuple[str, str | None]], output: str) -> None:
+    """Run studies as long as there is one left; put each name with what is wrong with it."""
     with ray_session(None):
-        wrong = {name: smoke(name, output) for name in names}
-    for name, problem in wrong.items():
+        while True:
+            try:
+                name = names.get(timeout=1)
+            except queue.Empty:
+                return
+            try:
+                wrong.put((name, smoke(name, output)))
+            except Exception as error:
+                wrong.put((name, repr(error)))
+                raise
+
+
+def run_all(output: str) -> int:
+    context = multiprocessing.get_context("spawn")
+    names, wrong = context.Queue(), context.Queue()
+    studies = sorted(path.stem for path in STUDIES.glob("*.py") if path.stem != "__init__")
+    for name in sorted(studies, key=lambda name: (name not in LONGEST, name)):
+        names.put(name)
+    processes = [context.Process(target=take, args=(names, wrong, output)) for _ in range(PROCESSES)]
+    for process in processes:
+        process.start()
+    found: dict[str, str | None] = {}
+    while any(process.is_alive() for process in processes) or not wrong.empty():
+        with contextlib.suppress(queue.Empty):
+            found |= [wrong.get(timeout=1)]
+    problems = {name: found.get(name, "its process died") for name in studies}
+    for name, problem in problems.items():
         print(f"{name}: {problem or 'ok'}")
-    print(f"{sum(not p for p in wrong.values())} passed, {sum(bool(p) for p in wrong.values())} failed")
-    return int(any(wrong.values()))
+    failed = sum(problem is not None for problem in problems.values())
+    print(f"{len(problems) - failed} passed, {failed} failed")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":
