@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import shutil
 import tempfile
@@ -56,3 +57,9 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now out of the collection of garbage: there is so much of it that each takes long."""
+    gc.collect()
+    gc.freeze()

@@ -24,7 +24,7 @@ from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.reading.load import Loaded, lacking, load, make_plan
-from tests.helpers.long_form import long_but
+from tests.helpers.long_form import LONG, long_but
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -295,7 +295,7 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, third
         assert all(text.startswith("# ") for text in pages(Evidence(changed)))
 
 
-def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path):
+def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["on"]["packages"] = {"transformers": "\ud800"}
     write_report(made.write(tmp_path))
@@ -357,8 +357,10 @@ def test_a_broken_file_is_a_message_and_exit_code_2(tmp_path, capsys, name, text
     assert "could not read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [results.HISTORY, results.PREDICTIONS, results.EVALUATIONS])
-@pytest.mark.parametrize("keep", [0, 0.5])
+@pytest.mark.parametrize(
+    ("name", "keep"),
+    [(results.HISTORY, 0), (results.HISTORY, 0.5), (results.PREDICTIONS, 0.5), (results.EVALUATIONS, 0.5)],
+)
 def test_a_damaged_file_of_rows_costs_its_parts_as_a_missing_one_does(tmp_path, undrawn, name, keep):
     MadeUp(seeds=2).write(tmp_path)
     whole = (tmp_path / name).read_bytes() if (tmp_path / name).exists() else b"PAR1 and no more"
@@ -490,6 +492,7 @@ def test_cover_has_scores_and_layer_profiles(tmp_path):
         assert (tmp_path / "figures" / f"layer_profiles.{ending}").stat().st_size > 0
 
 
+@LONG
 def test_a_large_study_is_rebuilt_in_seconds(tmp_path):
     made = MadeUp(seeds=13, search=805, stopped=500, evaluations=100, examples=1000)
     assert len(made.trials) == 1000
