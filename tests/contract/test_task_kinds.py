@@ -5,8 +5,6 @@ Small random models: a decoder alone on classes of words, an encoder with its de
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 from dataclasses import dataclass
@@ -14,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import reports
-from adalayers.command.main import main
 from adalayers.results.files import Results, load
 from studies.decoder_layers import STUDY
-from tests.helpers.studying import RAYS_OWN
+from tests.helpers.studying import RAYS_OWN, run_here
 from tests.helpers.tiny import tiny_backbone
 
 pytestmark = RAYS_OWN
@@ -51,8 +47,8 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class Ran:
-    """A study that has ended: what it was, its folder, and what it left."""
+class Left:
+    """What a study left: its case, its folder and its files."""
 
     case: Case
     folder: Path
@@ -77,12 +73,10 @@ def ran(request, ray_here, tmp_path_factory):
         *("--train-examples", "64", "--eval-examples", "40", "--max-length", "48", "--max-concurrent", "1"),
         *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *case.fixed),
     ]
-    err = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-        code = main(STUDY, reports, argv)
-    assert code == 0, err.getvalue()
+    ended = run_here(argv, study=STUDY, figures=True)
+    assert ended.code == 0, ended.err
     folder = root / "out" / "decoder_layers" / f"tiny-{case.dataset}-smoke"
-    return Ran(case, folder, load(folder))
+    return Left(case, folder, load(folder))
 
 
 def test_every_trial_ends_and_is_scored_as_its_task_asks(ran):

@@ -17,6 +17,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 import reports
 from adalayers.command.main import main
 from adalayers.results.folder import Folder
+from adalayers.study import Study
 from studies.alpha_lambda import STUDY
 from tests.helpers.tiny import WORDS, tiny_backbone
 
@@ -93,9 +94,10 @@ class NoPages:
         return folder.uri
 
 
-def run_here(argv: list[str], *, report: bool = True, figures: bool = False) -> Ran:
+def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True, figures: bool = False) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
 
+    study:   alpha_lambda, where it is not said
     report:  False leaves out the page, which takes longer to make than a tiny study to run
     figures: whether those of the page are written; they take most of its time
     """
@@ -106,7 +108,7 @@ def run_here(argv: list[str], *, report: bool = True, figures: bool = False) -> 
         stack.enter_context(contextlib.redirect_stderr(err))
         if report and not figures:
             stack.enter_context(without_figures())
-        code = main(STUDY, reports if report else NoPages, argv)
+        code = main(study, reports if report else NoPages, argv)
     return Ran(code, out.getvalue(), err.getvalue())
 
 

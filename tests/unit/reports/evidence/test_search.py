@@ -31,6 +31,7 @@ from reports.parts.part import DETAILS
 from reports.reading.load import load, make_plan
 from reports.reading.space import Domain, as_choice, describe, domains, read
 from tests.helpers.made_up import MadeUp, choice, ranged
+from tests.helpers.studying import without_figures
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
@@ -183,14 +184,14 @@ def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
     assert kept.fanova(place, load(place), wanted=False) is None
 
 
-def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(write, "images", lambda figure: {})  # the page's words alone
+def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path):
     place = MadeUp(seeds=1, search=14, stopped=2, evaluations=2).write(tmp_path)
-    write.build(place, fanova=True)
-    asked = place.read_bytes(DETAILS)
+    with without_figures():
+        write.build(place, fanova=True)
+        asked = place.read_bytes(DETAILS)
+        write.build(place)
     assert "fANOVA (Optuna)" in asked.decode()
     assert "PED-ANOVA (Optuna)" in asked.decode()
-    write.build(place)
     assert place.read_bytes(DETAILS) == asked
 
 

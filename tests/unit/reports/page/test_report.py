@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.folder import Folder
 from adalayers.results.study_file import parse
-from reports import write, write_cover, write_report
+from reports import write_cover, write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
@@ -27,6 +28,7 @@ from reports.reading.load import Loaded, lacking, load, make_plan
 from tests.helpers.long_form import LONG, long_but
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.studying import without_figures
 
 OTHER = "alpha=8 entropy_weight=0"
 OUTSIDE = "uniform"
@@ -34,9 +36,9 @@ HEAVY = ("torch", "ray", "transformers", "mlflow", "datasets", "pyplot")
 
 
 @pytest.fixture
-def undrawn(monkeypatch) -> None:
-    """Figures are laid out but not written: drawing takes most of the time of a report."""
-    monkeypatch.setattr(write, "images", lambda figure: {})
+def undrawn() -> Iterator[None]:
+    with without_figures():
+        yield
 
 
 @pytest.fixture(scope="module")
