@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +22,8 @@ CELLS = 240
 NODES, FEW_NODES = 12, 40
 """Of the quadrature over how the squares divide between the pairs seen and those to come; the second for three or
 fewer to come."""
+MOST_TERMS = 60
+"""Degrees of freedom from which on the sums of Student's t are longer than they are fast."""
 LEAST = 1e-12
 """An amount of error below this is not spent: no value of t is critical."""
 SMALL, TINY, FEW = 1e-4, 1e-9, 6
@@ -50,35 +52,43 @@ def critical_values(analyses: Sequence[tuple[int, float]]) -> list[float]:
 
 
 @lru_cache(maxsize=4096)
-def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the last analysis's critical |t|; the middles (w) and masses of the cells in which the test goes on."""
+def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, float]:
+    """Return the last analysis's critical |t|, and the angle whose sine is that value's w."""
     (n, error), before = analyses[-1], analyses[:-1]
     spend = error - (before[-1][1] if before else 0.0)
-    if not before:
-
-        def above(cut: np.ndarray) -> np.ndarray:
-            return stats.t.sf(_t(cut, n), n - 1)
-    else:
-        middles, masses = _last(before)[1:]
-
-        def above(cut: np.ndarray) -> np.ndarray:
-            return _above(cut, middles, masses, before[-1][0], n - before[-1][0])
-
     if not before or before[-1][0] < 3 or spend < (SMALL if before[-1][0] <= FEW else TINY):
         # Where the quadrature is not good enough, the single test's value, which is never too low.
         critical = float(stats.t.isf(spend / 2, n - 1))
-        angle = math.atan2(critical, math.sqrt(n - 1))
-    else:
-        angle = float(
-            optimize.brentq(
-                lambda at: 2 * above(np.array([math.sin(at)]))[0] - spend, 1e-9, math.pi / 2, xtol=1e-12
-            )
+        return critical, math.atan2(critical, math.sqrt(n - 1))
+    above = _chance_above(analyses)
+    angle = float(
+        optimize.brentq(
+            lambda at: 2 * above(np.array([math.sin(at)]))[0] - spend, 1e-9, math.pi / 2, xtol=1e-12
         )
-        critical = float(_t(np.array([math.sin(angle)]), n)[0])
+    )
+    return float(_t(np.array([math.sin(angle)]), n)[0]), angle
+
+
+@lru_cache(maxsize=4096)
+def _going_on(analyses: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middles (w) and masses of the cells in which the test goes on after the last of these analyses.
+
+    On their own, as they take far longer than a critical value, and none is asked of a schedule's last analysis.
+    """
+    angle = _last(analyses)[1]
     edges = np.sin(np.linspace(0.0, angle, CELLS // 2 + 1))
-    falls = -np.diff(above(edges))
+    falls = -np.diff(_chance_above(analyses)(edges))
     middles = np.sin((np.arange(CELLS // 2) + 0.5) * angle / (CELLS // 2))
-    return critical, np.concatenate([-middles[::-1], middles]), np.concatenate([falls[::-1], falls])
+    return np.concatenate([-middles[::-1], middles]), np.concatenate([falls[::-1], falls])
+
+
+def _chance_above(analyses: tuple[tuple[int, float], ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives the chance that w exceeds each cut at the last analysis, and that the test went on to it."""
+    (n, _), before = analyses[-1], analyses[:-1]
+    if not before:
+        return lambda cuts: stats.t.sf(_t(cuts, n), n - 1)
+    seen = before[-1][0]
+    return lambda cuts: _above(cuts, *_going_on(before), seen, n - seen)
 
 
 def _t(w: np.ndarray, n: int) -> np.ndarray:
@@ -103,18 +113,36 @@ def _above(cuts: np.ndarray, w: np.ndarray, masses: np.ndarray, n: int, k: int) 
         a = k - c * c
         if abs(a) < 1e-6:  # the quadratic is linear: y > (c^2 - r^2) / (2 r sqrt(k)) for r > 0
             line = (c * c - r**2) / (2 * math.sqrt(k) * np.where(r > 0, r, 1.0))
-            chance = np.where(r > 0, special.stdtr(df, -math.sqrt(df) * line), 0.0)
+            chance = np.where(r > 0, _below(df, -math.sqrt(df) * line), 0.0)
             total[place] = (weight * chance).sum()
             continue
-        root = c * np.sqrt(np.maximum(0.0, k + r**2 - c * c))
-        first = special.stdtr(df, -math.sqrt(df) * (-r * math.sqrt(k) + root) / a)
-        if a > 0:
-            chance = first
-        else:
-            second = special.stdtr(df, -math.sqrt(df) * (-r * math.sqrt(k) - root) / a)
-            chance = np.where((r > 0) & (k + r**2 > c * c), first - second, 0.0)
-        total[place] = (weight * chance).sum()
+        # Where a < 0, y must lie between two roots, and only here are there two.
+        here = slice(None) if a > 0 else (r > 0) & (k + r**2 > c * c)
+        at = r[here]
+        root = c * np.sqrt(k + at**2 - c * c)
+        chance = _below(df, -math.sqrt(df) * (-at * math.sqrt(k) + root) / a)
+        if a < 0:
+            chance -= _below(df, -math.sqrt(df) * (-at * math.sqrt(k) - root) / a)
+        total[place] = (weight[here] * chance).sum()
     return total
+
+
+def _below(df: int, t: np.ndarray) -> np.ndarray:
+    """Return the chance that Student's t with df degrees of freedom is below t, to 1e-15.
+
+    The finite sums of Abramowitz and Stegun (26.7.3, 26.7.4), ten times as fast as `scipy.special.stdtr` while their
+    terms are few.
+    """
+    if df > MOST_TERMS:
+        return special.stdtr(df, t)
+    square = df / (df + t**2)  # cos^2 of the angle whose tangent is t / sqrt(df)
+    term = np.sqrt(square) if df % 2 else np.ones_like(t)
+    total = term.copy() if df > 1 else np.zeros_like(t)
+    for j in range(2 + df % 2, df, 2):
+        term = term * square * ((j - 1) / j)
+        total += term
+    total *= t / np.sqrt(df + t**2)
+    return 0.5 + ((np.arctan(t / math.sqrt(df)) + total) / math.pi if df % 2 else total / 2)
 
 
 def _beta_nodes(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:

@@ -94,14 +94,25 @@ def test_with_many_pairs_they_are_those_of_the_normal_theory():
     assert found == pytest.approx([pocock, pocock], abs=1e-2)
 
 
+@pytest.mark.parametrize("df", [*range(1, 9), 59, 60, 61, 500])
+def test_students_t_is_scipys(df):
+    t = np.concatenate([np.linspace(-30, 30, 301), [-1e9, 1e9]])
+    assert boundaries._below(df, t) == pytest.approx(stats.t.cdf(t, df), abs=2e-15)
+
+
+def forget():
+    boundaries._last.cache_clear()
+    boundaries._going_on.cache_clear()
+
+
 def test_finer_cells_change_nothing_that_matters(monkeypatch):
     schedule = [(n, 0.04 * (n / 10) ** 1.5 / 40) for n in (3, 6, 9, 10)]
     coarse = critical_values(schedule)
-    boundaries._last.cache_clear()
+    forget()
     monkeypatch.setattr(boundaries, "CELLS", 2 * boundaries.CELLS)
     try:
         fine = critical_values(schedule)
     finally:  # values of finer cells are not for other tests
-        boundaries._last.cache_clear()
+        forget()
     assert coarse == pytest.approx(fine, rel=1e-3)
     assert coarse != fine
