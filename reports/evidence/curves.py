@@ -47,7 +47,8 @@ def learning_curves(
 
 def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
-    wide = table.pivot_table(index="step", columns="trial_id", values="score", aggfunc="last").sort_index()
+    last = table.drop_duplicates(["step", "trial_id"], keep="last")
+    wide = last.pivot(index="step", columns="trial_id", values="score").sort_index()
     if so_far:
         wide = (wide.cummin() if plan.mode == "min" else wide.cummax()).ffill()
     wide = wide.dropna()

@@ -22,6 +22,9 @@ from reports.reading.load import Arm, Plan
 NOTHING = pd.Series(dtype=float)
 """The values of an arm without completed trials."""
 
+KEYS = ("stage", "status", "arm", "seed", "trial_id")
+"""What says which trial a row is."""
+
 NOT_BELOW_ZERO = (0.0, math.inf)
 
 LAYER_MIX = "layer-mix"
@@ -30,8 +33,11 @@ LAYER_MIX = "layer-mix"
 
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
-    rows = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
-    return rows.sort_values("trial_id").drop_duplicates(["arm", "seed"])
+    # Few columns of text decide, and a table has a hundred: theirs are taken once, at the end.
+    keys = trials[[*KEYS]].reset_index(drop=True)
+    known = (keys["stage"] == "confirm") & (keys["status"] == "completed") & (keys["arm"] != "")
+    keys = keys[known].sort_values("trial_id").drop_duplicates(["arm", "seed"])
+    return trials.iloc[keys.index]
 
 
 def score_split(trials: pd.DataFrame, plan: Plan) -> str:
@@ -44,7 +50,7 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
 
     Only arms with completed trials that have one are in it.
     """
-    rows = confirmed(trials)
+    rows = confirmed(trials[[name for name in dict.fromkeys((*KEYS, column)) if name in trials.columns]])
     found: dict[str, dict[int, float]] = {}
     # A loop over rows: with a handful of seeds, pandas' own grouping takes ten times as long.
     for arm, seed, value in zip(rows["arm"], rows["seed"], numbers(rows, column), strict=True):
