@@ -248,7 +248,7 @@ class TrialConfig(ABC):
             "lr_patience",
         ):
             self.require(name, getattr(self, name) >= 1, "a whole number of at least 1")
-        for name, value in dataclasses.asdict(self).items():
+        for name, value in self.values().items():
             if isinstance(value, int):
                 most = MOST_OF.get(name, MOST)
                 self.require(name, value <= most, f"a whole number of at most {most}")
@@ -264,6 +264,10 @@ class TrialConfig(ABC):
         self.require("dropout", 0 <= self.dropout < 1, "a probability of at least 0 and below 1")
         self.require("warmup", 0 <= self.warmup < 1, "a share of at least 0 and below 1")
         _listed_layers(self.hidden_states)
+
+    def values(self) -> dict[str, Any]:
+        """Return all fields as they are given; none holds another dataclass."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def require(self, name: str, holds: bool, wanted: str) -> None:
         """Raise `BadInput` for the field `name` where `holds` is false."""
@@ -312,7 +316,7 @@ class TrialConfig(ABC):
         names = ("layers", "with-embeddings", self.hidden_states)
         name = next(name for name in names if chosen_states(name, shape, stream=self.stream) == chosen)
         return {
-            **dataclasses.asdict(self),
+            **self.values(),
             "hidden_states": name,
             "word_position": self.word_token(shape),
             "base_lr": self.base_lr or self.lr,
@@ -410,13 +414,13 @@ def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialCo
     if kind is type(config):
         return dataclasses.replace(config, **values)
     names = {field.name for field in dataclasses.fields(kind)}
-    shared = {name: value for name, value in dataclasses.asdict(config).items() if name in names}
+    shared = {name: value for name, value in config.values().items() if name in names}
     return kind(**{**shared, **values})
 
 
 def as_values(config: TrialConfig) -> dict[str, Any]:
     """Return a configuration as `trial_config` takes it."""
-    return {"fusion": config.fusion, **dataclasses.asdict(config)}
+    return {"fusion": config.fusion, **config.values()}
 
 
 def hyperparameters() -> dict[str, Any]:
@@ -525,7 +529,8 @@ def chosen_states(
     return [state for of in streams for state in _of_stream(hidden_states, of, shape.family, final_norm)]
 
 
-def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool) -> list[State]:
+@functools.lru_cache(maxsize=1024)
+def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool) -> tuple[State, ...]:
     if (listed := _listed_layers(hidden_states)) is not None:
         numbers = listed
     elif hidden_states == "layers":
@@ -546,12 +551,12 @@ def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool
         raise BadInput(
             f"wanted hidden_states to name layers 0..{stream.layers}, got {beyond[0]}; change hidden_states"
         )
-    return [
+    return tuple(
         State(
             stream.name, number, before_norm=stream.final_norm and not final_norm and number == stream.layers
         )
         for number in numbers
-    ]
+    )
 
 
 def _listed_layers(hidden_states: str) -> list[int] | None:

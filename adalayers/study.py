@@ -467,8 +467,9 @@ def arm_config(overrides: dict[str, Any], setting: Setting) -> TrialConfig:
 
 def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, shape: Shape) -> str:
     """Add an arm, or its name as an alias of the arm that has its configuration; return the name it goes by."""
+    identity = arm.config.identity(shape)
     for i, other in enumerate(arms):
-        if other.config.identity(shape) == arm.config.identity(shape):
+        if other.config.identity(shape) == identity:
             if arm.name not in (other.name, *other.aliases):
                 arms[i] = dataclasses.replace(other, aliases=(*other.aliases, arm.name))
             return other.name
