@@ -10,6 +10,7 @@ from tests.helpers.studying import ROOT, flags, world
 
 SCRIPT = """
 import sys
+from unittest import mock
 
 import mean_fusion
 from adalayers.command.main import main
@@ -24,7 +25,8 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    with mock.patch("reports.write.images", return_value={}):  # a page without figures
+        sys.exit(main(STUDY, reports))
 """
 
 

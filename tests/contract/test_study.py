@@ -81,18 +81,22 @@ class Disturbed:
 
 @pytest.fixture(scope="module")
 def disturbed(made, tmp_path_factory, empty_database, ray_here):
-    """The study of `study`: ended by SIGTERM; run again, a worker killed, then all of it; then run to its end."""
+    """The study of `study`: ended by SIGTERM; run again, a worker killed, then all of it; then run to its end.
+
+    With one worker, whose start takes longer than its trials; and with MLflow as long as its process ends by itself.
+    """
     output = tmp_path_factory.mktemp("disturbed") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
     folder = output / "alpha_lambda" / "tiny-echo"
+    one_worker, without_mlflow = ("--max-concurrent", "1"), ("--tracking-uri", "none")
 
     def completed():
         return (table(folder)["status"] == "completed").sum() if (folder / "trials.csv").exists() else 0
 
-    def start(name):
+    def start(name, *more):
         with (output / f"{name}.out").open("w") as out, (output / f"{name}.err").open("w") as err:
-            return subprocess.Popen(command(made, output), stdout=out, stderr=err)
+            return subprocess.Popen(command(made, output, *one_worker, *more), stdout=out, stderr=err)
 
     def until(process, reached):
         deadline = time.monotonic() + TIMEOUT
@@ -115,7 +119,7 @@ def disturbed(made, tmp_path_factory, empty_database, ray_here):
     process.send_signal(signal.SIGTERM)
     interrupted = ended(process, "interrupted")
 
-    process = start("killed")
+    process = start("killed", *without_mlflow)
     holder = folder.parent / f".{folder.name}.driver.json"
 
     def holds():
@@ -123,7 +127,8 @@ def disturbed(made, tmp_path_factory, empty_database, ray_here):
             return json.loads(holder.read_text())["pid"] == process.pid
 
     until(process, holds)
-    second = start("second")
+    second = run_here(flags(made, output, *one_worker, *without_mlflow))
+    refused = left(second.code, second.out, second.err)
     workers = []
 
     def a_worker_is_killed():
@@ -136,9 +141,8 @@ def disturbed(made, tmp_path_factory, empty_database, ray_here):
     until(process, lambda: completed() >= len(interrupted.rows) + 8)
     process.send_signal(signal.SIGKILL)
     killed = ended(process, "killed")
-    refused = ended(second, "second")
 
-    ran = run_here(flags(made, output))
+    ran = run_here(flags(made, output, *one_worker, *without_mlflow))
     return Disturbed(folder, interrupted, killed, left(ran.code, ran.out, ran.err), workers, refused)
 
 
