@@ -17,6 +17,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Ray starts its workers with a niceness of 15: next to other tests they would hardly run.
 os.environ.setdefault("RAY_worker_niceness", "0")
+# Workers that Ray starts before anybody asks have not the environment of ours, and serve nobody.
+os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+os.environ.setdefault("RAY_enable_worker_prestart", "0")
 # To be looked for where it must not be.
 os.environ["ADALAYERS_TESTS_SECRET"] = "hunter2-of-the-tests"
 # What the user's own environment says must not reach the tests.

@@ -7,7 +7,7 @@ import runpy
 import shutil
 import signal
 import subprocess
-import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,19 @@ from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.model.model import load
 from adalayers.results import files as results
+from reports.__main__ import main as report_command
 from tests.contract.test_contributing_fusion import snippet
-from tests.helpers.studying import RAYS_OWN, SCRIPT, SMALL, Ran, command, flags, run_here, world
+from tests.helpers.studying import (
+    RAYS_OWN,
+    SCRIPT,
+    SMALL,
+    Ran,
+    command,
+    flags,
+    run_here,
+    without_figures,
+    world,
+)
 
 pytestmark = [
     *RAYS_OWN,
@@ -37,6 +48,8 @@ pytestmark = [
 TIMEOUT = 300
 UNREACHABLE = "http://user:hunter2@127.0.0.1:9"
 VOLATILE = ["seconds"]
+DISTURBED = (*SMALL, "--seeds", "3", "--features", "disk")
+"""Flags of the study that is disturbed, and of that it is compared with: fourteen trials."""
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +69,30 @@ def study(made, tmp_path_factory, empty_database, ray_here):
 
 
 @dataclass(frozen=True)
+class TwoCases:
+    """A study of two datasets that cannot reach its MLflow server: its folder, how it ended, Ray sessions it took."""
+
+    folder: Path
+    ran: Ran
+    sessions: int
+
+
+@pytest.fixture(scope="module")
+def two_cases(made, tmp_path_factory):
+    twin = Path(shutil.copytree(made["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
+    output = tmp_path_factory.mktemp("cases") / "results"
+    argv = flags(made, output, *DISTURBED, "--tracking-uri", UNREACHABLE)
+    argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
+    starts = []
+    fit = tune.Tuner.fit
+    with mock.patch.object(tune.Tuner, "fit", lambda tuner: starts.append(tuner) or fit(tuner)):
+        ran = run_here(argv)
+    return TwoCases(output / "alpha_lambda", ran, len(starts))
+
+
+@dataclass(frozen=True)
 class Ended:
-    """How a process ended, and the completed rows and `study.json` that it left."""
+    """How a run ended, and the completed rows and `study.json` that it left."""
 
     code: int
     out: str
@@ -69,7 +104,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Disturbed:
-    """One study over two processes of the user's own script, each with a Ray of its own, and a third run here."""
+    """One study over a run here, a process of the user's own script with a Ray of its own, and a second run here."""
 
     folder: Path
     interrupted: Ended
@@ -80,55 +115,43 @@ class Disturbed:
 
 
 @pytest.fixture(scope="module")
-def disturbed(made, tmp_path_factory, empty_database, ray_here):
-    """The study of `study`: ended by SIGTERM; run again, a worker killed, then all of it; then run to its end.
-
-    With one worker, whose start takes longer than its trials; and with MLflow as long as its process ends by itself.
-    """
+def disturbed(made, tmp_path_factory, ray_here):
+    """A study that is ended by SIGTERM; run again, a worker of it killed, then all of it; then run to its end."""
     output = tmp_path_factory.mktemp("disturbed") / "results"
-    output.mkdir()
-    shutil.copy(empty_database, output / "mlflow.db")
     folder = output / "alpha_lambda" / "tiny-echo"
-    one_worker, without_mlflow = ("--max-concurrent", "1"), ("--tracking-uri", "none")
 
     def completed():
         return (table(folder)["status"] == "completed").sum() if (folder / "trials.csv").exists() else 0
 
-    def start(name, *more):
-        with (output / f"{name}.out").open("w") as out, (output / f"{name}.err").open("w") as err:
-            return subprocess.Popen(command(made, output, *one_worker, *more), stdout=out, stderr=err)
-
-    def until(process, reached):
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline and process.poll() is None and not reached():
-            time.sleep(0.1)
-
-    def left(code, out, err):
+    def left(ran):
         rows = {
             row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
         }
         happened = json.loads((folder / "study.json").read_text())["happened"]
-        return Ended(code, out, err, rows, happened, (folder / "report.md").exists())
+        return Ended(ran.code, ran.out, ran.err, rows, happened, (folder / "report.md").exists())
 
-    def ended(process, name):
-        process.wait(TIMEOUT)
-        return left(process.returncode, *((output / f"{name}.{end}").read_text() for end in ("out", "err")))
+    def run(report):
+        return left(run_here(flags(made, output, *DISTURBED), report=report))
 
-    process = start("interrupted")
-    until(process, lambda: completed() >= 1)
-    process.send_signal(signal.SIGTERM)
-    interrupted = ended(process, "interrupted")
+    with sigterm_once(lambda: completed() >= 1):
+        interrupted = run(report=True)
 
-    process = start("killed", *without_mlflow)
+    with (output / "killed.out").open("w") as out, (output / "killed.err").open("w") as err:
+        process = subprocess.Popen(command(made, output, *DISTURBED), stdout=out, stderr=err)
+
+    def until(reached):
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline and process.poll() is None and not reached():
+            time.sleep(0.1)
+
     holder = folder.parent / f".{folder.name}.driver.json"
 
     def holds():
         with contextlib.suppress(OSError, ValueError):  # it is written just now
             return json.loads(holder.read_text())["pid"] == process.pid
 
-    until(process, holds)
-    second = run_here(flags(made, output, *one_worker, *without_mlflow))
-    refused = left(second.code, second.out, second.err)
+    until(holds)
+    refused = run(report=False)
     workers = []
 
     def a_worker_is_killed():
@@ -137,13 +160,37 @@ def disturbed(made, tmp_path_factory, empty_database, ray_here):
             workers.append(pid)
         return workers
 
-    until(process, a_worker_is_killed)
-    until(process, lambda: completed() >= len(interrupted.rows) + 8)
+    until(a_worker_is_killed)
+    until(lambda: completed() >= len(interrupted.rows) + 3)
     process.send_signal(signal.SIGKILL)
-    killed = ended(process, "killed")
+    process.wait(TIMEOUT)
+    said = ((output / f"killed.{name}").read_text() for name in ("out", "err"))
+    killed = left(Ran(process.returncode, *said))
+    return Disturbed(folder, interrupted, killed, run(report=False), workers, refused)
 
-    ran = run_here(flags(made, output, *one_worker, *without_mlflow))
-    return Disturbed(folder, interrupted, killed, left(ran.code, ran.out, ran.err), workers, refused)
+
+@contextlib.contextmanager
+def sigterm_once(reached):
+    """Send this process SIGTERM as soon as `reached()`, unless what runs here has ended by then."""
+    over = threading.Event()
+
+    def send():
+        while not over.wait(0.05):
+            if reached():
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+
+    before = signal.signal(
+        signal.SIGTERM, signal.SIG_IGN
+    )  # it may come between the end of the study and `over`
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        signal.signal(signal.SIGTERM, before)
 
 
 def workers_of(process):
@@ -169,14 +216,6 @@ def test_the_last_line_of_stdout_is_the_report(study):
     assert ran.out.strip().splitlines()[-1] == str(folder / "report.md")
     assert "trials/min" in ran.err
     assert "left" in ran.err
-
-
-def test_the_last_line_of_a_process_is_the_report_too(disturbed):
-    """Neither Ray nor MLflow adds a line when the process ends."""
-    done = disturbed.interrupted
-    assert done.out.strip().splitlines()[-1] == str(disturbed.folder / "report.md")
-    assert "trials/min" in done.err
-    assert "left" in done.err
 
 
 def test_every_file_of_the_contract_is_there(study):
@@ -325,8 +364,8 @@ def test_running_again_runs_nothing_and_changes_no_row(study, made):
     assert (folder / "trials.csv").read_bytes() == before
 
 
-def test_a_disturbed_study_goes_on_to_the_same_numbers(study, disturbed):
-    """Interrupted, killed, and a worker killed: its confirmed rows equal those of the study that was left alone."""
+def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
+    """Interrupted, killed, and a worker killed: its confirmed rows equal those of a study that was left alone."""
     before, after = disturbed.interrupted.rows, disturbed.killed.rows
     assert disturbed.killed.code == -signal.SIGKILL
     assert len(before) < len(after) < len(disturbed.finished.rows)
@@ -336,7 +375,7 @@ def test_a_disturbed_study_goes_on_to_the_same_numbers(study, disturbed):
             assert now == row or all(pd.isna(v) or now[k] == v for k, v in row.items())
     whole, parts = (
         table(folder).query("stage == 'confirm' and not arm.str.startswith('search-best')", engine="python")
-        for folder in (study[0], disturbed.folder)
+        for folder in (two_cases.folder / "tiny-echo", disturbed.folder)
     )
     left, right = (
         frame.drop(columns=VOLATILE).sort_values("trial_id").reset_index(drop=True)
@@ -397,8 +436,8 @@ def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
     for name in ("report.md", "claims.json"):
         (copy / name).unlink()
     shutil.rmtree(copy / "figures")
-    done = run_module("reports", str(copy))
-    assert done.returncode == 0, done.stderr
+    with without_figures():
+        assert report_command([str(copy)]) == 0
     for name in ("report.md", "claims.json"):
         assert (copy / name).read_bytes() == (folder / name).read_bytes()
 
@@ -409,16 +448,8 @@ def test_a_study_can_be_mirrored_later(study, tmp_path, empty_database, capsys):
     for written in (len(table(folder)), 0):
         assert sync_command(["sync", str(folder), "--tracking-uri", f"sqlite:///{database}"]) == 0
         assert capsys.readouterr().out.startswith(f"{written} trials")
-    wrong = run_module("adalayers", "sync", str(tmp_path))
-    assert wrong.returncode == 2
-    assert "study.json" in wrong.stderr.splitlines()[0]
-
-
-def run_module(module, *argv):
-    """Run `python -m <module>` as its user does."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *argv], capture_output=True, text=True, timeout=TIMEOUT, check=False
-    )
+    assert sync_command(["sync", str(tmp_path)]) == 2
+    assert "study.json" in capsys.readouterr().err.splitlines()[0]
 
 
 def test_a_field_that_is_added_with_a_default_renames_no_trial(made, study, tmp_path):
@@ -436,28 +467,6 @@ def test_a_field_that_is_added_with_a_default_renames_no_trial(made, study, tmp_
     assert "nothing to run" in ran.err
     after = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
     pd.testing.assert_frame_equal(after, before)
-
-
-@dataclass(frozen=True)
-class TwoCases:
-    """A study of two datasets that cannot reach its MLflow server: its folder, how it ended, Ray sessions it took."""
-
-    folder: Path
-    ran: Ran
-    sessions: int
-
-
-@pytest.fixture(scope="module")
-def two_cases(made, tmp_path_factory):
-    twin = Path(shutil.copytree(made["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
-    output = tmp_path_factory.mktemp("cases") / "results"
-    argv = flags(made, output, *SMALL, "--seeds", "2", "--tracking-uri", UNREACHABLE)
-    argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
-    starts = []
-    fit = tune.Tuner.fit
-    with mock.patch.object(tune.Tuner, "fit", lambda tuner: starts.append(tuner) or fit(tuner)):
-        ran = run_here(argv)
-    return TwoCases(output / "alpha_lambda", ran, len(starts))
 
 
 def test_the_trials_of_all_cases_run_in_one_ray_session(two_cases):

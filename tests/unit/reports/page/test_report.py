@@ -333,13 +333,12 @@ def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(bu
     assert files(folder) == first
 
 
-def test_a_bad_folder_is_a_message_and_exit_code_2(tmp_path):
-    command = [sys.executable, "-m", "reports", str(tmp_path / "nowhere")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("wanted a results folder, found no study.json in or below")
-    assert "Traceback" not in done.stderr
+def test_a_bad_folder_is_a_message_and_exit_code_2(tmp_path, capsys):
+    assert main([str(tmp_path / "nowhere")]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("wanted a results folder, found no study.json in or below")
+    assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize(
