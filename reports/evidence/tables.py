@@ -33,11 +33,15 @@ LAYER_MIX = "layer-mix"
 
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
-    # Few columns of text decide, and a table has a hundred: theirs are taken once, at the end.
-    keys = trials[[*KEYS]].reset_index(drop=True)
-    known = (keys["stage"] == "confirm") & (keys["status"] == "completed") & (keys["arm"] != "")
-    keys = keys[known].sort_values("trial_id").drop_duplicates(["arm", "seed"])
-    return trials.iloc[keys.index]
+    # Asked for dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
+    stages, statuses, arms, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
+    first: dict[tuple[str, object], int] = {}
+    for place in np.flatnonzero((stages == "confirm") & (statuses == "completed") & (arms != "")):
+        seed = None if pd.isna(seeds[place]) else seeds[place]
+        known = first.setdefault((arms[place], seed), place)
+        if ids[place] < ids[known]:
+            first[arms[place], seed] = place
+    return trials.iloc[sorted(first.values(), key=lambda place: ids[place])]
 
 
 def score_split(trials: pd.DataFrame, plan: Plan) -> str:

@@ -48,8 +48,9 @@ pytestmark = [
 TIMEOUT = 300
 UNREACHABLE = "http://user:hunter2@127.0.0.1:9"
 VOLATILE = ["seconds"]
-DISTURBED = (*SMALL, "--seeds", "3", "--features", "disk")
-"""Flags of the study that is disturbed, and of that it is compared with: fourteen trials."""
+SIZE = (*SMALL, "--seeds", "3")
+"""Of the study that is disturbed, and of that it is compared with: fourteen trials."""
+DISTURBED = (*SIZE, "--features", "disk")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ class TwoCases:
 def two_cases(made, tmp_path_factory):
     twin = Path(shutil.copytree(made["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
     output = tmp_path_factory.mktemp("cases") / "results"
-    argv = flags(made, output, *DISTURBED, "--tracking-uri", UNREACHABLE)
+    argv = flags(made, output, *SIZE, "--features", "memory", "--tracking-uri", UNREACHABLE)
     argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
     starts = []
     fit = tune.Tuner.fit
@@ -365,7 +366,8 @@ def test_running_again_runs_nothing_and_changes_no_row(study, made):
 
 
 def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
-    """Interrupted, killed, and a worker killed: its confirmed rows equal those of a study that was left alone."""
+    """Interrupted, killed, a worker killed, its hidden states on disk: its confirmed rows equal those of a study that
+    was left alone, with hidden states in memory and another case beside it."""
     before, after = disturbed.interrupted.rows, disturbed.killed.rows
     assert disturbed.killed.code == -signal.SIGKILL
     assert len(before) < len(after) < len(disturbed.finished.rows)
