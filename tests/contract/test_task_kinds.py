@@ -73,7 +73,7 @@ def ran(request, ray_here, tmp_path_factory):
         *("--train-examples", "64", "--eval-examples", "40", "--max-length", "48", "--max-concurrent", "1"),
         *("--seeds", "1", "--epochs", "1", "--set", "k=8", "heads=2", "feedforward=16", *case.fixed),
     ]
-    ended = run_here(argv, study=STUDY, figures=True)
+    ended = run_here(argv, study=STUDY)
     assert ended.code == 0, ended.err
     folder = root / "out" / "decoder_layers" / f"tiny-{case.dataset}-smoke"
     return Left(case, folder, load(folder))

@@ -254,31 +254,25 @@ def test_a_file_cut_short_is_noticed_when_a_trial_opens_the_store(source, encode
 
 
 def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
-    """Two processes ask for one store: one computes, the other waits, says so, and computes nothing."""
-    context = multiprocessing.get_context("spawn")
-    first_computes, go_on = context.Event(), context.Event()
-    arguments = (tmp_path, source, encoded)
-    first = context.Process(target=_computes, args=(*arguments, first_computes, go_on))
-    second = context.Process(target=_must_not_compute, args=arguments)
-    first.start()
-    assert first_computes.wait(60)
-    second.start()
-    second.join(1.0 + 4.0)
-    assert second.is_alive(), "the second did not wait"
-    go_on.set()
-    first.join(60)
-    second.join(60)
-    assert (first.exitcode, second.exitcode) == (0, 0)
-    assert "another process" in capfd.readouterr().err
+    """Two processes ask for one store: this one computes, the other waits, says so, and computes nothing."""
+    second = multiprocessing.get_context("spawn").Process(
+        target=_must_not_compute, args=(tmp_path, source, encoded)
+    )
+    said = ""
 
-
-def _computes(root, source, encoded, computing, go_on):
     def backbone():
-        computing.set()
-        go_on.wait(60)
+        nonlocal said
+        second.start()
+        deadline = time.monotonic() + 60
+        while "another process" not in said and second.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.1)
+            said += capfd.readouterr().err
         return backbones.load(source)
 
-    stored(root, source, encoded, backbone)
+    stored(tmp_path, source, encoded, backbone)
+    second.join(60)
+    assert "another process" in said, "the second did not wait"
+    assert second.exitcode == 0
 
 
 def _must_not_compute(root, source, encoded):

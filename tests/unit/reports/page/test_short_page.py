@@ -16,6 +16,7 @@ from reports.write import build
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.studying import without_figures
 
 DECIDED = {
     **{arm: 0.1 * (place // 3) + 0.05 * (place % 3) for place, arm in enumerate(CORE)},
@@ -332,7 +333,8 @@ def test_a_study_s_own_parts_come_first_and_their_tables_are_in_the_details(tmp_
     made = with_single_layers(MadeUp(seeds=3, search=0, layers=12))
     made.study["asked"]["parts"] = ["single_layers", "none_of_ours"]
     made.write(tmp_path)
-    build(tmp_path)
+    with without_figures():
+        build(tmp_path)
     short, details = ((tmp_path / name).read_text() for name in ("report.md", "details.md"))
     heads = re.findall(r"^## (.+)$", short, re.M)
     assert heads[:3] == ["Question", "Answer", "Single layers"]
