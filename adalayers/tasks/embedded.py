@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +34,7 @@ EMBEDDED_DATA = {
 def examples(name: str) -> dict[str, tuple[list[Any], Labels]]:
     """Return inputs and labels by split: [n], of classes int64 and of numbers float32, or n arrays [words]."""
     found: dict[str, tuple[list[Any], Labels]] = {}
-    for split, rows in EMBEDDED_DATA[name].examples().items():
+    for split, rows in _generated(name).items():
         inputs = [given for given, _ in rows]
         labels = [np.asarray(label) for _, label in rows]
         if labels[0].ndim == 1:
@@ -42,3 +43,9 @@ def examples(name: str) -> dict[str, tuple[list[Any], Labels]]:
             of = np.array(labels)
             found[split] = (inputs, of.astype(np.float32) if of.dtype.kind == "f" else of)
     return found
+
+
+@functools.cache
+def _generated(name: str) -> Mapping[str, list[Any]]:
+    """Return a dataset's examples, always the same: generated once, as a study of many backbones asks for each."""
+    return EMBEDDED_DATA[name].examples()
