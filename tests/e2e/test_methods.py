@@ -46,7 +46,8 @@ COSTLY = {
 """Half a minute each over sentences: they learn rows of few words instead."""
 WANTS_MORE = {"head2toe as published"}
 """It chooses among thousands of states, and learns all sentences there are."""
-EXAMPLES, EPOCHS = 400, 4
+EXAMPLES, EPOCHS, FEW = 400, 4, 2
+"""The last for what is costly."""
 PROBE = {"lr": 1e-2, "epochs": 8}
 """A linear read-out of the base model's own states has few weights that learn, and wants larger steps."""
 
@@ -86,7 +87,8 @@ def test_a_method_beats_the_majority_class(name, request):
     overrides, _ = {**fusions(of), **tuned(of)}[name]
     own_states = overrides.get("fusion") in ("scalar-mix", "variability") and "own_width" in overrides
     probe = own_states and "base_model" not in overrides
-    size = {} if name in COSTLY | WANTS_MORE else {"train_examples": EXAMPLES}
+    size = {"epochs": FEW} if name in COSTLY else {"train_examples": EXAMPLES}
+    size = {} if name in WANTS_MORE else size
     config = with_overrides(of.base, {**overrides, **size, **(PROBE if probe else {})})
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -21,6 +21,7 @@ from reports.evidence.importances import (
     FANOVA,
     FEWEST,
     PED_ANOVA,
+    RESAMPLES,
     importances,
     key,
     search_points,
@@ -161,7 +162,13 @@ def test_equal_scores_but_one_are_no_error():
     assert table["importance"].sum() == pytest.approx(1)
 
 
-def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
+@pytest.fixture
+def few_resamples(monkeypatch):
+    """fANOVA's forests take a quarter of a second each."""
+    monkeypatch.setitem(RESAMPLES, FANOVA, 3)
+
+
+def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch, few_resamples):
     made = MadeUp(seeds=1, search=14, stopped=2, evaluations=2)
     place = made.write(tmp_path)
     assert kept.fanova(place, load(place), wanted=False) is None
@@ -184,7 +191,7 @@ def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch):
     assert kept.fanova(place, load(place), wanted=False) is None
 
 
-def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path):
+def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, few_resamples):
     place = MadeUp(seeds=1, search=14, stopped=2, evaluations=2).write(tmp_path)
     with without_figures():
         write.build(place, fanova=True)
