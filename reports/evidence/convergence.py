@@ -62,18 +62,21 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
     of n trials holds the arm's true median with probability 1 - 2^(1 - n).
     n: trials with history, censored ones among them.
     """
+    of_arm: dict[object, list[tuple[str, float]]] = {name: [] for name in arm_table["arm"]}
+    for name, state, step in zip(each["arm"], each["state"], each["step"], strict=True):
+        of_arm.get(name, []).append((state, step))
     rows = []
     for name in arm_table["arm"]:
-        of_arm = each[each["arm"] == name]
-        steps = of_arm.loc[of_arm["state"] != UNKNOWN, "step"].fillna(np.inf).sort_values()
+        states = [state for state, _ in of_arm[name]]
+        steps = sorted(np.inf if np.isnan(step) else step for state, step in of_arm[name] if state != UNKNOWN)
         rows.append(
             {
-                "median": _median(steps.tolist()),
-                "low": steps.min() if len(steps) > 1 else np.nan,
-                "high": steps.max() if len(steps) > 1 else np.nan,
+                "median": _median(steps),
+                "low": steps[0] if len(steps) > 1 else np.nan,
+                "high": steps[-1] if len(steps) > 1 else np.nan,
                 "n": len(steps),
-                "censored": int((of_arm["state"] == CENSORED).sum()),
-                "unknown": int((of_arm["state"] == UNKNOWN).sum()),
+                "censored": states.count(CENSORED),
+                "unknown": states.count(UNKNOWN),
             }
         )
     columns = ["median", "low", "high", "n", "censored", "unknown"]

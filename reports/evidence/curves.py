@@ -47,22 +47,27 @@ def learning_curves(
 
 def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
-    last = table.drop_duplicates(["step", "trial_id"], keep="last")
-    wide = last.pivot(index="step", columns="trial_id", values="score").sort_index()
+    # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
+    steps, at = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
+    trials, of = np.unique(table["trial_id"].to_numpy(dtype=object), return_inverse=True)
+    n = len(trials)
+    values = np.full((len(steps), n), np.nan)
+    values[at, of] = table["score"].to_numpy(dtype=float)  # of two at one step, the later row
     if so_far:
-        wide = (wide.cummin() if plan.mode == "min" else wide.cummax()).ffill()
-    wide = wide.dropna()
-    if len(wide) > most:
-        wide = wide.iloc[np.unique(np.linspace(0, len(wide) - 1, most).round().astype(int))]
-    values, n = wide.to_numpy(dtype=float), wide.shape[1]
-    curve = pd.DataFrame({"arm": arm, "step": wide.index, "mean": values.mean(axis=1)})
+        values = (np.fmin if plan.mode == "min" else np.fmax).accumulate(values, axis=0)
+    whole = ~np.isnan(values).any(axis=1)
+    steps, values = steps[whole], values[whole]
+    if len(values) > most:
+        kept = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+        steps, values = steps[kept], values[kept]
+    mean = values.mean(axis=1)
     half = np.full(len(values), np.nan)
     if n >= FEW:
         sd = values.std(axis=1, ddof=1)
         half = np.where(sd > 1e-12, stats.t.ppf(0.5 + LEVEL / 2, n - 1) * sd / np.sqrt(n), np.nan)
     low, high = bounds(plan.metric) or (-np.inf, np.inf)
-    ends = {"low": (curve["mean"] - half).clip(lower=low), "high": (curve["mean"] + half).clip(upper=high)}
-    return curve.assign(**ends, n=n)[COLUMNS]
+    ends = {"low": np.maximum(mean - half, low), "high": np.minimum(mean + half, high)}
+    return pd.DataFrame({"arm": arm, "step": steps, "mean": mean, **ends, "n": n}, columns=COLUMNS)
 
 
 def milestones(curves: pd.DataFrame) -> pd.DataFrame:

@@ -34,13 +34,14 @@ LAYER_MIX = "layer-mix"
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
     # Asked for dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
-    stages, statuses, arms, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
+    stages, statuses, names, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
     first: dict[tuple[str, object], int] = {}
-    for place in np.flatnonzero((stages == "confirm") & (statuses == "completed") & (arms != "")):
+    done = (stages == "confirm") & (statuses == "completed") & (names != "")
+    for place in np.flatnonzero(done).tolist():
         seed = None if pd.isna(seeds[place]) else seeds[place]
-        known = first.setdefault((arms[place], seed), place)
+        known = first.setdefault((names[place], seed), place)
         if ids[place] < ids[known]:
-            first[arms[place], seed] = place
+            first[names[place], seed] = place
     return trials.iloc[sorted(first.values(), key=lambda place: ids[place])]
 
 
