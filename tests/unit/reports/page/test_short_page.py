@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -68,11 +70,22 @@ def doubtful(made: MadeUp) -> MadeUp:
     return made
 
 
+@pytest.fixture(scope="module")
+def known(tmp_path_factory) -> Callable[[str], Evidence]:
+    """Return what gives the evidence of one of `STUDIES`, worked out once for all tests."""
+
+    @functools.cache
+    def of(name: str) -> Evidence:
+        made = STUDIES[name]()
+        made.study["asked"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
+        return evidence_of(made, tmp_path_factory.mktemp("study"))
+
+    return of
+
+
 @pytest.mark.parametrize("study", STUDIES)
-def test_it_is_short_and_every_link_leads_somewhere(tmp_path, study):
-    made = STUDIES[study]()
-    made.study["asked"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
-    evidence = evidence_of(made, tmp_path)
+def test_it_is_short_and_every_link_leads_somewhere(known, study):
+    evidence = known(study)
     text, other = short_page(evidence).text(), details_page(evidence).text()
     assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1000
     figures = re.findall(r"\(figures/(\w+)\.svg\)", text)
@@ -89,8 +102,8 @@ def anchor(title: str) -> str:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_no_sentence_with_a_number_is_said_twice(tmp_path, study):
-    text = page(STUDIES[study](), tmp_path)
+def test_no_sentence_with_a_number_is_said_twice(known, study):
+    text = short_page(known(study)).text()
     answer = part(text, "Answer")
     rest = text.replace(answer, "")
     sentences = [one.strip() for one in re.split(r"(?<=[.;])\s+|\n", answer)]
@@ -103,8 +116,8 @@ def test_no_sentence_with_a_number_is_said_twice(tmp_path, study):
 # What it says
 
 
-def test_a_study_that_decided_nothing(tmp_path):
-    text = page(STUDIES["nothing decided"](), tmp_path)
+def test_a_study_that_decided_nothing(known):
+    text = short_page(known("nothing decided")).text()
     answer = part(text, "Answer")
     assert "0 of 8 primary comparisons are decided, after 3 paired seeds." in answer
     for name in ("α = 8 instead of 1", "`uniform`"):
@@ -118,8 +131,8 @@ def test_a_study_that_decided_nothing(tmp_path):
     assert "the smallest effect of interest, nine times in ten" in end
 
 
-def test_a_study_that_decided_everything(tmp_path):
-    text = page(STUDIES["everything decided"](), tmp_path)
+def test_a_study_that_decided_everything(known):
+    text = short_page(known("everything decided")).text()
     answer = part(text, "Answer")
     assert "8 of 8 primary comparisons are decided, after 6 paired seeds." in answer
     for name in ("α = 8", "α = 64", "α = 512", "λ = 0.001", "λ = 0.01"):
@@ -134,10 +147,11 @@ def test_a_study_that_decided_everything(tmp_path):
 
 def test_a_study_in_which_nothing_differs(tmp_path):
     made = STUDIES["nothing differs"]()
-    answer = part(page(made, tmp_path), "Answer")
+    whole = page(made, tmp_path)
+    answer = part(whole, "Answer")
     assert "8 of 8 primary comparisons are decided" in answer
     assert answer.count("**not one prediction**") == 3
-    assert "outside the interval of its claim" not in page(made, tmp_path)
+    assert "outside the interval of its claim" not in whole
     del made.trials[-1]  # `best` on its last seed: five are left, which is enough
     assert "8 of 8" in page(made, tmp_path)
     del made.trials[-1]
@@ -213,8 +227,8 @@ def test_the_searchs_best_is_shown_with_what_it_had_won_with(tmp_path):
     ) in part(page(made, tmp_path), "Quality")
 
 
-def test_doubts_are_the_most_serious_ones(tmp_path):
-    whole = page(STUDIES["failures and doubts"](), tmp_path)
+def test_doubts_are_the_most_serious_ones(known):
+    whole = short_page(known("failures and doubts")).text()
     assert "**Smoke run**" in whole.split("## Question")[0]
     text = part(whole, "Doubts")
     points = [line for line in text.splitlines() if line.startswith("- ")]
