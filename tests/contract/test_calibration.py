@@ -27,6 +27,7 @@ from tests.calibration import (
     unequal,
 )
 from tests.helpers.made_up import MadeUp
+from tests.helpers.unshared import each_alone
 
 
 @pytest.mark.parametrize("draw", [normal, unequal])
@@ -38,12 +39,7 @@ def test_identical_arms_are_seldom_called_different(draw):
 
 def test_analyses_that_do_not_share_the_error_would_be_caught(monkeypatch):
     """The same simulation with 5% for every comparison at every analysis: well over 5% of studies claim something."""
-    from scipy import stats
-
-    monkeypatch.setattr(
-        "reports.evidence.analyses.critical_values",
-        lambda schedule: [float(stats.t.isf(0.025, n - 1)) for n, _ in schedule],
-    )
+    monkeypatch.setattr("reports.evidence.analyses.critical_values", each_alone)
     share = false_claims(30, normal, "until-decided")
     assert share.interval[0] > 0.05, share
 

@@ -64,7 +64,7 @@ def study(made, tmp_path_factory, empty_database, ray_here):
     output = tmp_path_factory.mktemp("study") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
-    ran = run_here(flags(made, output), figures=True)
+    ran = run_here(flags(made, output))
     assert ran.code == 0, ran.err
     return output / "alpha_lambda" / "tiny-echo", output, ran
 
@@ -488,7 +488,7 @@ def test_the_trials_of_all_cases_run_in_one_ray_session(two_cases):
 def test_two_datasets_give_a_folder_each_and_a_cover(two_cases):
     folder = two_cases.folder
     shown = {path.name for path in folder.iterdir() if not path.name.startswith(".")}  # locks are hidden
-    assert shown == {"tiny-echo", "tiny-twin", "report.md", "claims.json"}
+    assert shown == {"tiny-echo", "tiny-twin", "report.md", "claims.json", "figures"}
     assert two_cases.ran.out.splitlines()[-1] == str(folder / "report.md")
     cover = (folder / "report.md").read_text()
     assert "tiny-echo" in cover

@@ -94,20 +94,20 @@ class NoPages:
         return folder.uri
 
 
-def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True, figures: bool = False) -> Ran:
+def run_here(argv: list[str], *, study: Study = STUDY, report: bool = True) -> Ran:
     """Run a study in this process; it takes the Ray that runs here (fixture `ray_here`), or starts its own.
+
+    The files of its figures are empty.
 
     study:   alpha_lambda, where it is not said
     report:  False leaves out the page, which takes longer to make than a tiny study to run
-    figures: whether those of the page are drawn, which takes most of its time; their files are empty otherwise
     """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ))  # what the study sets there ends with it
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
-        if report and not figures:
-            stack.enter_context(without_figures())
+        stack.enter_context(without_figures())
         code = main(study, reports if report else NoPages, argv)
     return Ran(code, out.getvalue(), err.getvalue())
 

@@ -21,6 +21,7 @@ from reports.write import write_claims_across, write_cover
 from tests.calibration import Share
 from tests.helpers.made_scores import by_seed, plan, run, trials
 from tests.helpers.made_up import MadeUp
+from tests.helpers.unshared import each_alone
 
 ARMS = ("control", "a", "b")
 PLAN = plan(ARMS)
@@ -236,10 +237,7 @@ def test_identical_cases_are_seldom_called_different():
 
 
 def test_an_error_that_is_not_shared_would_be_caught(monkeypatch):
-    monkeypatch.setattr(
-        "reports.evidence.analyses.critical_values",
-        lambda schedule: [float(stats.t.isf(0.025, n - 1)) for n, _ in schedule],
-    )
+    monkeypatch.setattr("reports.evidence.analyses.critical_values", each_alone)
     rng = np.random.default_rng(0)
     wrong = [
         any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False).claims)
