@@ -42,6 +42,7 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     Raises `BadInput` for an unknown key or an impossible value.
     """
     if data is not None:
+        _leave_out_imports()  # before its data come: those must be collected
         torch.set_num_threads(config["threads"])
         Beat(Folder(config["work"]), config["beat"])()  # hidden states may be far away
         run_in_study(config, ray.get(data[config["case"]]))
@@ -58,7 +59,6 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
 
 def run_in_study(config: dict[str, Any], data: TrialData) -> None:
     """Train one trial of a study, as `trainable` says; what it did is left in its folder, failures included."""
-    _leave_out_imports()
     work = Folder(config["work"])
     # Next to 0 a CPU takes up to a hundred times as long: gradients of a batch that is known by heart.
     torch.set_flush_denormal(True)
