@@ -11,12 +11,12 @@ from tests.helpers.studying import ROOT, flags, world
 
 SCRIPT = """
 import sys
-from unittest import mock
 
 import mean_fusion
 from adalayers.command.main import main
 from adalayers.study import Arm, Space, Study
 import reports
+from tests.helpers.studying import without_figures
 
 STUDY = Study(
     name="toy",
@@ -26,7 +26,7 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    with mock.patch("reports.write.images", return_value={}):  # a page without figures
+    with without_figures():
         sys.exit(main(STUDY, reports))
 """
 
@@ -60,6 +60,7 @@ def test_a_fusion_of_ones_own_is_trained_written_and_reported(tmp_path, empty_da
     # Neither Ray nor MLflow adds a line when the process ends.
     assert done.stdout.strip().splitlines()[-1] == str(folder / "report.md")
     assert "trials/min" in done.stderr
+    assert "left" in done.stderr
     trials = pd.read_csv(folder / "trials.csv")
     assert (trials["status"] == "completed").all()
     assert trials.groupby("arm")["fusion"].unique().str[0].to_dict() == {"mix": "layer-mix", "mean": "mean"}

@@ -44,11 +44,9 @@ LEFT_OUT = {"importances", "search_surface", "mix_entropy", "mix_layers"}
 """Those that are left out, and their links with them, where there is nothing to draw."""
 
 
-def draw(figure: Figure, *, lay_out: bool = True) -> None:
-    """Lay out and draw all of a figure, short of its pixels; laying out takes two thirds of the time."""
+def draw(figure: Figure) -> None:
+    """Lay out and draw all of a figure, short of its pixels."""
     FigureCanvasAgg(figure)
-    if not lay_out:
-        figure.set_layout_engine(None)
     figure.draw_without_rendering()
 
 
@@ -188,9 +186,6 @@ NEXT_OF_KIN = {
 }
 """Kinds whose figures are like those of others."""
 
-LAID_OUT = ("whole", "odd names", "no groups", "nan metrics")
-"""Kinds that have as much, or as odd, to be laid out as any other."""
-
 RARE = (
     *("class_scores", "confusion", "single_layers", "layer_profiles", "score_by_size", "learning_curves"),
     *("few_shot_scores", "few_shot_curves", "fine_tuning"),
@@ -210,7 +205,7 @@ def test_every_figure_survives(tmp_path, kind):
     assert linked(texts(evidence)) == set(figures)
     said = set()
     for name, figure in figures.items():
-        draw(figure, lay_out=kind in LAID_OUT)
+        draw(figure)
         said |= (
             {name} if any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts) else set()
         )
