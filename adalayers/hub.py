@@ -91,12 +91,14 @@ def quiet() -> Iterator[None]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logging.set_verbosity_error()
+        if verbosity != logging.ERROR:  # either way each logger there is forgets what it knew: not for nothing
+            logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
             yield
         finally:
-            logging.set_verbosity(verbosity)
+            if verbosity != logging.ERROR:
+                logging.set_verbosity(verbosity)
             if bars:
                 logging.enable_progress_bar()
             (disable_progress_bars if hub_bars_off else enable_progress_bars)()

@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 
+_ITSELF = frozenset({str, int, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Return `value` in JSON's own types: NumPy scalars unwrapped, tuples as lists, NaN and infinities as None."""
+    if type(value) in _ITSELF:  # most are, and whole tables come by here
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

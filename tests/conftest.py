@@ -9,8 +9,10 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from filelock import FileLock
 
 # Tiny tensors: more threads only wait for each other, and Ray's workers would fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -36,7 +38,9 @@ def ray_here() -> Iterator[None]:
     from adalayers.tuning.session import ray_session
 
     with contextlib.ExitStack() as session:
-        with _quiet():
+        # It looks through Ray's logs ten times a second, for lines that our drivers do not ask for.
+        without_log_monitor = mock.patch("ray._private.node.Node.start_log_monitor")
+        with _quiet(), without_log_monitor:
             session.enter_context(ray_session(None))
         yield
         with _quiet():
@@ -48,9 +52,14 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database with its tables and nothing else, to be copied: making the tables takes seconds."""
     from mlflow import MlflowClient
 
-    path = tmp_path_factory.mktemp("mlflow") / "empty.db"
-    with _quiet():
-        MlflowClient(tracking_uri=f"sqlite:///{path}").search_experiments()
+    own = tmp_path_factory.getbasetemp()
+    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "empty.db"  # one for all processes
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            made = tmp_path_factory.mktemp("mlflow") / "empty.db"
+            with _quiet():
+                MlflowClient(tracking_uri=f"sqlite:///{made}").search_experiments()
+            made.rename(path)
     return path
 
 

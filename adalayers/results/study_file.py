@@ -7,6 +7,7 @@ What a file lacks, or holds as something of another type, has the default of its
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -297,10 +298,15 @@ def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
         raise BadInput(f"{folder.uri}: {error}") from error
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
     given = value if isinstance(value, Mapping) else {}
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     known = {}
     for item in dataclasses.fields(kind):
         place, hint = f"{path}.{item.name}".lstrip("."), hints[item.name]

@@ -131,7 +131,9 @@ def _added(record: StudyRecord, rows: Iterable[tuple[str, int]], run: Mapping[st
 
 def counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials."""
-    return results.counts(pd.DataFrame(list(record.rows.values()), columns=["stage", "status"]))
+    return results.counts(
+        pd.DataFrame({name: [row[name] for row in record.rows.values()] for name in ("stage", "status")})
+    )
 
 
 def _looks(run: Mapping[str, Any]) -> int:

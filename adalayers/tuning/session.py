@@ -39,7 +39,7 @@ MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": "33554432",
     "MALLOC_TRIM_THRESHOLD_": "134217728",
 }
-"""Environment of workers: one arena of memory for all threads of a process (glibc's mallopt(3)).
+"""Environment of workers, read as a process starts: one arena of memory for all threads of a process (glibc's mallopt(3)).
 
 By itself glibc keeps an arena for every thread, and Tune runs each trial of a worker in a new one, so that a reused
 worker grows. Lower thresholds save a third more memory and cost up to half of the time: every tensor's pages are then
@@ -91,7 +91,9 @@ def _start(scratch: Path) -> None:
     folder = str(inner) if len(str(inner)) <= SOCKET_ROOM else None
     for left in reversed(range(STARTS)):
         try:
-            with marked(scratch), interrupts.insisting():
+            # Inherited, not asked of Ray: a worker with an environment of its own is started by a process that loads
+            # Ray to start it, and those that wait for work cannot be it.
+            with marked(scratch), _environment(_malloc()), interrupts.insisting():
                 _init("local", include_dashboard=False, _temp_dir=folder)
             return
         except (KeyboardInterrupt, BadInput):
@@ -119,11 +121,31 @@ def _end(scratch: Path) -> None:
 def _join(address: str) -> None:
     try:
         with interrupts.insisting():
-            _init(address)
+            _init(address, runtime_env={"env_vars": _malloc()})
     except (KeyboardInterrupt, BadInput):
         raise
     except Exception as error:  # of many kinds: of other releases, of no machine of the cluster, of no token
         raise refused(address, error) from error
+
+
+def _malloc() -> dict[str, str]:
+    """Return the settings that workers start with; what the user's own environment says goes before."""
+    return {name: os.environ.get(name, value) for name, value in MALLOC.items()}
+
+
+@contextmanager
+def _environment(more: dict[str, str]) -> Iterator[None]:
+    """Set these variables for the processes that are started within the block."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _init(address: str, **more: Any) -> None:
@@ -134,8 +156,6 @@ def _init(address: str, **more: Any) -> None:
             address=address,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            # Read as a process starts, so a worker cannot set them; what the user's own environment says goes before.
-            runtime_env={"env_vars": {name: os.environ.get(name, value) for name, value in MALLOC.items()}},
             **more,
         )
     except SystemExit:  # Ray's own answer to SIGTERM while it starts

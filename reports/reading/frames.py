@@ -12,8 +12,11 @@ def numbers(frame: pd.DataFrame, column: str) -> pd.Series:
     """Return a column as floats, NaN where it is missing or holds no finite number."""
     if column not in frame.columns:
         return pd.Series(np.nan, index=frame.index, dtype=float)
-    values = pd.to_numeric(frame[column], errors="coerce").astype(float)
-    return values.where(np.isfinite(values))
+    values = frame[column]
+    if values.dtype != float:  # asked for so often that what most columns need not counts
+        values = pd.to_numeric(values, errors="coerce").astype(float)
+    finite = np.isfinite(values.to_numpy())
+    return values if finite.all() else values.where(finite)
 
 
 def texts(frame: pd.DataFrame, column: str) -> list[str]:

@@ -2,6 +2,7 @@
 which converts them itself, along with them.
 """
 
+import functools
 import importlib
 
 import pytest
@@ -14,7 +15,16 @@ from adalayers.fusion.fusion import Fusion
 
 @pytest.fixture(autouse=True)
 def _checked_shapes(monkeypatch):
-    for module in FUSIONS.values():
-        for kind in vars(importlib.import_module(module)).values():
-            if isinstance(kind, type) and issubclass(kind, Fusion) and "forward" in vars(kind):
-                monkeypatch.setattr(kind, "forward", jaxtyped(typechecker=beartype)(kind.forward))
+    for kind, forward in _checked().items():
+        monkeypatch.setattr(kind, "forward", forward)
+
+
+@functools.cache
+def _checked():
+    """Return the fusions and their `forward`, checked."""
+    found = [kind for module in FUSIONS.values() for kind in vars(importlib.import_module(module)).values()]
+    return {
+        kind: jaxtyped(typechecker=beartype)(kind.forward)
+        for kind in found
+        if isinstance(kind, type) and issubclass(kind, Fusion) and "forward" in vars(kind)
+    }

@@ -57,7 +57,7 @@ def test_a_reused_worker_does_not_grow():
     assert left[5] - left[2] < GROWTH
 
 
-def test_workers_start_with_the_settings_of_the_allocator(monkeypatch):
+def test_workers_of_a_cluster_start_with_the_settings_of_the_allocator(monkeypatch):
     monkeypatch.setenv("MALLOC_ARENA_MAX", "3")  # what the user's own environment says goes before
     with (
         mock.patch.object(ray, "init") as init,
@@ -67,6 +67,17 @@ def test_workers_start_with_the_settings_of_the_allocator(monkeypatch):
     ):
         pass
     assert init.call_args.kwargs["runtime_env"]["env_vars"] == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
+
+
+def test_workers_of_a_local_ray_inherit_them(init, monkeypatch):
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "3")
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    inherited = {}
+    init.side_effect = lambda **_: inherited.update(os.environ)
+    with ray_session(None):
+        assert os.environ["MALLOC_ARENA_MAX"] == "3"
+        assert "MALLOC_TRIM_THRESHOLD_" not in os.environ, "they are the workers' alone"
+    assert {name: inherited[name] for name in MALLOC} == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
 
 
 @pytest.fixture
