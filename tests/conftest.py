@@ -14,6 +14,8 @@ from unittest import mock
 import pytest
 from filelock import FileLock
 
+# While everything is imported there is no garbage; `pytest_collection_finish` ends this.
+gc.disable()
 # Tiny tensors: more threads only wait for each other, and Ray's workers would fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -75,3 +77,4 @@ def pytest_collection_finish() -> None:
     """Leave what is imported by now out of the collection of garbage: there is so much of it that each takes long."""
     gc.collect()
     gc.freeze()
+    gc.enable()

@@ -14,7 +14,6 @@ from adalayers.backbones.backbone import load
 from adalayers.backbones.sources import MINILM_PACKAGE, MINILM_SHA256, resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 
@@ -68,10 +67,9 @@ def test_sentences_of_like_meaning_are_near(source):
     assert similarity[:2, 2:].max() < 0.3
 
 
-def test_a_trial_s_numbers_are_those_of_earlier_releases(tmp_path):
+def test_a_trial_s_numbers_are_those_of_earlier_releases(entities, minilm_cache):
     """Pinned at 2026-11-22, torch 2.13.0; the tolerances are for rounding on other CPUs."""
-    request = DataRequest("minilm", "entities-demo", train_examples=300, eval_examples=150, max_length=64)
-    data = prepare(request).data("disk", cache=tmp_path)
+    data = prepare(entities).data("disk", cache=minilm_cache)
     outcome = train(LayerMixConfig(epochs=3, alpha=8.0, lr=2e-3), data, seed=1)
     assert outcome.row["val/f1"] == pytest.approx(0.342, abs=0.02)
     weights = [0.1509, 0.1758, 0.1678, 0.1511, 0.1636, 0.1909]

@@ -21,33 +21,28 @@ needs_data = pytest.mark.skipif(
 )
 
 
-def scores(dataset, cache, config, **request):
-    data = prepare(DataRequest("minilm", dataset, data_dir=DATA, **request)).data("disk", cache=cache)
-    return train(config, data, seed=1, test=True).row
+def scores(request, cache, config):
+    return train(config, prepare(request).data("disk", cache=cache), seed=1, test=True).row
 
 
-def test_entities_demo_is_learnable_and_layers_differ(tmp_path):
-    size = {"train_examples": 300, "eval_examples": 100}
-    mixed = scores("entities-demo", tmp_path, LayerMixConfig(epochs=14, alpha=8.0, feedforward=256), **size)
+def test_entities_demo_is_learnable_and_layers_differ(entities, minilm_cache):
+    mixed = scores(entities, minilm_cache, LayerMixConfig(epochs=14, alpha=8.0, feedforward=256))
     states = {"hidden_states": "with-embeddings", "feedforward": 256}
-    embeddings = scores(
-        "entities-demo", tmp_path, LayerMixConfig(mix="single", layer=0, epochs=14, **states), **size
-    )
+    embeddings = scores(entities, minilm_cache, LayerMixConfig(mix="single", layer=0, epochs=14, **states))
     assert 0.4 < mixed["val/f1"] < 0.99
     assert mixed["val/f1"] > embeddings["val/f1"] + 0.05
 
 
 @needs_data
 def test_conll2003(tmp_path):
-    config = LayerMixConfig(epochs=8, feedforward=256)
-    row = scores("conll2003", tmp_path, config, train_examples=250, eval_examples=80)
+    request = DataRequest("minilm", "conll2003", data_dir=DATA, train_examples=250, eval_examples=80)
+    row = scores(request, tmp_path, LayerMixConfig(epochs=8, feedforward=256))
     assert row["val/f1"] > 0.45
     assert {"test/f1/LOC", "test/f1/PER"} <= set(row)
 
 
 @needs_data
 def test_imdb(tmp_path):
-    row = scores(
-        "imdb", tmp_path, LayerMixConfig(epochs=8), train_examples=200, eval_examples=100, max_length=64
-    )
+    size = {"train_examples": 200, "eval_examples": 100, "max_length": 64}
+    row = scores(DataRequest("minilm", "imdb", data_dir=DATA, **size), tmp_path, LayerMixConfig(epochs=8))
     assert row["val/accuracy"] > 0.62

@@ -1,0 +1,21 @@
+"""Hidden states of the real MiniLM, stored once for all processes of the tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from adalayers.data.request import DataRequest
+
+
+@pytest.fixture(scope="session")
+def minilm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for them; of two processes that want the same, the second waits for the first."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "minilm"
+
+
+@pytest.fixture(scope="session")
+def entities() -> DataRequest:
+    """What several tests train on."""
+    return DataRequest("minilm", "entities-demo", train_examples=300, eval_examples=150, max_length=64)
