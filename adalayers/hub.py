@@ -91,7 +91,8 @@ def quiet() -> Iterator[None]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if verbosity != logging.ERROR:  # either way each logger there is forgets what it knew: not for nothing
+        # Setting it makes each logger that there is forget what it knew, and one part of loading calls another.
+        if verbosity != logging.ERROR:
             logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-
 _ITSELF = frozenset({str, int, bool, type(None)})
 
 

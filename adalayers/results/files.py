@@ -197,7 +197,8 @@ def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
     ]
     columns = [*named, *(key for key in seen if key not in (*named, *_LAST)), *_LAST]
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")  # twice a trial: of few rows pandas takes ten times as long
+    # Written twice a trial: of few rows, pandas would take ten times as long.
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(_cells(name, [row.get(name) for row in rows]) for name in columns), strict=True))
     folder.write_bytes(TRIALS, buffer.getvalue().encode())

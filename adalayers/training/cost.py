@@ -8,11 +8,14 @@ here, but what makes them: weights, and numbers kept.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from adalayers.data.trial_data import TrialData
 from adalayers.model.model import FusionModel
@@ -46,14 +49,36 @@ def operations(model: FusionModel, data: TrialData) -> Operations:
         for state in model.fusion.live()
     }
     # Written out: torch counts no products of its own attention on a CPU.
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), _Products() as products:
         given = model(states, lengths)
-        forward = counter.get_total_flops()
+        forward = products.operations
         if given.requires_grad:
             given.sum().backward()
     model.zero_grad(set_to_none=True)
     tokens = int(lengths.sum())
-    return Operations(forward / tokens, counter.get_total_flops() / tokens)
+    return Operations(forward / tokens, products.operations / tokens)
+
+
+class _Products(TorchDispatchMode):
+    """Counts the operations of matrix products by torch's formulas.
+
+    Its own `FlopCounterMode` does, and tells modules apart, for which it hooks all of them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        formula = flop_registry.get(func.overloadpacket)
+        if formula is not None:
+            self.operations += formula(*args, **(kwargs or {}), out_val=found)
+        return found
+
+
+# Without what leads torch.compile around it: that imports the compiler, two seconds of every process that trains.
+_Products.__torch_dispatch__ = inspect.unwrap(_Products.__torch_dispatch__)  # type: ignore[method-assign]
 
 
 def epoch_cost(model: FusionModel, data: TrialData, of: Operations) -> float:

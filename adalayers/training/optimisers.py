@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -9,7 +10,22 @@ import torch
 from adalayers.config import TrialConfig
 from adalayers.model.model import FusionModel
 
-_OPTIMISERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+def _not_compiled(kind: type[torch.optim.Adam]) -> type[torch.optim.Adam]:
+    """Return an optimiser of torch's without what leads `torch.compile` around it.
+
+    Those wrappers import the compiler, which takes two seconds of the start of every process that trains.
+    """
+    kept = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    own: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in kept}
+    step = inspect.unwrap(kind.step)
+    return type(kind.__name__, (kind,), {**own, "step": torch.no_grad()(step)})
+
+
+_OPTIMISERS = {
+    "adam": _not_compiled(torch.optim.Adam),
+    "adamw": _not_compiled(torch.optim.AdamW),
+}
 
 
 def build_optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Optimizer:

@@ -39,7 +39,7 @@ MALLOC = {
     "MALLOC_MMAP_THRESHOLD_": "33554432",
     "MALLOC_TRIM_THRESHOLD_": "134217728",
 }
-"""Environment of workers, read as a process starts: one arena of memory for all threads of a process (glibc's mallopt(3)).
+"""Environment of workers, read as they start: one arena of memory for all threads of a process (glibc's mallopt(3)).
 
 By itself glibc keeps an arena for every thread, and Tune runs each trial of a worker in a new one, so that a reused
 worker grows. Lower thresholds save a third more memory and cost up to half of the time: every tensor's pages are then

@@ -31,6 +31,7 @@ for seed in range(int(sys.argv[1])):
     trial.start()
     trial.join()
     print(anonymous_mb() - before)
+assert "torch._dynamo" not in sys.modules, "training imports torch's compiler, which takes two seconds"
 """
 LEFT, GROWTH = 40, 12
 """MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
