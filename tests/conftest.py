@@ -9,10 +9,14 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 from filelock import FileLock
+from xdist.scheduler import LoadFileScheduling
+
+ROOT = Path(__file__).parents[1]
 
 # While everything is imported there is no garbage; `pytest_collection_finish` ends this.
 gc.disable()
@@ -21,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Ray starts its workers with a niceness of 15: next to other tests they would hardly run.
 os.environ.setdefault("RAY_worker_niceness", "0")
-# Workers that Ray starts before anybody asks have not the environment of ours, and serve nobody.
+# No workers before anybody asks: the tests have a use for fewer than Ray starts.
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 os.environ.setdefault("RAY_enable_worker_prestart", "0")
 # To be looked for where it must not be.
@@ -71,6 +75,18 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+class OneRay(LoadFileScheduling):
+    """Give the tests of a file to one process, and those of all files that share a Ray to one too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "ray" if "ray_here" in (ROOT / file).read_text() else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneRay | None:
+    return OneRay(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -1,11 +1,21 @@
 """Hidden states of the real MiniLM, stored once for all processes of the tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import jaxtyping
 import pytest
 
 from adalayers.data.request import DataRequest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _unchecked() -> Iterator[None]:
+    """Leave out the checks of shapes, a sixth of the time here: tests/unit has them for every fusion and head."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")
