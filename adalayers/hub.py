@@ -91,14 +91,14 @@ def quiet() -> Iterator[None]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Setting it makes each logger that there is forget what it knew, and one part of loading calls another.
+        # Not set where it is so already: each time, all loggers of the process are gone through.
         if verbosity != logging.ERROR:
             logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
             yield
         finally:
-            if verbosity != logging.ERROR:
+            if logging.get_verbosity() != verbosity:
                 logging.set_verbosity(verbosity)
             if bars:
                 logging.enable_progress_bar()

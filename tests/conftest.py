@@ -86,6 +86,7 @@ class OneRay(LoadFileScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneRay | None:
+    gc.enable()  # this process collects no tests
     return OneRay(config, log) if config.getvalue("dist") == "loadfile" else None
 
 

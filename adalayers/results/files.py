@@ -208,6 +208,8 @@ def _cells(column: str, values: Sequence[Any]) -> Sequence[Any]:
     """Return a column as it is written: numbers all of one type, that which pandas gives them when it reads them."""
     held = [value for value in values if value is not None]
     if column in _WHOLE:
+        if odd := [value for value in held if int(value) != value]:
+            raise ValueError(f"wanted whole numbers in the column {column}, got {odd[0]}")
         return [None if value is None else int(value) for value in values]
     kinds = {type(value) for value in held}
     if kinds <= {int, float} and (float in kinds or len(held) < len(values)):

@@ -62,7 +62,7 @@ def operations(model: FusionModel, data: TrialData) -> Operations:
 class _Products(TorchDispatchMode):
     """Counts the operations of matrix products by torch's formulas.
 
-    Its own `FlopCounterMode` does, and tells modules apart, for which it hooks all of them.
+    So does torch's `FlopCounterMode`, which also counts by module, with hooks on all of them.
     """
 
     def __init__(self) -> None:

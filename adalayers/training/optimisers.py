@@ -16,8 +16,8 @@ def _not_compiled(kind: type[torch.optim.Adam]) -> type[torch.optim.Adam]:
 
     Those wrappers import the compiler, which takes two seconds of the start of every process that trains.
     """
-    kept = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
-    own: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in kept}
+    wrapped = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    own: dict[str, Any] = {name: inspect.unwrap(getattr(kind, name)) for name in wrapped}
     step = inspect.unwrap(kind.step)
     return type(kind.__name__, (kind,), {**own, "step": torch.no_grad()(step)})
 

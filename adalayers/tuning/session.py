@@ -91,8 +91,8 @@ def _start(scratch: Path) -> None:
     folder = str(inner) if len(str(inner)) <= SOCKET_ROOM else None
     for left in reversed(range(STARTS)):
         try:
-            # Inherited, not asked of Ray: a worker with an environment of its own is started by a process that loads
-            # Ray to start it, and those that wait for work cannot be it.
+            # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
+            # from there the worker. Ray's own processes inherit it too.
             with marked(scratch), _environment(_malloc()), interrupts.insisting():
                 _init("local", include_dashboard=False, _temp_dir=folder)
             return

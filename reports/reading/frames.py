@@ -13,7 +13,7 @@ def numbers(frame: pd.DataFrame, column: str) -> pd.Series:
     if column not in frame.columns:
         return pd.Series(np.nan, index=frame.index, dtype=float)
     values = frame[column]
-    if values.dtype != float:  # asked for so often that what most columns need not counts
+    if values.dtype != float:  # most columns are numbers, and this is asked often
         values = pd.to_numeric(values, errors="coerce").astype(float)
     finite = np.isfinite(values.to_numpy())
     return values if finite.all() else values.where(finite)

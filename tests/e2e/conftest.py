@@ -12,10 +12,14 @@ from adalayers.data.request import DataRequest
 
 @pytest.fixture(scope="module", autouse=True)
 def _unchecked() -> Iterator[None]:
-    """Leave out the checks of shapes, a sixth of the time here: tests/unit has them for every fusion and head."""
+    """Leave out the checks of types and shapes, a sixth of the time here.
+
+    tests/unit has them, over small models, for the same code: fusions, heads, backbones and changed base models.
+    """
+    before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", before)
 
 
 @pytest.fixture(scope="session")
