@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from adalayers.comparisons import Comparison
 from adalayers.tasks.metrics import bounds
@@ -286,18 +286,24 @@ class Family:
                 continue
             if any(untestable.get(arm, frozenset()) & analysis.seeds[arm] for arm in comparison.weights):
                 critical = math.inf
-            claim = replace(self._seen(claim, analysis, known, values, critical), share=part)
+            claim = self._seen(claim, analysis, part, known, values, critical)
             if claim.decided and self.keeps:
                 break
         return claim
 
     def _seen(
-        self, claim: Claim, analysis: Analysis, known: Mapping[int, float], values: Values, critical: float
+        self,
+        claim: Claim,
+        analysis: Analysis,
+        part: float,
+        known: Mapping[int, float],
+        values: Values,
+        critical: float,
     ) -> Claim:
-        """Return the claim as of an analysis, with the differences by seed that it covers."""
+        """Return the claim as of an analysis: its part of the error, the differences by seed that it covers."""
         largest = max(abs(values[arm][seed]) for arm in claim.weights for seed in known)
         pair = paired(known.values(), scale=largest)
-        nominal = 0.0 if math.isinf(critical) else 2 * float(stats.t.sf(critical, pair.n - 1))
+        nominal = 0.0 if math.isinf(critical) else 2 * float(special.stdtr(pair.n - 1, -critical))
         low, high = None, None
         testable = pair.p_value is not None and math.isfinite(critical)
         if testable:
@@ -327,6 +333,7 @@ class Family:
             above=pair.above,
             ties=pair.ties,
             critical=critical,
+            share=part,
         )
 
 

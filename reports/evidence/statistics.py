@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -84,12 +85,12 @@ def differences(
 ) -> dict[int, float]:
     """Return the weighted sum of arms' values by seed, on those of `seeds` that all of them have, in order."""
     arms = [values.get(arm, {}) for arm in weights]
-    shared = [seed for seed in sorted(seeds) if all(seed in of_arm for of_arm in arms)]
-    return {
-        seed: sum(weight * of_arm[seed] for weight, of_arm in zip(weights.values(), arms, strict=True))
-        for seed in shared
-        if all(math.isfinite(of_arm[seed]) for of_arm in arms)
-    }
+    found = {}
+    for seed in sorted(seeds):
+        of_seed = [of_arm.get(seed, math.nan) for of_arm in arms]
+        if all(map(math.isfinite, of_seed)):
+            found[seed] = sum(map(operator.mul, weights.values(), of_seed))
+    return found
 
 
 def paired(known: Iterable[float], *, scale: float) -> Paired:
