@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import functools
 import gc
 import os
 import shutil
@@ -54,12 +55,18 @@ def ray_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of the tests share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def empty_database(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database with its tables and nothing else, to be copied: making the tables takes seconds."""
     from mlflow import MlflowClient
 
-    own = tmp_path_factory.getbasetemp()
-    path = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "empty.db"  # one for all processes
+    path = shared_folder / "empty.db"
     with FileLock(f"{path}.lock"):
         if not path.exists():
             made = tmp_path_factory.mktemp("mlflow") / "empty.db"
@@ -82,7 +89,12 @@ class OneRay(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return "ray" if "ray_here" in (ROOT / file).read_text() else file
+        return "ray" if _shares_ray(file) else file
+
+
+@functools.cache
+def _shares_ray(file: str) -> bool:
+    return "ray_here" in (ROOT / file).read_text()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneRay | None:

@@ -217,7 +217,7 @@ def _cells(column: str, values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-def counts(trials: pd.DataFrame) -> dict[str, dict[str, int]]:
+def counts(trials: pd.DataFrame | Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials, statuses without trials left out."""
     held = Counter(zip(trials["stage"], trials["status"], strict=True))
     stages = sorted({stage for stage, _ in held})

@@ -298,9 +298,7 @@ def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
         raise BadInput(f"{folder.uri}: {error}") from error
 
 
-@functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints = functools.cache(typing.get_type_hints)
 
 
 def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from adalayers.results import files as results
 from adalayers.results.record import StudyRecord
 
@@ -131,9 +129,7 @@ def _added(record: StudyRecord, rows: Iterable[tuple[str, int]], run: Mapping[st
 
 def counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials."""
-    return results.counts(
-        pd.DataFrame({name: [row[name] for row in record.rows.values()] for name in ("stage", "status")})
-    )
+    return results.counts({name: [row[name] for row in record.rows.values()] for name in ("stage", "status")})
 
 
 def _looks(run: Mapping[str, Any]) -> int:

@@ -14,7 +14,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -45,14 +45,24 @@ def scratch_folder() -> Iterator[Path]:
             _remove(folder)
 
 
-@contextlib.contextmanager
-def marked(folder: Path) -> Iterator[None]:
+def marked(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Mark the processes that are started within the block as those of a scratch folder."""
-    os.environ[MARK] = folder.name
+    return inherited({MARK: folder.name})
+
+
+@contextlib.contextmanager
+def inherited(more: Mapping[str, str]) -> Iterator[None]:
+    """Set these variables for the processes that are started within the block."""
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
     try:
         yield
     finally:
-        del os.environ[MARK]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def clear_dead() -> None:

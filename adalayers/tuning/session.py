@@ -20,7 +20,7 @@ from adalayers.errors import BadInput
 from adalayers.progress import say
 from adalayers.results.redaction import reason
 from adalayers.tuning.cluster import cluster_address, refused
-from adalayers.tuning.scratch import end_processes, marked, scratch_folder
+from adalayers.tuning.scratch import end_processes, inherited, marked, scratch_folder
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -93,7 +93,7 @@ def _start(scratch: Path) -> None:
         try:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
-            with marked(scratch), _environment(_malloc()), interrupts.insisting():
+            with marked(scratch), inherited(_malloc()), interrupts.insisting():
                 _init("local", include_dashboard=False, _temp_dir=folder)
             return
         except (KeyboardInterrupt, BadInput):
@@ -131,21 +131,6 @@ def _join(address: str) -> None:
 def _malloc() -> dict[str, str]:
     """Return the settings that workers start with; what the user's own environment says goes before."""
     return {name: os.environ.get(name, value) for name, value in MALLOC.items()}
-
-
-@contextmanager
-def _environment(more: dict[str, str]) -> Iterator[None]:
-    """Set these variables for the processes that are started within the block."""
-    before = {name: os.environ.get(name) for name in more}
-    os.environ.update(more)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _init(address: str, **more: Any) -> None:

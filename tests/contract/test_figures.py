@@ -199,6 +199,11 @@ RARE = (
 )
 
 
+def to_draw(kind: str, figures: dict[str, Figure], *more: str) -> set[str]:
+    """Return all figures of the whole study, of others those that only some studies have, and `more`."""
+    return set(figures) if kind == "whole" else {*RARE, *more} & set(figures)
+
+
 @pytest.mark.parametrize("kind", long_but(KINDS.keys() - NEXT_OF_KIN, KINDS))
 def test_every_figure_survives(tmp_path, kind):
     change, left_out, empty = KINDS[kind]
@@ -233,7 +238,7 @@ def test_figures_and_pages_that_only_some_studies_have_survive_too(tmp_path, kin
     assert "class_scores" in figures
     if kind == "whole":
         assert {"single_layers", "layer_profiles"} <= set(figures)
-    for name in set(figures) & set(figures if kind == "whole" else RARE):
+    for name in to_draw(kind, figures):
         draw(figures[name])
 
 
@@ -247,7 +252,7 @@ def test_a_study_of_data_size_survives_too(tmp_path, kind):
     if kind == "whole":
         assert "score_by_size" in figures
         assert "## Score against data size" in text
-    for name in set(figures) & set(figures if kind == "whole" else {*RARE, "quality"}):
+    for name in to_draw(kind, figures, "quality"):
         draw(figures[name])
 
 
@@ -260,7 +265,7 @@ def test_a_study_of_few_examples_survives_too(tmp_path, kind):
     assert linked(text) == set(figures)
     assert {"few_shot_scores", "few_shot_curves", "fine_tuning"} <= set(figures)
     assert "## Few examples" in text
-    for name in set(figures) & set(figures if kind == "whole" else {*RARE, "quality"}):
+    for name in to_draw(kind, figures, "quality"):
         draw(figures[name])
 
 

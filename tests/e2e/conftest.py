@@ -1,6 +1,5 @@
 """Hidden states of the real MiniLM, stored once for all processes of the tests."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,10 +22,9 @@ def _unchecked() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def minilm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minilm_cache(shared_folder: Path) -> Path:
     """A folder for them; of two processes that want the same, the second waits for the first."""
-    own = tmp_path_factory.getbasetemp()
-    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "minilm"
+    return shared_folder / "minilm"
 
 
 @pytest.fixture(scope="session")

@@ -46,3 +46,4 @@ def test_imdb(tmp_path):
     size = {"train_examples": 200, "eval_examples": 100, "max_length": 64}
     row = scores(DataRequest("minilm", "imdb", data_dir=DATA, **size), tmp_path, LayerMixConfig(epochs=8))
     assert row["val/accuracy"] > 0.62
+    assert row["test/accuracy"] > 0.65
