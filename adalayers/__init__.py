@@ -9,9 +9,9 @@ __version__ = "0.1.0"
 __all__ = ["TrainedTask", "__version__", "attach", "load"]
 
 _LAZY = {
-    "TrainedTask": "adalayers.apply.task",
-    "attach": "adalayers.apply.attached",
-    "load": "adalayers.tuned.load",
+    "TrainedTask": "adalayers.deploy.task",
+    "attach": "adalayers.deploy.attached",
+    "load": "adalayers.models.load",
 }
 
 

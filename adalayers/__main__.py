@@ -9,9 +9,9 @@ import argparse
 import os
 import sys
 
-from adalayers.cache_folder import default_cache
+from adalayers.console.progress import say
 from adalayers.errors import BadInput, local_path, nobody_reads
-from adalayers.progress import say
+from adalayers.storage.cache_folder import default_cache
 
 _FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org/name"
 
@@ -83,8 +83,8 @@ def _add_sync(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(arguments: argparse.Namespace) -> None:
-    from adalayers.results.folder import Folder
-    from adalayers.results.redaction import redacted
+    from adalayers.storage.folder import Folder
+    from adalayers.storage.redaction import redacted
     from adalayers.tracking.mirror import default_uri, sync
 
     folder = Folder(arguments.folder)
@@ -128,10 +128,10 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from adalayers.command.predict import Asked, predict
+    from adalayers.command.predict import RequestRecord, predict
 
     predict(
-        Asked(
+        RequestRecord(
             folders=arguments.folders,
             text=arguments.text,
             file=arguments.file,

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.config import Shape, TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
-from adalayers.plain import plain
 from adalayers.presets import ClassScore
+from adalayers.storage.plain import plain
 
 SEARCH_BEST = "search-best"
 TUNED = ", tuned"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from adalayers.results.folder import Folder
+    from adalayers.storage.folder import Folder
 
 __all__ = ["undecided_arms", "write_cover", "write_report"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from adalayers.errors import BadInput, nobody_reads
 
 if TYPE_CHECKING:
-    from adalayers.results.folder import Folder
+    from adalayers.storage.folder import Folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def rebuild(
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
-    from adalayers.results.folder import Folder
+    from adalayers.storage.folder import Folder
     from reports.write import (
         Built,
         build,
@@ -108,7 +108,7 @@ def rebuild(
 
 
 def _local(folder: str) -> Folder:
-    from adalayers.results.folder import Folder
+    from adalayers.storage.folder import Folder
 
     try:
         return Folder(folder)

@@ -17,9 +17,9 @@ from PIL import Image
 
 from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT, STUDY
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from reports.drawing import style
-from reports.evidence import kept
+from reports.evidence import fanova_cache as kept
 from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, across_cases, cover, draw_cover

@@ -133,7 +133,7 @@ def _plan(arms: Sequence[PlannedArm], factors: Sequence[str]) -> Plan:
         nuisance=(),
         baseline=None,
         hidden_states=(),
-        looks=1,
+        analyses=1,
         comparisons=tuple(planned_comparisons(arms, factors, arms[0].name)),
     )
 
@@ -153,16 +153,16 @@ class Simulated:
 
     def fixed(self, seeds: int) -> list[Claim]:
         """Run every arm with all seeds in one run; return the claims."""
-        self._add(self.names, seeds, Run(confirmed=1, planned=seeds, looks=(seeds,)))
+        self._add(self.names, seeds, Run(confirmed=1, planned=seeds, analyses=(seeds,)))
         return self.claims()
 
     def until_decided(self, planned: int) -> list[Claim]:
         """Run block by block while primary comparisons are undecided; return the claims."""
-        end = max((look for run in self.runs for look in run.looks), default=0)
+        end = max((analysis for run in self.runs for analysis in run.analyses), default=0)
         wanted = undecided(self.claims()) if end else frozenset(self.names)
         while end < planned and wanted:
             end = block_end(end, planned)
-            self._add(wanted, end, Run(confirmed=1, planned=planned, until_decided=True, looks=(end,)))
+            self._add(wanted, end, Run(confirmed=1, planned=planned, until_decided=True, analyses=(end,)))
             wanted = undecided(self.claims())
         return self.claims()
 
@@ -173,11 +173,11 @@ class Simulated:
         """
         end = 0
         for planned in plans:
-            looks = []
+            analyses = []
             while end < planned:
                 end = block_end(end, planned)
-                looks.append(end)
-            self._add(self.names, planned, Run(confirmed=1, planned=planned, looks=tuple(looks)))
+                analyses.append(end)
+            self._add(self.names, planned, Run(confirmed=1, planned=planned, analyses=tuple(analyses)))
         return self.claims()
 
     def claims(self) -> list[Claim]:

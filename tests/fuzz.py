@@ -46,8 +46,8 @@ from adalayers.errors import BadInput
 from adalayers.features.features import stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.files import TRIALS, read_trials
-from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
+from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
 from adalayers.tuning.account import Account, looks_of
@@ -225,7 +225,7 @@ class Fuzz:
     def results(self, rng: random.Random) -> None:
         with self.copy("study") as path:
             folder = Folder(path)
-            before, flags = read_trials(folder), folder.read_json("study.json")["asked"].get("flags", {})
+            before, flags = read_trials(folder), folder.read_json("study.json")["request"].get("flags", {})
             struck = rng.choice([file for file in sorted(path.rglob("*")) if file.is_file()])
             if struck.suffix == ".json" and rng.random() < 0.5:
                 _spoil_json(struck, rng)

@@ -30,7 +30,7 @@ import pandas as pd
 import psutil
 
 from adalayers.results.files import HISTORY, PREDICTIONS, TRIALS, read_trials
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import command, world
 

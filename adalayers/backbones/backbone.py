@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.families import Family
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import ComputeType, State, Stream
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 
 MEMORY_SHARE = 0.7
 """Most of a device's memory that the weights of a backbone may take: the rest is for its hidden states and others."""

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adalayers import hub
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.families import FAMILIES, Family
 from adalayers.backbones.pretrained import is_encoder_decoder, shorten
 from adalayers.config import Stream
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 
 LAYERS, VOCABULARY = 3, 64
 """Of the small model, which has no more layers than the real one."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from adalayers import hub
 from adalayers.backbones.sources import BackboneSource
+from adalayers.storage import hub
 
 NOTHING = "nothing: random weights"
 

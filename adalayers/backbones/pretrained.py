@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adalayers import hub
 from adalayers.backbones.families import Family, known
 from adalayers.config import Stream
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 
 UNLIMITED_TOKENS = 1_000_000
 """Stands for "no limit" in `max_length`."""

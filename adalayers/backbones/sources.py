@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.families import Family, known
 from adalayers.config import ComputeType, State, Stream
 from adalayers.errors import BadInput, local_path, unknown
+from adalayers.storage import hub
 
 ALIASES: dict[str, str] = {
     "minilm": "sentence-transformers/all-MiniLM-L6-v2",

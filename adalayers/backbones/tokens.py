@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
 from adalayers.errors import BadInput
-from adalayers.ragged import ragged_index
+from adalayers.storage import hub
+from adalayers.tensors.ragged import ragged_index
 
 if TYPE_CHECKING:  # importing transformers takes seconds; only what loads something pays for it
     from transformers import PreTrainedTokenizerFast

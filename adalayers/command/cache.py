@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from adalayers.console.progress import duration
 from adalayers.errors import BadInput
 from adalayers.features import cache
-from adalayers.progress import duration
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from adalayers.ask import Limits
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
 from adalayers.command.identity import identity, opened, smallest_effect
@@ -18,8 +17,9 @@ from adalayers.config import Shape, TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
-from adalayers.results.folder import Folder
-from adalayers.results.redaction import reason
+from adalayers.request import Limits
+from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import reason
 from adalayers.study import Plan, Space, Study, base_config
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adalayers.results.files import PREDICTIONS, load
-from adalayers.results.folder import Folder
 from adalayers.results.record import StudyRecord
+from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 
 EXAMPLES = "examples.md"

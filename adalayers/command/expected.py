@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adalayers.ask import REDUCTION, grace
 from adalayers.config import TrialConfig
+from adalayers.request import REDUCTION, grace
 
 DRAWS = 200
 """Searches that are drawn to see how many trials the scheduler lets go on."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from adalayers.ask import Ask, Limits, Scheduler, Search
-from adalayers.cache_folder import default_cache
 from adalayers.config import ComputeType, Precision, TrialConfig, parse_overrides
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, local_path, unknown
+from adalayers.request import Limits, Scheduler, Search, StudyRequest
+from adalayers.storage.cache_folder import default_cache
 from adalayers.study import Study
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
@@ -80,9 +80,9 @@ class Flags:
     own: dict[str, str] = field(default_factory=dict)
     own_identity: dict[str, str] = field(default_factory=dict)
 
-    def ask(self, command: str) -> Ask:
+    def ask(self, command: str) -> StudyRequest:
         """Return what all cases are asked for; `command` is what was typed."""
-        return Ask(
+        return StudyRequest(
             search=self.search,
             scheduler=self.scheduler,
             trials=self.trials,

@@ -10,9 +10,9 @@ from typing import Any
 from adalayers.command.flags import Flags
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
-from adalayers.plain import plain
 from adalayers.results.files import STUDY, TRIALS, read_document
-from adalayers.results.folder import Folder, damaged
+from adalayers.storage.folder import Folder, damaged
+from adalayers.storage.plain import plain
 from adalayers.tasks import metrics
 
 WAYS_OUT = "keep what is there and begin another study with --label NAME, or set it aside with --fresh"
@@ -62,13 +62,13 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
             )
         return {"id": uuid.uuid4().hex}
     study = read_document(folder, advice=f"restore the file from a copy, {WAYS_OUT}")
-    asked = study.get("asked")
+    asked = study.get("request")
     flags = asked.get("flags", {}) if isinstance(asked, Mapping) else None
     if not isinstance(flags, Mapping):
         raise damaged(
             folder,
             STUDY,
-            "asked.flags is no object",
+            "request.flags is no object",
             lost="what the study was asked for is lost",
             advice=WAYS_OUT,
         )
@@ -83,24 +83,24 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 def _odd(study: Mapping[str, Any]) -> str:
     """Return what is not as studies write it, of what a run that goes on reads; "" where all of it is."""
-    happened, effect = study.get("happened", {}), study["asked"].get("smallest_effect")
-    if not isinstance(happened, Mapping):
-        return "happened is no object"
-    runs = happened.get("runs", [])
+    summary, effect = study.get("runs", {}), study["request"].get("smallest_effect")
+    if not isinstance(summary, Mapping):
+        return "runs is no object"
+    runs = summary.get("history", [])
     if not isinstance(runs, list) or not all(isinstance(run, Mapping) for run in runs):
-        return "happened.runs is no list of objects"
+        return "runs.history is no list of objects"
     for run in runs:
-        looks, covered = run.get("looks", []), run.get("covered")
-        if not isinstance(looks, list) or not isinstance(covered, (list, NoneType)):
-            return "looks of a run are no list"
-        if covered and len(covered) != len(looks):
-            return "looks of a run are not as many as what they covered"
+        analyses, covered = run.get("analyses", []), run.get("covered")
+        if not isinstance(analyses, list) or not isinstance(covered, (list, NoneType)):
+            return "analyses of a run are no list"
+        if covered and len(covered) != len(analyses):
+            return "analyses of a run are not as many as what they covered"
         if not isinstance(run.get("confirmed"), int) or not isinstance(run.get("seconds"), (int, float)):
             return "confirmed or seconds of a run are no numbers"
         if not isinstance(run.get("started"), str) or not isinstance(run.get("seeds", {}), Mapping):
             return "a run does not say when it started, or with which seeds"
     if not isinstance(effect, (int, float, NoneType)):
-        return "asked.smallest_effect is no number"
+        return "request.smallest_effect is no number"
     return ""
 
 
@@ -109,7 +109,7 @@ def smallest_effect(folder: Folder, before: Mapping[str, Any], wanted: float | N
 
     Raises `BadInput` where `folder` holds a study with another one.
     """
-    held = before.get("asked", {}).get("smallest_effect")
+    held = before.get("request", {}).get("smallest_effect")
     if held is None:
         return metrics.smallest_effect(metric) if wanted is None else wanted
     if wanted not in (None, held):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adalayers.apply.card import bars, interval
-from adalayers.apply.facts import Facts, facts
-from adalayers.apply.task import TrainedTask
+from adalayers.deploy.card import bars, interval
+from adalayers.deploy.facts import Facts, facts
+from adalayers.deploy.task import TrainedTask
 
 
 def inspect(folder: str) -> None:

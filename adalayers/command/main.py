@@ -12,14 +12,14 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from adalayers.command.flags import parse
+from adalayers.console.interrupts import INTERRUPTED, Interrupts
+from adalayers.console.progress import say
 from adalayers.errors import BadInput, nobody_reads
-from adalayers.interrupts import INTERRUPTED, Interrupts
-from adalayers.progress import say
-from adalayers.results.redaction import redacted
+from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
 if TYPE_CHECKING:
-    from adalayers.results.folder import Folder
+    from adalayers.storage.folder import Folder
 
 DONE, ALL_FAILED, BAD_INPUT = 0, 1, 2
 
@@ -68,7 +68,7 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
             print(describe(case.prepared, case.plan, flags), flush=True)
         return "done"
     from adalayers.command.run import run
-    from adalayers.results.lock import one_driver
+    from adalayers.storage.lock import one_driver
 
     with contextlib.ExitStack() as drivers:
         holding: set[str] = set()

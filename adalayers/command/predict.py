@@ -15,14 +15,14 @@ from typing import Literal, TextIO
 
 import torch
 
-from adalayers.apply.answers import Answer, kind_of
-from adalayers.apply.predictor import Predictor, Words
-from adalayers.apply.task import TrainedTask
 from adalayers.backbones.sources import BackboneSource
+from adalayers.console.progress import Rate, say
+from adalayers.deploy.answers import Answer, kind_of
+from adalayers.deploy.predictor import Predictor, Words
+from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.model.model import FusionModel
-from adalayers.progress import Rate, say
-from adalayers.tuned.load import source_of
+from adalayers.models.load import source_of
+from adalayers.models.model import FusionModel
 
 Form = Literal["text", "jsonl", "csv"]
 
@@ -35,7 +35,7 @@ _COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestRecord:
     """What is to be predicted.
 
     folders:    of trained tasks: `best/` folders, saved ones, or ids of the hub
@@ -54,7 +54,7 @@ class Asked:
     words: bool = False
 
 
-def predict(asked: Asked, out: TextIO | None = None) -> None:
+def predict(asked: RequestRecord, out: TextIO | None = None) -> None:
     """Print the answers to standard output, or write them to `out`; progress goes to standard error.
 
     Lines without a word are left out, and counted. Raises `BadInput` for tasks of different base models, and for what
@@ -76,7 +76,7 @@ def predict(asked: Asked, out: TextIO | None = None) -> None:
         say(f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond are of no entity")
 
 
-def _predictor(asked: Asked) -> Predictor:
+def _predictor(asked: RequestRecord) -> Predictor:
     """Return what answers for all folders. Raises `BadInput` where their base models differ."""
     tasks: dict[str, FusionModel] = {}
     source: BackboneSource | None = None
@@ -109,7 +109,7 @@ def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
 
 
 @contextlib.contextmanager
-def _lines(asked: Asked) -> Iterator[Iterator[tuple[int, str]]]:
+def _lines(asked: RequestRecord) -> Iterator[Iterator[tuple[int, str]]]:
     """Yield the lines that hold a word, each with its number from 1. Raises `BadInput` for a file that is not there."""
     if asked.text is not None:
         yield _worded([(0, asked.text.encode("utf-8", "surrogateescape"))], None)

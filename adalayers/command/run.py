@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from adalayers.ask import Limits
 from adalayers.backbones.objectives import objective
 from adalayers.command.cases import Case, tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.command.identity import opened
+from adalayers.console.progress import Rate, say
 from adalayers.data.feature_plan import FeaturePlan, feature_plan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
-from adalayers.progress import Rate, say
-from adalayers.results.folder import Folder
+from adalayers.request import Limits
+from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.run import CaseToRun, run_study

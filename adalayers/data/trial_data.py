@@ -18,8 +18,8 @@ from adalayers.config import Shape, State
 from adalayers.errors import BadInput
 from adalayers.features.features import Features
 from adalayers.features.subset import Subset
-from adalayers.ragged import moved, ragged_index
 from adalayers.tasks.kind import TaskKind
+from adalayers.tensors.ragged import moved, ragged_index
 
 _DRAWS = 0x0D2A
 """Sets the draws of train's examples apart from all else that is drawn by small seeds."""

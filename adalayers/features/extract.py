@@ -12,7 +12,7 @@ from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import State
 from adalayers.features.store import Writer
-from adalayers.ragged import ragged_index, token_batches
+from adalayers.tensors.ragged import ragged_index, token_batches
 
 EXTRACT_TOKENS = 4096
 """Tokens, padding included, of one forward pass of the backbone."""

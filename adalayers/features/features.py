@@ -26,13 +26,13 @@ from adalayers.backbones.backbone import Backbone, load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import Precision, State
+from adalayers.console.progress import say
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
+from adalayers.features.lazy import Lazy
 from adalayers.features.store import OutOfRange, item_bytes
-from adalayers.lazy import Lazy
-from adalayers.progress import say
-from adalayers.ragged import moved, ragged_rows
+from adalayers.tensors.ragged import moved, ragged_rows
 
 FORMAT = 3
 

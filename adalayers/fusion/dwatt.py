@@ -15,7 +15,7 @@ from torch.nn import functional
 from adalayers.config import Shape, State
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.seeds import drawing
+from adalayers.tensors.seeds import drawing
 
 KEY_LATENT = 24
 """Width of the layers' static embeddings p_n (table 4)."""

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import Shape, State, chosen_streams
-from adalayers.cpu.attention import SelfAttention
-from adalayers.cpu.dropout import Dropout
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.ragged import length_groups, padded
+from adalayers.tensors.cpu_attention import SelfAttention
+from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.ragged import length_groups, padded
 
 PASS_TOKENS = 32
 """About as many tokens of padding cost as much as a further pass of the layers over a group of sequences."""

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 from adalayers.config import Head, Shape, State, TrialConfig
 from adalayers.fusion.fusion import Fusion, check_states
-from adalayers.ragged import sequence_means
-from adalayers.seeds import drawing
+from adalayers.tensors.ragged import sequence_means
+from adalayers.tensors.seeds import drawing
 
 
 @dataclass(frozen=True, kw_only=True)

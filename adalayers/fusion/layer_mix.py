@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import Shape, State, TrialConfig
-from adalayers.cpu.dropout import Dropout
-from adalayers.cpu.mix import GeluProjectNormaliseMix
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, ParameterGroup, Term, check_states
 from adalayers.fusion.projections import NORM_EPS, projections
+from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
 
 ROUNDING = 1e-5
 """How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from adalayers.config import Shape, State, TrialConfig
 from adalayers.fusion.fusion import Term
-from adalayers.seeds import drawing
+from adalayers.tensors.seeds import drawing
 
 NORM_EPS = 1e-5
 

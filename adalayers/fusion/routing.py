@@ -15,7 +15,7 @@ from adalayers.config import Shape, State
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
-from adalayers.ragged import length_groups, moved, padded
+from adalayers.tensors.ragged import length_groups, moved, padded
 
 ITERATIONS = 2
 PASS_TOKENS = 64

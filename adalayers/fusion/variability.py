@@ -22,7 +22,7 @@ from adalayers.fusion.projections import (
     projection,
     projection_seed,
 )
-from adalayers.ragged import moved, sequence_means
+from adalayers.tensors.ragged import moved, sequence_means
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from adalayers.measures import masked_lm, proxy_a, variability, vocabulary
 from adalayers.measures.given import Given
-from adalayers.results.folder import Folder
 from adalayers.results.measures import Measured, measured, write_measures
+from adalayers.storage.folder import Folder
 
 MEASURES: dict[str, Callable[[Given], Measured]] = {
     "vocabulary": vocabulary.measure,

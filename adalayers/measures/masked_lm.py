@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from adalayers import hub
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded, load_tokenizer
 from adalayers.measures.given import SEED, Given
 from adalayers.results.measures import Measured
+from adalayers.storage import hub
 
 EXAMPLES = 200
 SHARE = 0.15

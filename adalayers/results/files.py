@@ -1,6 +1,6 @@
 """The results folder of a study: the only state that matters, written and read here alone.
 
-    study.json           what was asked, on what, what happened
+    study.json           the request, the environment, the runs
     trials.csv           a row per trial (`TRIAL_COLUMNS`, then `config/*`, `val/*`, `test/*`)
     history.parquet      a row per trial and evaluation, and mix weights in between
     predictions.parquet  a row per confirmed trial, split and example, without its text
@@ -24,8 +24,8 @@ from typing import Any
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.plain import plain
-from adalayers.results.folder import Folder, damaged
+from adalayers.storage.folder import Folder, damaged
+from adalayers.storage.plain import plain
 
 STUDY = "study.json"
 TRIALS = "trials.csv"
@@ -101,7 +101,7 @@ def load(folder: Folder | str | Path) -> Results:
     problems = []
     frames = {}
     damaged_files: set[str] = set()
-    asked = study.get("asked")
+    asked = study.get("request")
     needed = {
         HISTORY,
         PREDICTIONS,
@@ -126,8 +126,8 @@ def load(folder: Folder | str | Path) -> Results:
             f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}"
             + ("…" if len(silent) > 5 else ".")
         )
-    happened = study.get("happened")
-    counted = happened.get("counts") if isinstance(happened, Mapping) else None
+    summary = study.get("runs")
+    counted = summary.get("counts") if isinstance(summary, Mapping) else None
     if counted is not None and counted != counts(trials):
         problems.append(
             f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."

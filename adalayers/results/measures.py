@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adalayers.results.files import MEASURES
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.console.progress import say
 from adalayers.errors import BadInput
-from adalayers.progress import say
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.study import TRIAL_ID
 
 PROGRESS = "progress.json"

@@ -1,7 +1,7 @@
 """`study.json` as typed records, one definition for its writer and its readers.
 
 What a file lacks, or holds as something of another type, has the default of its field, and its path
-("asked.metric") is listed by `parse`: a report says so instead of failing.
+("request.metric") is listed by `parse`: a report says so instead of failing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.study import Factor, Published
 
 FORMAT = 2
@@ -59,7 +59,7 @@ class DroppedArm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RequestRecord:
     """What a study was asked for.
 
     method:     what a reader must know of the model and the factors before the numbers: title -> paragraph
@@ -183,7 +183,7 @@ def machine(device: str, packages: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class On:
+class EnvironmentRecord:
     """On what a study ran.
 
     hidden_states: those mixed by default, as `mix/weight_<state>` names them ("01", "00" the embeddings)
@@ -212,7 +212,7 @@ class Run:
     confirmed:   confirmed trials that it added; test_scored: of them, those that scored the test split
     seeds:       the seeds that it added to each arm
     planned:     the most seeds an arm was to have; 0 where nothing says
-    looks:       its analyses: after how many seeds (of those planned, in order) each was made
+    analyses:       its analyses: after how many seeds (of those planned, in order) each was made
     covered:     for each of them, arm -> the completed seeds that it covers, of every arm known then
     machine:     device and version of torch where the driver ran
     """
@@ -225,7 +225,7 @@ class Run:
     seeds: dict[str, list[int]] = field(default_factory=dict)
     planned: int = 0
     until_decided: bool = False
-    looks: tuple[int, ...] = ()
+    analyses: tuple[int, ...] = ()
     covered: tuple[dict[str, list[int]], ...] = ()
     commit: str | None = None
     dirty: bool | None = None
@@ -233,10 +233,10 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Happened:
+class RunsRecord:
     """What happened to a study over all its runs.
 
-    counts: stage -> status -> trials; looks: analyses of the confirmed trials
+    counts: stage -> status -> trials; analyses: analyses of the confirmed trials
     test_opened: runs in which confirmed trials scored the test split; None where nothing says
     """
 
@@ -247,10 +247,10 @@ class Happened:
     wall_seconds: float = 0.0
     training_seconds: float = 0.0
     concurrency: int = 0
-    looks: int = 1
+    analyses: int = 1
     test_opened: int | None = None
     smoke: bool = False
-    runs: tuple[Run, ...] = ()
+    history: tuple[Run, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,9 +259,9 @@ class StudyFile:
     id: str = ""
     study: str = ""
     name: str = ""
-    asked: Asked = field(default_factory=Asked)
-    on: On = field(default_factory=On)
-    happened: Happened = field(default_factory=Happened)
+    request: RequestRecord = field(default_factory=RequestRecord)
+    environment: EnvironmentRecord = field(default_factory=EnvironmentRecord)
+    runs: RunsRecord = field(default_factory=RunsRecord)
 
     def as_json(self) -> dict[str, Any]:
         """Return the records as JSON's own types."""

@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from adalayers import hub
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 
 EMBEDDED = "embedded"
 """The source of datasets that are generated here."""

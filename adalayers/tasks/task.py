@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from adalayers import hub
 from adalayers.errors import BadInput, local_path, unknown
+from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, embedded
 from adalayers.tasks.corpora import EMBEDDED, DatasetName
 from adalayers.tasks.embedded import EMBEDDED_DATA

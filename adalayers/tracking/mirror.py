@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.plain import plain
 from adalayers.results.files import read_document, study_folder
-from adalayers.results.folder import Folder
-from adalayers.results.redaction import reason, redacted
+from adalayers.storage.folder import Folder
+from adalayers.storage.plain import plain
+from adalayers.storage.redaction import reason, redacted
 from adalayers.tracking.session import RUN_STATUS, SQLITE, Session, is_outage, set_environment
 from adalayers.tracking.values import Trial
 

@@ -1,7 +1,7 @@
 """What is written to MLflow: one parent run per study, one nested run per trial that ended.
 
     params    a trial: the `config/*` columns under the hyperparameter's own name, `seed`, `stage`, `arm`
-              a study: `asked/...` and `on/...` of study.json. MLflow's params cannot change: what a later
+              a study: `request/...` and `environment/...` of study.json. MLflow's params cannot change: what a later
               run of the same study asks differently (--trials, --seeds) becomes a tag of the same name
     series    `curve/val/*`, `curve/mix/weight_01`..., `curve/train/loss` and `lr`, by step, as in history.parquet
     finals    `val/*`, at the best epoch, `test/*`, `mix/entropy`, `mix/live_layers`, as in trials.csv. Bookkeeping
@@ -32,8 +32,8 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.console.progress import say
 from adalayers.errors import BadInput
-from adalayers.progress import say
 from adalayers.results.files import (
     BEST,
     CLAIMS,
@@ -46,8 +46,8 @@ from adalayers.results.files import (
     read_rows,
     read_trials,
 )
-from adalayers.results.folder import Folder
-from adalayers.results.redaction import clean, redacted
+from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import clean, redacted
 from adalayers.tracking.values import Trial, finite_numbers, flat, run_name
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
@@ -113,7 +113,7 @@ class Session:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
-        asked = dict(flat({name: study.get(name) or {} for name in ("asked", "on")}))
+        asked = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
         self.know(study)
         with _quiet():
             data = self._client.get_run(self._parent).data
@@ -178,7 +178,7 @@ class Session:
 
         study, trials = read_document(folder), read_trials(folder)
         self.describe(study)
-        happened = dict(finite_numbers({"happened": study.get("happened") or {}, "trials": counts(trials)}))
+        outcome = dict(finite_numbers({"runs": study.get("runs") or {}, "trials": counts(trials)}))
         with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
                 target = Path(staged, name)
@@ -189,11 +189,11 @@ class Session:
                 )
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
-                happened["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode(errors="replace"))[
+                outcome["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode(errors="replace"))[
                     :_NOTE
                 ]
             known = self._client.get_run(self._parent).data.tags
-            changed = [RunTag(name, text) for name, text in happened.items() if known.get(name) != text]
+            changed = [RunTag(name, text) for name, text in outcome.items() if known.get(name) != text]
             for start in range(0, len(changed), _BATCH_PARAMS):
                 tags = changed[start : start + _BATCH_PARAMS]
                 self._client.log_batch(self._parent, tags=tags, synchronous=True)
@@ -305,9 +305,9 @@ def _quiet() -> Iterator[None]:
 
 def _source(study: Mapping[str, Any]) -> dict[str, str]:
     """Return MLflow's own tags that say by what a study was run: its script, and the commit."""
-    command = (study.get("asked") or {}).get("command")
+    command = (study.get("request") or {}).get("command")
     script = next((word for word in str(command or "").split() if word.endswith(".py")), "")
-    commit = ((study.get("on") or {}).get("git") or {}).get("commit")
+    commit = ((study.get("environment") or {}).get("git") or {}).get("commit")
     tags = {"mlflow.source.name": clean(script), "mlflow.source.git.commit": str(commit or "")}
     return {name: text for name, text in tags.items() if text} | (
         {"mlflow.source.type": "LOCAL"} if script else {}
@@ -318,7 +318,7 @@ def _inputs(study: Mapping[str, Any]) -> list[Any]:
     """Return the dataset of a study as MLflow's input of a run; none where the study does not say."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    said = (study.get("on") or {}).get("dataset")
+    said = (study.get("environment") or {}).get("dataset")
     if not isinstance(said, Mapping) or not said.get("name"):
         return []
     digest = str(said.get("fingerprint") or "unknown")[:_DIGEST]
@@ -334,8 +334,8 @@ def _artifacts(folder: Folder) -> list[str]:
 
 
 def _study_status(study: Mapping[str, Any], trials: pd.DataFrame) -> str:
-    """Return the parent's status, by `happened.state` and how the trials ended."""
-    state = (study.get("happened") or {}).get("state")
+    """Return the parent's status, by `runs.state` and how the trials ended."""
+    state = (study.get("runs") or {}).get("state")
     if len(trials) and trials["status"].isin(["failed", "diverged"]).all():
         return "FAILED"
     if state in _CUT_SHORT or (state != "finished" and (trials["status"] == "unfinished").any()):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adalayers.plain import plain
-from adalayers.results.redaction import HIDDEN, SECRET_NAME, clean
+from adalayers.storage.plain import plain
+from adalayers.storage.redaction import HIDDEN, SECRET_NAME, clean
 
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from adalayers.data.trial_data import TrialData
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 
 TRAINING, USE = "cost/training", "cost/use"
 WEIGHTS, KEPT, LAYERS = "cost/weights", "cost/kept", "cost/layers"

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from adalayers.data.trial_data import Batch, TrialData
-from adalayers.model.model import FusionModel
-from adalayers.ragged import token_batches
+from adalayers.models.model import FusionModel
 from adalayers.study import Variant
+from adalayers.tensors.ragged import token_batches
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from adalayers.config import TrialConfig
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 
 
 def _not_compiled(kind: type[torch.optim.Adam]) -> type[torch.optim.Adam]:

@@ -23,18 +23,18 @@ import xxhash
 from torch import Tensor
 
 from adalayers.config import State, TrialConfig
-from adalayers.cpu.dropout import draw_from
+from adalayers.console.progress import say
 from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
 from adalayers.fusion.fusion import Fusion
-from adalayers.model.model import FusionModel
-from adalayers.progress import say
-from adalayers.results.folder import Folder
-from adalayers.seeds import stream
+from adalayers.models.factory import build_model
+from adalayers.models.model import FusionModel
+from adalayers.storage.folder import Folder
 from adalayers.study import Variant
+from adalayers.tensors.cpu_dropout import draw_from
+from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, outputs, variant_scores
 from adalayers.training.optimisers import Schedule, build_optimiser
-from adalayers.tuned.build import build_model
 
 CHECKPOINT = "checkpoint.pt"
 SEAL = b"adalayers-xxh3-128:"

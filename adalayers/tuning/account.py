@@ -13,20 +13,20 @@ from adalayers.results.record import StudyRecord
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimAnalysis:
     """An analysis: after how many seeds it was made; covered: arm -> the completed seeds that it is of."""
 
     after: int
     covered: dict[str, list[int]]
 
 
-def looks_of(before: Mapping[str, Any]) -> list[Look]:
+def analyses_of(before: Mapping[str, Any]) -> list[InterimAnalysis]:
     """Return the analyses that the runs of a study made, as its `study.json` says."""
     found = []
-    for run in before.get("happened", {}).get("runs", []):
-        looks = run.get("looks", [])
-        covered = run.get("covered") or [{}] * len(looks)
-        found += [Look(after, seeds) for after, seeds in zip(looks, covered, strict=True)]
+    for run in before.get("runs", {}).get("history", []):
+        analyses = run.get("analyses", [])
+        covered = run.get("covered") or [{}] * len(analyses)
+        found += [InterimAnalysis(after, seeds) for after, seeds in zip(analyses, covered, strict=True)]
     return found
 
 
@@ -34,18 +34,18 @@ class Account:
     """What happened to a study over all its runs; `record` is its folder as this run found it."""
 
     def __init__(self, before: Mapping[str, Any], record: StudyRecord):
-        happened = before.get("happened", {})
-        self._runs = [dict(run) for run in happened.get("runs", [])]
+        earlier = before.get("runs", {})
+        self._runs = [dict(run) for run in earlier.get("history", [])]
         self._held = _confirmed(record)
         self._began = time.monotonic()
         self._started = _now()
-        self.concurrency = happened.get("concurrency", 0)
+        self.concurrency = earlier.get("concurrency", 0)
         # A run killed between writing a trial's row and counting it: the row could be read all the same.
         missed = [row for row in self._held if row not in self._recorded()]
         if self._runs and len(self._held) > sum(run["confirmed"] for run in self._runs):
             self._runs[-1] = {**self._runs[-1], **_added(record, missed, self._runs[-1])}
 
-    def happened(
+    def runs(
         self,
         state: str,
         record: StudyRecord,
@@ -54,17 +54,17 @@ class Account:
         *,
         planned: int,
         until_decided: bool,
-        looks: Iterable[Look],
+        analyses: Iterable[InterimAnalysis],
         smoke: bool,
     ) -> dict[str, Any]:
-        """Return the `happened` part of `study.json`.
+        """Return the `runs` part of `study.json`.
 
         on: commit, dirty and machine of this run
-        planned, until_decided, looks: of this run, as in `Run`
+        planned, until_decided, analyses: of this run, as in `Run`
 
-        looks:       analyses of the confirmed trials
+        analyses:       analyses of the confirmed trials
         test_opened: runs in which confirmed trials scored the test split
-        runs:        every run: when, on which commit and machine, how many confirmed trials it added, how many of them
+        history:     every run: when, on which commit and machine, how many confirmed trials it added, how many of them
                      scored the test split, and the seeds it added to each arm
         """
         run = {
@@ -79,8 +79,11 @@ class Account:
             **on,
         }
         run |= _added(record, [row for row in _confirmed(record) if row not in self._held], run)
-        made = list(looks)
-        run |= {"looks": [look.after for look in made], "covered": [look.covered for look in made]}
+        made = list(analyses)
+        run |= {
+            "analyses": [analysis.after for analysis in made],
+            "covered": [analysis.covered for analysis in made],
+        }
         runs = [*self._runs, run]
         return {
             "started": runs[0]["started"],
@@ -90,10 +93,10 @@ class Account:
             "wall_seconds": round(sum(run["seconds"] for run in runs), 1),
             "training_seconds": round(sum(float(row.get("seconds") or 0) for row in record.rows.values()), 1),
             "concurrency": self.concurrency,
-            "looks": max(1, sum(_looks(run) for run in runs)),
+            "analyses": max(1, sum(_analyses(run) for run in runs)),
             "test_opened": sum(1 for run in runs if run.get("test_scored", run["confirmed"])),
             "smoke": smoke,
-            "runs": runs,
+            "history": runs,
         }
 
     def _recorded(self) -> set[tuple[str, int]]:
@@ -132,9 +135,9 @@ def counts(record: StudyRecord) -> dict[str, dict[str, int]]:
     return results.counts({name: [row[name] for row in record.rows.values()] for name in ("stage", "status")})
 
 
-def _looks(run: Mapping[str, Any]) -> int:
+def _analyses(run: Mapping[str, Any]) -> int:
     """Return how many analyses a run made; one that says nothing of them made one of all it had added."""
-    return len(run["looks"]) if "looks" in run else int(run["confirmed"] > 0)
+    return len(run["analyses"]) if "analyses" in run else int(run["confirmed"] > 0)
 
 
 def _now() -> str:

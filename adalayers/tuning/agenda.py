@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from adalayers.ask import Search as How
 from adalayers.comparisons import block_end
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
+from adalayers.request import Search as How
 from adalayers.results.record import StudyRecord
 from adalayers.study import ConfirmedArm, Plan, merge, trial_id
-from adalayers.tuning.account import Look
-from adalayers.tuning.search import Request, Search
+from adalayers.tuning.account import InterimAnalysis
+from adalayers.tuning.search import Search, TrialRequest
 
 
 class Agenda:
@@ -27,7 +27,7 @@ class Agenda:
     trials:      size of each search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
     undecided:   returns the arms that need more seeds, once an analysis is made: the study then goes on block by
                  block until there are none; None: every arm runs with all seeds
-    looks:       the analyses of earlier runs
+    analyses:    the analyses of earlier runs
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Agenda:
         seeds: int,
         seed: int,
         undecided: Callable[[], Collection[str]] | None = None,
-        looks: Sequence[Look] = (),
+        analyses: Sequence[InterimAnalysis] = (),
     ):
         self.plan, self.record = plan, record
         self.shape = data.shape
@@ -56,8 +56,8 @@ class Agenda:
         ]
         self._begun: set[str] = set()
         self._running: set[str] = set()
-        self._undecided, self._looks = undecided, list[Look](looks)
-        self._before = len(looks)
+        self._undecided, self._analyses = undecided, list[InterimAnalysis](analyses)
+        self._before = len(analyses)
         self._wanted: frozenset[str] | None = None
         self._best_known = False
         self._confirmations = self._confirm()
@@ -88,10 +88,10 @@ class Agenda:
         """Return how many trials the arms that searches will give have, while these are not known."""
         return self.seeds * len(self.searches) if self.trials and not self._best_known else 0
 
-    def next(self) -> Request | str:
+    def next(self) -> TrialRequest | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
         request = self._next_search() or self._next_confirmation()
-        if isinstance(request, Request):
+        if isinstance(request, TrialRequest):
             self._begun.add(request.trial_id)
             self._running.add(request.trial_id)
         return request
@@ -104,12 +104,12 @@ class Agenda:
 
     # Search
 
-    def _next_search(self) -> Request | None:
+    def _next_search(self) -> TrialRequest | None:
         return next((request for search in self.searches if (request := search.next())), None)
 
     # Confirmation
 
-    def _next_confirmation(self) -> Request | str:
+    def _next_confirmation(self) -> TrialRequest | str:
         while (request := next(self._confirmations, None)) is None:
             if not self._best_known:
                 if any(search.under_way for search in self.searches):
@@ -120,17 +120,19 @@ class Agenda:
             elif self._running:  # an analysis is of whole blocks
                 return "wait"
             else:
-                self._looks.append(self._look(self._block() or self.seeds))
+                self._analyses.append(self._analysis(self._block() or self.seeds))
                 self._wanted = None
             self._confirmations = self._confirm()
         return request
 
-    def _confirm(self) -> Iterator[Request]:
+    def _confirm(self) -> Iterator[TrialRequest]:
         for request in self._confirmations_left(self._block()):
             if request.trial_id not in self._begun and not self.record.finished(request.trial_id):
                 yield request
 
-    def _confirmations_left(self, most: int | None = None, *, finished: bool = False) -> Iterator[Request]:
+    def _confirmations_left(
+        self, most: int | None = None, *, finished: bool = False
+    ) -> Iterator[TrialRequest]:
         """Yield the trials of the arms that need seeds, up to `most` seeds or all.
 
         finished: those of other arms too, where they have ended
@@ -140,16 +142,16 @@ class Agenda:
             for arm in self.arms.copy():
                 identity = self._identity(arm.config, seed)
                 if self._needs(arm) or (finished and self._ended(identity)):
-                    yield Request(identity, "confirm", arm.name, seed, arm.config)
+                    yield TrialRequest(identity, "confirm", arm.name, seed, arm.config)
 
     # Until decided
 
-    def looks(self, *, closing: bool = False) -> list[Look]:
+    def analyses(self, *, closing: bool = False) -> list[InterimAnalysis]:
         """Return the analyses that this run has made.
 
         Without `undecided` there is one at most, made as the run closes: of all whole blocks there are.
         """
-        made = self._looks[self._before :]
+        made = self._analyses[self._before :]
         if not closing or (self.trials and not self._best_known):
             return made
         whole, end = 0, 0
@@ -160,27 +162,27 @@ class Agenda:
             if not all(self._ended(self._identity(arm.config, seed)) for arm in arms for seed in seeds):
                 break
             whole = end
-        last = max((look.after for look in self._looks), default=0)
+        last = max((analysis.after for analysis in self._analyses), default=0)
         if self._undecided is not None:
             whole = (
                 last  # its blocks were analysed as they ended; failed trials may have been run again since
             )
-        look = self._look(whole)
-        known = self._looks[-1].covered if self._looks else {}
-        new = any(set(seeds) - set(known.get(arm, [])) for arm, seeds in look.covered.items())
-        return [*made, look] if whole >= max(1, last) and new else made
+        analysis = self._analysis(whole)
+        known = self._analyses[-1].covered if self._analyses else {}
+        new = any(set(seeds) - set(known.get(arm, [])) for arm, seeds in analysis.covered.items())
+        return [*made, analysis] if whole >= max(1, last) and new else made
 
-    def _look(self, after: int) -> Look:
+    def _analysis(self, after: int) -> InterimAnalysis:
         """Return an analysis of what has completed of the first `after` seeds."""
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
         for row in self._rows("confirm"):
             if row["status"] == "completed" and int(row["seed"]) <= self.seed + after:
                 covered.setdefault(row["arm"], []).append(int(row["seed"]))
-        return Look(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
+        return InterimAnalysis(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
 
     def _block(self) -> int | None:
         """Return up to how many seeds arms run before the next analysis; None where none is to come."""
-        last = max((look.after for look in self._looks), default=0)
+        last = max((analysis.after for analysis in self._analyses), default=0)
         if self._undecided is None:
             return self.seeds
         return block_end(last, self.seeds) if last < self.seeds and self._wanted_arms() else None
@@ -194,7 +196,7 @@ class Agenda:
         if self._undecided is None:
             return None
         if self._wanted is None:
-            if not self._looks or not self._best_known:
+            if not self._analyses or not self._best_known:
                 return frozenset(arm.name for arm in self.arms)
             self._wanted = frozenset(self._undecided())
         return self._wanted
@@ -237,7 +239,7 @@ class Agenda:
     def _identity(self, config: TrialConfig, seed: int) -> str:
         return trial_id(config, self.shape, seed, self._about)
 
-    def row(self, request: Request) -> dict[str, Any]:
+    def row(self, request: TrialRequest) -> dict[str, Any]:
         """Return the columns of `trials.csv` that are known before a trial runs."""
         config = request.config
         used = config.used(self.shape)
@@ -258,7 +260,7 @@ class Agenda:
             **subset,
         }
 
-    def ray_config(self, request: Request) -> dict[str, Any]:
+    def ray_config(self, request: TrialRequest) -> dict[str, Any]:
         """Return the trainable's configuration of a request."""
         return {
             "trial": request.config,

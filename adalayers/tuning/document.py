@@ -8,22 +8,28 @@ from typing import Any
 
 from optuna.distributions import distribution_to_json
 
-from adalayers.ask import Ask
 from adalayers.comparisons import PlannedArm
 from adalayers.data.trial_data import TrialData
+from adalayers.request import StudyRequest
 from adalayers.results.provenance import provenance
-from adalayers.results.study_file import ArmRecord, Asked, DroppedArm, StudyFile, parse
+from adalayers.results.study_file import ArmRecord, DroppedArm, RequestRecord, StudyFile, parse
 from adalayers.study import Factor, Plan, Study
 from adalayers.tuning.agenda import Agenda
 
 
 def study_document(
-    *, identity: str, study: str, name: str, asked: Asked, on: Mapping[str, Any], happened: Mapping[str, Any]
+    *,
+    identity: str,
+    study: str,
+    name: str,
+    asked: RequestRecord,
+    on: Mapping[str, Any],
+    runs: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return `study.json`; `identity` is the id that the study was given when it began."""
-    parts, _ = parse({"on": on, "happened": happened})
+    parts, _ = parse({"environment": on, "runs": runs})
     document = StudyFile(
-        id=identity, study=study, name=name, asked=asked, on=parts.on, happened=parts.happened
+        id=identity, study=study, name=name, request=asked, environment=parts.environment, runs=parts.runs
     )
     return document.as_json()
 
@@ -38,12 +44,12 @@ def asked(
     study: Study,
     plan: Plan,
     agenda: Agenda,
-    ask: Ask,
+    ask: StudyRequest,
     *,
     identity: Mapping[str, Any],
     smallest_effect: float,
-    earlier: Asked,
-) -> Asked:
+    earlier: RequestRecord,
+) -> RequestRecord:
     """Return what a case was asked for.
 
     identity: the flags that make it this study; earlier: what the run before it was asked for. Its arms and comparisons
@@ -84,7 +90,7 @@ def asked(
     planned = {
         (one.kind, one.arm, one.control, one.at): one for one in comparisons if one.weights.keys() <= known
     }
-    return Asked(
+    return RequestRecord(
         question=study.question,
         method=dict(study.method),
         command=ask.command,

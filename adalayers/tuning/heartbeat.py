@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from adalayers.console.progress import duration, say
 from adalayers.errors import BadInput
-from adalayers.progress import duration, say
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.tuning import nodes
 
 HEARTBEAT = "heartbeat.json"
@@ -76,7 +76,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Look again and again, in a thread of its own, until the block has ended."""
+        """InterimAnalysis again and again, in a thread of its own, until the block has ended."""
         over = threading.Event()
 
         def watch() -> None:

@@ -11,18 +11,18 @@ import ray
 from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
-from adalayers.ask import Ask, Limits
 from adalayers.config import TrialConfig
+from adalayers.console.progress import TrialProgress, say
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.progress import TrialProgress, say
-from adalayers.results.folder import Folder
+from adalayers.request import Limits, StudyRequest
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import machine, parse
+from adalayers.storage.folder import Folder
 from adalayers.study import Plan, Setting, Space, Study, plan
 from adalayers.tracking.mirror import Mirror
-from adalayers.tuning.account import Account, counts, looks_of
+from adalayers.tuning.account import Account, analyses_of, counts
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.cluster import share
 from adalayers.tuning.document import asked, case_on, study_document
@@ -101,7 +101,7 @@ Undecided = Callable[[Folder], Collection[str]]
 
 
 def run_study(
-    study: Study, cases: Sequence[CaseToRun], *, ask: Ask, limits: Limits, undecided: Undecided
+    study: Study, cases: Sequence[CaseToRun], *, ask: StudyRequest, limits: Limits, undecided: Undecided
 ) -> list[Outcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
     running = [_Running(study, case, ask, undecided) for case in cases]
@@ -136,7 +136,7 @@ def run_study(
 class _Running:
     """A case under way: its agenda, its record, and the account of what happened."""
 
-    def __init__(self, study: Study, case: CaseToRun, ask: Ask, undecided: Undecided):
+    def __init__(self, study: Study, case: CaseToRun, ask: StudyRequest, undecided: Undecided):
         self._study, self._case, self._ask, self._read = study, case, ask, undecided
         self.record = StudyRecord(case.folder, case.data.metric)
         self.agenda = Agenda(
@@ -148,10 +148,10 @@ class _Running:
             seeds=ask.seeds,
             seed=ask.seed,
             undecided=self._undecided if ask.until_decided else None,
-            looks=looks_of(case.before),
+            analyses=analyses_of(case.before),
         )
         self.account = Account(case.before, self.record)
-        self._earlier = parse(case.before)[0].asked
+        self._earlier = parse(case.before)[0].request
         self._on = case_on(case.plan, case.data, case.about)
         # Before the first row: rows that nothing tells of are refused by the next run.
         case.mirror.start(self._write("running"))
@@ -165,7 +165,7 @@ class _Running:
         self.record.write()
         self._write("running")
         arms = self._read(self._case.folder)
-        if made := self.agenda.looks():
+        if made := self.agenda.analyses():
             name = self._case.folder.name
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             say(f"{name}: analysis after {made[-1].after} seeds: {left}")
@@ -191,14 +191,14 @@ class _Running:
 
     def _write(self, state: str) -> dict[str, Any]:
         case, arms = self._case, [arm.name for arm in self.agenda.arms]
-        happened = self.account.happened(
+        runs = self.account.runs(
             state,
             self.record,
             self._on["git"] | {"machine": machine(self._on["device"], self._on["packages"])},
             arms,
             planned=self._ask.seeds,
             until_decided=self._ask.until_decided,
-            looks=self.agenda.looks(closing=state != "running"),
+            analyses=self.agenda.analyses(closing=state != "running"),
             smoke=self._ask.smoke,
         )
         document = study_document(
@@ -214,7 +214,7 @@ class _Running:
                 earlier=self._earlier,
             ),
             on=self._on,
-            happened=happened,
+            runs=runs,
             study=self._study.name,
         )
         self.record.write_study(document)

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from adalayers.progress import say
+from adalayers.console.progress import say
 
 MARK = "ADALAYERS_RAY"
 """The name of the environment variable that Ray's processes get from the driver that starts them."""

@@ -12,8 +12,8 @@ import numpy as np
 import optuna
 from ray.tune.search.optuna import OptunaSearch
 
-from adalayers.ask import Search as How
 from adalayers.config import TrialConfig, with_overrides
+from adalayers.request import Search as How
 from adalayers.results.record import StudyRecord
 from adalayers.study import PlannedSearch
 
@@ -25,7 +25,7 @@ Identify = Callable[[TrialConfig, int], str]
 
 
 @dataclass(frozen=True)
-class Request:
+class TrialRequest:
     """A trial to run; search: the name of the search that it belongs to, "" where a study has one."""
 
     trial_id: str
@@ -89,7 +89,7 @@ class Search:
         """Return how many of its trials have not ended."""
         return max(0, self.size - sum(self._ended(row["trial_id"]) for row in self._rows()))
 
-    def next(self) -> Request | None:
+    def next(self) -> TrialRequest | None:
         """Return the next trial, None where it has no more."""
         while self._resumed:
             row = self._resumed.pop(0)
@@ -147,8 +147,8 @@ class Search:
         ended = [row["trial_id"] for row in self._rows() if self._record.finished(row["trial_id"])]
         return [(identity, self._evaluations(identity)) for identity in ended]
 
-    def _request(self, identity: str, config: TrialConfig) -> Request:
-        return Request(identity, "search", self.planned.arm, self.seed, config, self.name)
+    def _request(self, identity: str, config: TrialConfig) -> TrialRequest:
+        return TrialRequest(identity, "search", self.planned.arm, self.seed, config, self.name)
 
     def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
         number = len(self._optuna.trials)

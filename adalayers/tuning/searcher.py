@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from adalayers import interrupts
-from adalayers.ask import REDUCTION, grace
-from adalayers.results.folder import Folder
+from adalayers.console import interrupts
+from adalayers.request import REDUCTION, grace
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.storage.folder import Folder
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.heartbeat import Watch, beat_seconds
 from adalayers.tuning.search import Search

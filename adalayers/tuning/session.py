@@ -15,10 +15,10 @@ from typing import Any
 import psutil
 from ray.tune import Stopper
 
-from adalayers import interrupts
+from adalayers.console import interrupts
+from adalayers.console.progress import say
 from adalayers.errors import BadInput
-from adalayers.progress import say
-from adalayers.results.redaction import reason
+from adalayers.storage.redaction import reason
 from adalayers.tuning.cluster import cluster_address, refused
 from adalayers.tuning.scratch import end_processes, inherited, marked, scratch_folder
 

@@ -15,14 +15,14 @@ import torch
 from ray import tune
 
 from adalayers.config import StreamChoice, hyperparameters, trial_config
+from adalayers.console.progress import say
 from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
-from adalayers.model.model import save
-from adalayers.progress import say
+from adalayers.models.model import save
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
-from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
+from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
 from adalayers.tuning.heartbeat import Beat
 

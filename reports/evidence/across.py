@@ -22,7 +22,7 @@ import pandas as pd
 from adalayers.comparisons import Comparison
 from adalayers.results.study_file import Run
 from adalayers.tasks.metrics import bounds
-from reports.evidence import tables, ties
+from reports.evidence import prediction_hashes, tables
 from reports.evidence.analyses import Analysis, analyses
 from reports.evidence.claims import Claim, Family, of_scores, with_wins
 from reports.evidence.evidence import Evidence
@@ -59,7 +59,7 @@ class Case:
     backbone: str = ""
     dataset: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
-    answers: ties.Answers = field(default_factory=dict)
+    answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
     smoke: bool = False
 
     @property
@@ -120,12 +120,12 @@ def case_of(name: str, evidence: Evidence) -> Case:
         plan=evidence.plan,
         trials=evidence.trials,
         split=evidence.split,
-        runs=study.happened.runs,
-        backbone=study.on.backbone.id,
-        dataset=study.on.dataset.fingerprint,
-        flags=study.asked.flags,
+        runs=study.runs.history,
+        backbone=study.environment.backbone.id,
+        dataset=study.environment.dataset.fingerprint,
+        flags=study.request.flags,
         answers=evidence.answers,
-        smoke=study.happened.smoke,
+        smoke=study.runs.smoke,
     )
 
 
@@ -139,7 +139,7 @@ def across(cases: Iterable[Case]) -> Across:
     plan = replace(
         alike[0].plan,
         arms=tuple(Arm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
-        looks=max(case.plan.looks for case in alike),
+        analyses=max(case.plan.analyses for case in alike),
     )
     made = analyses(runs, _cells(alike), plan)
     answers = {
@@ -346,7 +346,9 @@ def _together(runs: Sequence[tuple[Case, Run]], last: Sequence[tuple[Case, Run]]
         for arm, added in run.seeds.items():
             seeds.setdefault(case.cell(arm), set()).update(added)
     planned = max(run.planned for _, run in last)
-    looks = {look for _, run in runs for look in run.looks if not planned or look <= planned}
+    analyses = {
+        analysis for _, run in runs for analysis in run.analyses if not planned or analysis <= planned
+    }
     return Run(
         started=min(run.started for _, run in runs),
         ended=max(run.ended for _, run in runs),
@@ -354,7 +356,7 @@ def _together(runs: Sequence[tuple[Case, Run]], last: Sequence[tuple[Case, Run]]
         seeds={cell: sorted(added) for cell, added in seeds.items()},
         planned=planned,
         until_decided=any(run.until_decided for _, run in runs),
-        looks=tuple(sorted(looks)),
+        analyses=tuple(sorted(analyses)),
     )
 
 

@@ -78,38 +78,38 @@ def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Anal
             arm: known.get(arm, frozenset()) | {*run.seeds.get(arm, ())} for arm in {**known, **run.seeds}
         }
         most = max((len(of_arm) for of_arm in known.values()), default=0)
-        looks = run.looks if run.planned else (most,) if run.confirmed else ()
-        for place, look in enumerate(looks):
+        analyses = run.analyses if run.planned else (most,) if run.confirmed else ()
+        for place, after in enumerate(analyses):
             covered = run.covered[place] if place < len(run.covered) else known
             planned = run.planned or most
-            end = found[-1].budget.seeds if found and run.planned else look
-            while (end := block_end(end, look)) < look:
+            end = found[-1].budget.seeds if found and run.planned else after
+            while (end := block_end(end, after)) < after:
                 if end > found[0].budget.stages[0][1]:
                     _add(found, end, run, covered, had, plan, planned)
-            _add(found, look, run, covered, had, plan, planned)
+            _add(found, after, run, covered, had, plan, planned)
     return found
 
 
 def _add(
     found: list[Analysis],
-    look: int,
+    after: int,
     run: Run,
     covered: Mapping[str, Iterable[int]],
     had: Mapping[str, frozenset[int]],
     plan: Plan,
     planned: int,
 ) -> None:
-    """Add an analysis after `look` seeds of those that are `covered` and that `trials.csv` still has."""
+    """Add an analysis after `after` seeds of those that are `covered` and that `trials.csv` still has."""
     before = found[-1].budget if found else None
     seeds = {
         arm: frozenset(
             seed
             for seed in of_arm
-            if seed in had.get(arm, ()) and (not run.planned or seed <= plan.seed + look)
+            if seed in had.get(arm, ()) and (not run.planned or seed <= plan.seed + after)
         )
         for arm, of_arm in covered.items()
     }
-    budget = next_budget(before, seeds=look, planned=planned)
+    budget = next_budget(before, seeds=after, planned=planned)
     found.append(Analysis(len(found) + 1, seeds, budget, before, run.ended))
 
 
@@ -125,6 +125,6 @@ def _unrecorded(seeds: Mapping[str, frozenset[int]], plan: Plan) -> list[Analysi
     if not most:
         return []
     before, budget = None, next_budget(None, seeds=most, planned=most)
-    for _ in range(plan.looks - 1):
+    for _ in range(plan.analyses - 1):
         before, budget = budget, next_budget(budget, seeds=most, planned=most)
-    return [Analysis(plan.looks, seeds, budget, before)]
+    return [Analysis(plan.analyses, seeds, budget, before)]

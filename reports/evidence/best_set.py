@@ -40,13 +40,13 @@ class Excluded:
 class BestSet:
     """arms: those that may be best, by falling mean; cheapest: of them, the one with the fewest added parameters.
 
-    metric, split: of the score; looks: the analysis that this is of; saves: `cheapest` has fewer than the first of
+    metric, split: of the score; analyses: the analysis that this is of; saves: `cheapest` has fewer than the first of
     `arms`, by more than a hundredth
     """
 
     metric: str
     split: str
-    looks: int
+    analyses: int
     arms: tuple[str, ...] = ()
     excluded: tuple[Excluded, ...] = ()
     cheapest: str = ""
@@ -58,7 +58,7 @@ class BestSet:
             "metric": self.metric,
             "split": self.split,
             "level": LEVEL,
-            "looks": self.looks,
+            "analyses": self.analyses,
             "arms": list(self.arms),
             "cheapest": self.cheapest,
             "excluded": [vars(one) for one in self.excluded],

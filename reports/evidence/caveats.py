@@ -95,15 +95,15 @@ def caveats(evidence: Evidence) -> list[Caveat]:
 
 
 def _state(evidence: Evidence) -> Iterable[Caveat]:
-    happened = evidence.loaded.study.happened
-    if happened.smoke:
+    runs = evidence.loaded.study.runs
+    if runs.smoke:
         yield Caveat(
             SERIOUS,
             "A smoke run: a few trials and examples.",
             "Run the study without `--smoke`.",
             on_top=True,
         )
-    if happened.state != "finished":
+    if runs.state != "finished":
         yield Caveat(
             SERIOUS,
             "The study is not known to have finished, so arms or seeds may be missing.",
@@ -114,14 +114,14 @@ def _state(evidence: Evidence) -> Iterable[Caveat]:
 
 def _code(evidence: Evidence) -> Iterable[Caveat]:
     study = evidence.loaded.study
-    runs = [run for run in study.happened.runs if run.confirmed]
+    runs = [run for run in study.runs.history if run.confirmed]
     commits = {run.commit for run in runs if run.commit}
-    if study.on.git.dirty or any(run.dirty for run in runs):
+    if study.environment.git.dirty or any(run.dirty for run in runs):
         yield Caveat(
             SERIOUS,
             "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",
             "Commit, and run the study again with `--fresh`.",
-            on_top=bool(study.on.git.dirty),
+            on_top=bool(study.environment.git.dirty),
         )
     if len(commits) > 1:
         named = several([code(commit[:10]) for commit in sorted(commits)])
@@ -211,7 +211,7 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
             "Arms are compared on validation, on which each trial also chose its best epoch.",
             "Use a dataset with a test split.",
         )
-    opened = evidence.loaded.study.happened.test_opened
+    opened = evidence.loaded.study.runs.test_opened
     if opened is not None and opened > 1:
         yield Caveat(
             NOTE,
@@ -221,7 +221,7 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _data(evidence: Evidence) -> Iterable[Caveat]:
-    dataset = evidence.loaded.study.on.dataset
+    dataset = evidence.loaded.study.environment.dataset
     much = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
     if much:
         yield Caveat(
@@ -240,7 +240,7 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
 
 def _counts(evidence: Evidence) -> dict[str, float]:
     """Return how often each label stands in the split that arms are compared on; nothing where there are none."""
-    dataset = evidence.loaded.study.on.dataset
+    dataset = evidence.loaded.study.environment.dataset
     split = {"val": "validation"}.get(evidence.split, evidence.split)
     return dict(dataset.distribution.get(split, {})) if dataset.labels else {}
 
@@ -263,7 +263,7 @@ def _classes(evidence: Evidence) -> Iterable[Caveat]:
 
 def _floor(evidence: Evidence) -> Iterable[Caveat]:
     """Warn where even the best arm is near a trivial model: what helps once a task is learned may be another thing."""
-    trivial = evidence.loaded.study.on.dataset.baseline.get(evidence.split)
+    trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     limits, plan = bounds(evidence.plan.metric), evidence.plan
     known = evidence.arms["mean"].dropna()
     if trivial is None or limits is None or known.empty or not math.isfinite(limits[1]) or plan.mode != "max":

@@ -18,7 +18,7 @@ from scipy import special
 
 from adalayers.comparisons import Comparison
 from adalayers.tasks.metrics import bounds
-from reports.evidence import convergence, tables, ties
+from reports.evidence import convergence, prediction_hashes, tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.spending import shares
 from reports.evidence.statistics import LEVEL, differences, paired, share_interval
@@ -30,7 +30,7 @@ SAME, OPEN = "no difference seen", "not enough evidence"
 
 FIELDS = (
     *("kind", "arm", "control", "at", "primary", "metric", "split", "n", "difference", "low", "high"),
-    *("level", "comparisons", "looks", "verdict", "tie", "p_value", "p_adjusted", "interval_level"),
+    *("level", "comparisons", "analyses", "verdict", "tie", "p_value", "p_adjusted", "interval_level"),
     *("improvement", "improvement_low", "improvement_high", "examples_low", "examples_high"),
 )
 """Of `claims.json` and `contrasts.json`, in their order."""
@@ -48,7 +48,7 @@ class Claim:
     low, high:      None where there is no interval: fewer than two seeds, or the same difference on all
     level:          of the whole family over all analyses; interval_level: of this one interval, by itself
     comparisons:    how many share the family's error
-    looks:          number of the analysis that this is of: the one that decided, else the last with new pairs
+    analyses:          number of the analysis that this is of: the one that decided, else the last with new pairs
     tie:            all predictions agree, so there is no difference
     p_adjusted:     at most 0.05 exactly where the interval leaves out 0
     improvement:    share of seeds on which the difference is an improvement, a tie counting half, with its exact
@@ -68,7 +68,7 @@ class Claim:
     metric: str
     split: str
     comparisons: int
-    looks: int
+    analyses: int
     n: int = 0
     difference: float | None = None
     low: float | None = None
@@ -111,10 +111,12 @@ Verdict = Callable[[float, float, float], str]
 """Of a difference and its interval."""
 
 
-def claims(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis], answers: ties.Answers) -> list[Claim]:
+def claims(
+    trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis], answers: prediction_hashes.PredictionHashes
+) -> list[Claim]:
     """Return what can be said of every planned comparison of the score, on test where there are test scores.
 
-    answers: as from `ties.answers`, of that split
+    answers: as from `prediction_hashes.answers`, of that split
     """
     split = tables.score_split(trials, plan)
     family = Family(
@@ -226,7 +228,7 @@ class Family:
     split: str
     limits: tuple[float, float] | None
     verdict: Verdict
-    answers: ties.Answers = field(default_factory=dict)
+    answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
     keeps: bool = True
 
     def claims(
@@ -273,7 +275,7 @@ class Family:
             metric=self.metric,
             split=self.split,
             comparisons=many,
-            looks=len(made),
+            analyses=len(made),
         )
         replay = Replay()
         for analysis, part in zip(made, parts, strict=True):
@@ -313,7 +315,7 @@ class Family:
             )
         verdict = OPEN if low is None or high is None else self.verdict(pair.difference or 0.0, low, high)
         # Predictions that are alike while scores are not contradict each other: no ground for a tie.
-        tie = pair.ties == pair.n and ties.tied(claim.weights, known, self.answers)
+        tie = pair.ties == pair.n and prediction_hashes.tied(claim.weights, known, self.answers)
         if tie:
             verdict, low, high = SAME, 0.0, 0.0
         return replace(
@@ -322,7 +324,7 @@ class Family:
             difference=0.0 if tie else pair.difference,
             low=low,
             high=high,
-            looks=analysis.number,
+            analyses=analysis.number,
             verdict=verdict,
             tie=tie,
             p_value=pair.p_value if testable else None,

@@ -19,12 +19,12 @@ from reports.evidence import (
     layers,
     planning,
     predicted,
+    prediction_hashes,
     ranges,
     resampling,
     rungs,
     spans,
     tables,
-    ties,
     use_cost,
 )
 from reports.evidence import claims as claiming
@@ -57,7 +57,7 @@ class Evidence:
     @property
     def published(self) -> tuple[Published, ...]:
         """What was published for arms, where the study names any."""
-        return self.loaded.study.asked.published
+        return self.loaded.study.request.published
 
     @property
     def history(self) -> pd.DataFrame:
@@ -123,7 +123,7 @@ class Evidence:
 
     @cached_property
     def _examples(self) -> tuple[dict[int, float], list[str]]:
-        labels = self.loaded.study.on.dataset.labels
+        labels = self.loaded.study.environment.dataset.labels
         return resampling.example_variances(
             self.loaded.results.predictions,
             self.trials,
@@ -150,9 +150,9 @@ class Evidence:
         return found
 
     @cached_property
-    def answers(self) -> ties.Answers:
+    def answers(self) -> prediction_hashes.PredictionHashes:
         """What stands for the predictions of each arm and seed."""
-        return ties.answers(self.loaded.results.predictions, self.trials, self.split)
+        return prediction_hashes.answers(self.loaded.results.predictions, self.trials, self.split)
 
     @property
     def without_examples(self) -> list[str]:
@@ -185,7 +185,7 @@ class Evidence:
     @cached_property
     def analyses(self) -> list[analyses.Analysis]:
         """All analyses of the confirmed trials, the last one last."""
-        return analyses.analyses(self.loaded.study.happened.runs, self.trials, self.plan)
+        return analyses.analyses(self.loaded.study.runs.history, self.trials, self.plan)
 
     @cached_property
     def caveats(self) -> list[caveats.Caveat]:
@@ -218,7 +218,7 @@ class Evidence:
 
     @cached_property
     def edges(self) -> list[ranges.Edge]:
-        grid = self.loaded.study.asked.search == "grid"
+        grid = self.loaded.study.request.search == "grid"
         return ranges.edges(self.trials, self.plan, self.space[0], grid=grid)
 
     # Mix weights by layer
@@ -244,7 +244,7 @@ class Evidence:
 
     @cached_property
     def profile(self) -> pd.DataFrame:
-        backbone = self.loaded.study.on.backbone
+        backbone = self.loaded.study.environment.backbone
         depth = {"encoder": backbone.layers, **{stream.name: stream.layers for stream in backbone.streams}}
         return layers.profile(self.trials, self.history, depth, self.learned_arm)
 
@@ -264,17 +264,17 @@ class Evidence:
 
     @property
     def tokens(self) -> bool:
-        return self.loaded.study.on.dataset.kind == "token"
+        return self.loaded.study.environment.dataset.kind == "token"
 
     @property
     def words(self) -> bool:
         """Whether every word has a class of its own."""
-        return self.loaded.study.on.dataset.kind == "word"
+        return self.loaded.study.environment.dataset.kind == "word"
 
     @cached_property
     def numeric(self) -> bool:
         """Whether labels are numbers: they are no classes, and predictions, where there are any, can be read so."""
-        dataset, rows = self.loaded.study.on.dataset, self.predictions
+        dataset, rows = self.loaded.study.environment.dataset, self.predictions
         return (
             bool(dataset.kind) and not dataset.labels and not predicted.as_numbers(rows).isna().any(axis=None)
         )

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from reports.evidence.analyses import Analysis
+from reports.evidence.prediction_hashes import PredictionHashes
 from reports.evidence.spending import PLANNED, stage_error
 from reports.evidence.statistics import CHANCE, seeds_needed
-from reports.evidence.ties import Answers
 
 FEWEST = 3
 """Seeds below which an arm is left out of the spread, where others have more."""
@@ -35,7 +35,7 @@ class Spread:
         return self.sd * math.sqrt(sum(weight**2 for weight in weights.values()))
 
 
-def spread(scores: Mapping[str, pd.Series], answers: Answers) -> Spread | None:
+def spread(scores: Mapping[str, pd.Series], answers: PredictionHashes) -> Spread | None:
     """Return the pooled spread of arms' scores by seed; None for fewer than two arms or shared seeds.
 
     Of arms that give the same predictions on every shared seed, one counts: the others add nothing.

@@ -33,8 +33,8 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
     columns = {column: of[1] for column in weights.columns if (of := state(column)) and of[0] == "encoder"}
     if not columns or len(columns) < len([c for c in weights.columns if c.startswith(WEIGHT)]):
         return pd.DataFrame(columns=COLUMNS)
-    backbone = loaded.study.on.backbone
-    k = loaded.study.asked.fixed.get("k", DEFAULT_K)
+    backbone = loaded.study.environment.backbone
+    k = loaded.study.request.fixed.get("k", DEFAULT_K)
     rows = rows[rows["trial_id"].isin(weights.index)].assign(
         cutoff=lambda table: numbers(table, "config/cutoff").fillna(0.0),
         k=lambda table: numbers(table, "config/k").fillna(k),

@@ -48,7 +48,7 @@ def cover(
     problems: names folders that could not be read; found: what `across_cases` returns, None: it is worked out
     """
     parts = [f"# {escape(title)}: all backbones and datasets"]
-    questions = list(dict.fromkeys(entry.loaded.study.asked.question for entry in entries))
+    questions = list(dict.fromkeys(entry.loaded.study.request.question for entry in entries))
     parts += [escape(question, 2000) for question in questions if question]
     if not entries:
         parts.append("No results to show yet.")
@@ -122,7 +122,7 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
 
 def _backbones(entries: Sequence[Entry]) -> str:
     """Return what the backbones are, a row each; "" where there is one alone."""
-    known = {of.id: of for entry in entries if (of := entry.loaded.study.on.backbone).id}
+    known = {of.id: of for entry in entries if (of := entry.loaded.study.environment.backbone).id}
     rows = [
         [
             code(of.name),
@@ -191,7 +191,7 @@ def _link(entry: Entry) -> str:
 
 def _state(entry: Entry) -> str:
     study = entry.loaded.study
-    remarks = ["smoke run"] if study.happened.smoke else []
-    remarks += ["uncommitted changes"] if study.on.git.dirty else []
-    remarks += [] if study.happened.state == "finished" else ["unfinished"]
+    remarks = ["smoke run"] if study.runs.smoke else []
+    remarks += ["uncommitted changes"] if study.environment.git.dirty else []
+    remarks += [] if study.runs.state == "finished" else ["unfinished"]
     return ", ".join(remarks)

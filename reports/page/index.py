@@ -53,12 +53,12 @@ def _studies(lines: Sequence[Line]) -> str:
     rows = [
         [
             escape(line.study.study or "not stated"),
-            escape(line.study.on.backbone.name or "not stated"),
-            escape(line.study.on.dataset.name or "not stated"),
+            escape(line.study.environment.backbone.name or "not stated"),
+            escape(line.study.environment.dataset.name or "not stated"),
             _state(line.study),
             _seeds(line.claims),
             _verdict(
-                [claim for claim in line.claims if claim.get("primary", True)], line.study.asked.control
+                [claim for claim in line.claims if claim.get("primary", True)], line.study.request.control
             ),
             f"[{escape(line.link.rsplit('/', 1)[-1])}](<{line.link}/report.md>)",
         ]
@@ -77,9 +77,9 @@ def _studies(lines: Sequence[Line]) -> str:
 
 
 def _state(study: StudyFile) -> str:
-    remarks = [escape(study.happened.state or "state not stated")]
-    remarks += ["smoke run"] if study.happened.smoke else []
-    remarks += ["uncommitted changes"] if study.on.git.dirty else []
+    remarks = [escape(study.runs.state or "state not stated")]
+    remarks += ["smoke run"] if study.runs.smoke else []
+    remarks += ["uncommitted changes"] if study.environment.git.dirty else []
     return ", ".join(remarks)
 
 

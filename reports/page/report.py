@@ -17,7 +17,7 @@ from reports.words.text import anchor, code, count, escape, is_folded
 
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
-SHORT = ("question", "answer", "doubts", "settings", "quality", "mix_levels", "speed", "next_run")
+SHORT = ("question", "answer", "main_caveats", "settings", "quality", "mix_levels", "speed", "next_run")
 """Modules of `reports.parts` on report.md, the page that is read; those that answer a study's question come third."""
 
 GIVES_WAY = ("mix_levels", "speed")
@@ -54,7 +54,7 @@ PARTS = (
     "surface",
     "parallel",
     "analyses",
-    "openings",
+    "test_split_usage",
     "failures",
     "problems",
     "caveats",
@@ -148,28 +148,28 @@ def details_page(evidence: Evidence) -> Page:
 
 
 def _title(evidence: Evidence, short: bool) -> str:
-    on, plan = evidence.loaded.study.on, evidence.plan
+    on, plan = evidence.loaded.study.environment, evidence.plan
     where = f"{on.backbone.name} on {on.dataset.name}" if on.backbone.name and on.dataset.name else plan.name
     return f"# {escape(plan.study)}: {escape(where)}{'' if short else ', details'}"
 
 
 def _banner(evidence: Evidence) -> list[str]:
     """Say first what makes the page less than a finished study."""
-    happened, lines = evidence.loaded.study.happened, []
-    if happened.smoke:
+    runs, lines = evidence.loaded.study.runs, []
+    if runs.smoke:
         lines.append(
             "**Smoke run**: a few trials and examples, to see that everything works. Its scores mean little."
         )
-    if evidence.loaded.study.on.git.dirty:
+    if evidence.loaded.study.environment.git.dirty:
         lines.append(
             "**Uncommitted changes**: the code that made these results is in no commit, so they cannot be "
             "repeated exactly."
         )
-    if not happened.state:
+    if not runs.state:
         lines.append("**Unfinished study?** `study.json` does not say that it finished.")
-    elif happened.state != "finished":
+    elif runs.state != "finished":
         lines.append(
-            f"**Unfinished study**: it ended with the state {code(happened.state)}. Seeds or arms may be missing."
+            f"**Unfinished study**: it ended with the state {code(runs.state)}. Seeds or arms may be missing."
         )
     left = int((evidence.trials["status"] == "unfinished").sum())
     if left:

@@ -41,7 +41,7 @@ def section(info: Info) -> list[str]:
 
 
 def _row(analysis: Analysis, info: Info) -> list[str]:
-    here = [claim for claim in info.claims if claim.looks == analysis.number and claim.decided]
+    here = [claim for claim in info.claims if claim.analyses == analysis.number and claim.decided]
     primary = [named(claim, info.plan) for claim in here if claim.primary]
     others = len(here) - len(primary)
     decided = several(primary, 6) if primary else ""

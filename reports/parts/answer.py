@@ -61,7 +61,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    dataset = evidence.loaded.study.on.dataset
+    dataset = evidence.loaded.study.environment.dataset
     scores = {arm: of_arm for arm, of_arm in evidence.scores.items() if len(of_arm)}
     seeds = set.intersection(*({*of_arm.index} for of_arm in scores.values())) if scores else set()
     means = {arm: float(of_arm.loc[sorted(seeds)].mean()) for arm, of_arm in scores.items()} if seeds else {}

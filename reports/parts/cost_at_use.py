@@ -11,7 +11,8 @@ from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, unit_below
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
-from reports.evidence import prices, use_cost
+from reports.evidence import costs as prices
+from reports.evidence import use_cost
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
@@ -35,14 +36,14 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     # A study of methods has a price list of all of them; here stand layer mixes alone.
-    if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.asked.parts:
+    if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.request.parts:
         return None
     costs = evidence.use_costs
     known = costs["operations"].dropna()
     if len(known) < 2 or known.max() < (1 + APART) * known.min():
         return None
     front = prices.front(costs, "operations", maximise=evidence.plan.mode == "max")
-    return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.on.backbone.layers)
+    return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)
 
 
 def section(info: Info) -> list[str]:

@@ -52,7 +52,7 @@ def info(evidence: Evidence) -> Info | None:
     whole = cells[cells[CUTOFF] == 0].set_index("arm")["line"]
     later = later[later["arm"].isin(whole.index)]
     later = later.assign(line=later["arm"].map(whole))
-    return Info(cells, later, evidence.scored, evidence.loaded.study.on.backbone.layers)
+    return Info(cells, later, evidence.scored, evidence.loaded.study.environment.backbone.layers)
 
 
 def section(info: Info) -> list[str]:

@@ -56,7 +56,7 @@ def info(evidence: Evidence) -> Info | None:
         factor, _, value = claim.at.partition("=")
         if claim.kind == "simple" and factor == SIZE and claim.n:
             effects.setdefault(int(float(value)), []).append(claim)
-    pool = evidence.loaded.study.on.dataset.examples.get("train", 0)
+    pool = evidence.loaded.study.environment.dataset.examples.get("train", 0)
     return Info(
         sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan, _steps(evidence.trials)
     )

@@ -57,7 +57,7 @@ def info(cases: Sequence[tuple[str, str, Evidence]]) -> Info | None:
         if found:
             placed.append(_placed(name, evidence, found))
             links.append(link)
-            reference = reference or str(evidence.loaded.study.asked.flags.get("reference_dataset") or "")
+            reference = reference or str(evidence.loaded.study.request.flags.get("reference_dataset") or "")
     return Info(tuple(placed), tuple(links), reference, tuple(correlations(placed))) if placed else None
 
 
@@ -190,9 +190,9 @@ def _placed(name: str, evidence: Evidence, found: dict[str, Measured]) -> Placed
         None if row[key] is None or row[key] != row[key] else row[key] for key in ("mean", "low", "high")
     )
     score = Interval(mean, low, high, int(row["n"]))
-    trivial = evidence.loaded.study.on.dataset.baseline.get(evidence.split)
+    trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     metric = evidence.plan.metric
-    backbone = evidence.loaded.study.on.backbone.name
+    backbone = evidence.loaded.study.environment.backbone.name
     return Placed(
         name, backbone, found, metric, evidence.split, score, trivial, reached(score, trivial, metric)
     )

@@ -53,7 +53,8 @@ def info(evidence: Evidence) -> Info | None:
         confusion=predicted.span_confusion(of_best)
         if evidence.tokens
         else predicted.confusion(
-            predicted.by_word(of_best) if evidence.words else of_best, evidence.loaded.study.on.dataset.labels
+            predicted.by_word(of_best) if evidence.words else of_best,
+            evidence.loaded.study.environment.dataset.labels,
         ),
         misclassified=predicted.misclassified(of_trial),
         tokens=evidence.tokens,

@@ -19,7 +19,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    dataset = evidence.loaded.study.on.dataset
+    dataset = evidence.loaded.study.environment.dataset
     by_split = {split: of for split, of in dataset.distribution.items() if of}
     return Info(by_split, not dataset.labels) if by_split else None
 

@@ -31,7 +31,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    asked = evidence.loaded.study.asked
+    asked = evidence.loaded.study.request
     return Info(
         method=dict(asked.method),
         tools=tuple(tool for tool in (asked.search, asked.scheduler) if tool),

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from reports.drawing.pieces import legend_right
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
-from reports.evidence import prices
+from reports.evidence import costs as prices
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
@@ -64,11 +64,11 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     found = prices.prices(evidence.trials, evidence.plan, evidence.split)
-    if len(found) < 2 or "methods" not in evidence.loaded.study.asked.parts:
+    if len(found) < 2 or "methods" not in evidence.loaded.study.request.parts:
         return None
     maximise = evidence.plan.mode == "max"
     claims = [claim for claim in evidence.claims if claim.difference is not None and claim.kind == "arm"]
-    asked = evidence.loaded.study.asked
+    asked = evidence.loaded.study.request
     configs = {arm.name: arm.config for arm in evidence.plan.arms}
     return Info(
         prices=found,
@@ -85,7 +85,7 @@ def info(evidence: Evidence) -> Info | None:
         score=evidence.scored,
         control=evidence.plan.control,
         smallest=evidence.plan.smallest_effect,
-        base=evidence.loaded.study.on.backbone.parameters,
+        base=evidence.loaded.study.environment.backbone.parameters,
         maximise=maximise,
         together=_together(evidence),
     )
@@ -93,7 +93,7 @@ def info(evidence: Evidence) -> Info | None:
 
 def _together(evidence: Evidence) -> str:
     """Return how many trials shared what device while their seconds were measured."""
-    at_a_time, device = evidence.loaded.study.happened.concurrency, evidence.loaded.study.on.device
+    at_a_time, device = evidence.loaded.study.runs.concurrency, evidence.loaded.study.environment.device
     trials = f"up to {count(at_a_time, 'trial')} at a time" if at_a_time else "beside other trials"
     return f"{trials} on {escape(device)}" if device and not device.startswith("cpu") else trials
 

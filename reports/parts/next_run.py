@@ -41,15 +41,15 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    happened = evidence.loaded.study.happened
+    runs = evidence.loaded.study.runs
     return Info(
         tuple(evidence.claims),
         evidence.plan,
         evidence.spread,
         error_to_come(evidence.analyses, evidence.plan.seeds),
-        evidence.loaded.study.asked.command,
-        happened.state == "finished",
-        any(run.until_decided for run in happened.runs),
+        evidence.loaded.study.request.command,
+        runs.state == "finished",
+        any(run.until_decided for run in runs.history),
         numbers(confirmed(evidence.trials), "draw").nunique() > 1,
     )
 

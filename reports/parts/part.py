@@ -48,7 +48,7 @@ def own_parts(evidence: Evidence) -> tuple[str, ...]:
     A name of another version, which is none here, is passed over.
     """
     known = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])}
-    return tuple(name for name in evidence.loaded.study.asked.parts if name in known)
+    return tuple(name for name in evidence.loaded.study.request.parts if name in known)
 
 
 def figure_link(name: str, text: str) -> str:

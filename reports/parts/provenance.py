@@ -28,12 +28,12 @@ def info(evidence: Evidence) -> Info:
 
 
 def section(info: Info) -> list[str]:
-    on, happened = info.study.on, info.study.happened
+    on, runs = info.study.environment, info.study.runs
     known = "with uncommitted changes" if on.git.dirty else "no uncommitted changes"
     changes = "changes unknown" if on.git.dirty is None else known
     seeds = {stage: several(map(str, of), 12) for stage, of in info.seeds.items()}
-    times = {"wall time": happened.wall_seconds, "training, summed over trials": happened.training_seconds}
-    machines = sorted({run.machine for run in happened.runs if run.confirmed and run.machine})
+    times = {"wall time": runs.wall_seconds, "training, summed over trials": runs.training_seconds}
+    machines = sorted({run.machine for run in runs.history if run.confirmed and run.machine})
     rows = {
         "commit": f"{on.git.commit}, {changes}" if on.git.commit else "",
         "packages": ", ".join(f"{name} {version}" for name, version in on.packages.items()),
@@ -45,11 +45,11 @@ def section(info: Info) -> list[str]:
             else {}
         ),
         "seeds": "; ".join(f"{stage} {text}" for stage, text in seeds.items() if text),
-        "started, ended": ", ".join(filter(None, (happened.started, happened.ended))),
+        "started, ended": ", ".join(filter(None, (runs.started, runs.ended))),
         "seconds": joined(times),
-        "trials at a time": str(happened.concurrency or ""),
+        "trials at a time": str(runs.concurrency or ""),
     }
-    commands = [info.study.asked.command] if info.study.asked.command else []
+    commands = [info.study.request.command] if info.study.request.command else []
     return [
         facts(rows),
         "To repeat the study (first line), and to rebuild this page from its files alone (last line):",

@@ -54,7 +54,7 @@ def info(evidence: Evidence) -> Info | None:
     if not known:
         return None
     rows = tuple(_row(evidence, arm, one) for arm, one in known)
-    n = evidence.loaded.study.on.dataset.examples.get("train")
+    n = evidence.loaded.study.environment.dataset.examples.get("train")
     steps = [(_steps(n, arm.config), _steps(one.examples.get("train"), one.config)) for arm, one in known]
     return Info(
         rows,
@@ -104,7 +104,7 @@ def _differs(evidence: Evidence, known: Sequence[tuple[Arm, Published]]) -> Iter
 def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield what an arm and its published run can differ in, each in words: (here, there)."""
     study, config = evidence.loaded.study, arm.config
-    backbone, examples = study.on.backbone, study.on.dataset.examples
+    backbone, examples = study.environment.backbone, study.environment.dataset.examples
     yield (
         "base model",
         (
@@ -112,7 +112,7 @@ def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple
             _model(published.base_model, published.layers, published.width),
         ),
     )
-    yield "dataset", (code(study.on.dataset.name), code(published.dataset))
+    yield "dataset", (code(study.environment.dataset.name), code(published.dataset))
     for split in ("train", "test"):
         if split in examples and split in published.examples:
             yield f"{SPLITS[split]} examples", (f"{examples[split]:,}", f"{published.examples[split]:,}")
@@ -131,8 +131,8 @@ def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple
     selects = f"{short(published.selects)}{' over tags' if evidence.tokens else ''}"
     if evidence.plan.metric != published.selects:
         yield "score that selects", (short(evidence.plan.metric), selects)
-    if any(of.get("examples") for of in study.on.dataset.truncated.values()):
-        longest = study.asked.flags.get("max_length")
+    if any(of.get("examples") for of in study.environment.dataset.truncated.values()):
+        longest = study.request.flags.get("max_length")
         yield "tokens of a text, at most", (as_text(longest), f"{published.max_length}")
     yield "precision", (_precision(study), published.precision)
     yield "seeds", (f"{evidence.plan.seeds}", f"{published.seeds}")
@@ -152,8 +152,8 @@ def _model(name: str, layers: int, width: int) -> str:
 
 
 def _precision(study: StudyFile) -> str:
-    kept = study.on.features.precision
-    arithmetic = "mixed, bfloat16" if "cuda" in study.on.device else "float32"
+    kept = study.environment.features.precision
+    arithmetic = "mixed, bfloat16" if "cuda" in study.environment.device else "float32"
     return f"{arithmetic}, hidden states kept as {kept}" if kept else arithmetic
 
 

@@ -15,7 +15,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    return Info(evidence.loaded.study.asked.question or "(not stated in study.json)")
+    return Info(evidence.loaded.study.request.question or "(not stated in study.json)")
 
 
 def section(info: Info) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from adalayers.results.study_file import On
+from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
 from reports.reading.data import NAMES
@@ -44,12 +44,12 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    asked = evidence.loaded.study.asked
+    asked = evidence.loaded.study.request
     return Info(
         plan=evidence.plan,
         split=evidence.split_name,
         method=tuple(asked.method.values()),
-        on=_on(evidence.loaded.study.on),
+        on=_on(evidence.loaded.study.environment),
         alike=evidence.alike(
             arm.name for arm in sorted(evidence.plan.arms, key=lambda arm: arm.group != "core")
         ),
@@ -109,7 +109,7 @@ def _alike(info: Info) -> dict[str, Any]:
     return {"lr": rates.pop(), **alike} if len(rates) == 1 and None not in rates else alike
 
 
-def _on(on: On) -> str:
+def _on(on: EnvironmentRecord) -> str:
     """Return the sizes of backbone and data, as far as they are known: a sentence."""
     backbone, examples = on.backbone, on.dataset.examples
     if not backbone.layers or not examples:

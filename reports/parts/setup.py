@@ -34,8 +34,8 @@ def info(evidence: Evidence) -> Info:
 
 def section(info: Info) -> list[str]:
     study, plan = info.study, info.plan
-    asked, backbone, dataset = study.asked, study.on.backbone, study.on.dataset
-    states, direction = study.on.hidden_states, "lower" if plan.mode == "min" else "higher"
+    asked, backbone, dataset = study.request, study.environment.backbone, study.environment.dataset
+    states, direction = study.environment.hidden_states, "lower" if plan.mode == "min" else "higher"
     size = {"layers": backbone.layers, "width": backbone.width, "parameters": backbone.parameters}
     budget = {"trials": asked.trials, "seeds": asked.seeds, "epochs": asked.epochs}
     rows = {
@@ -73,7 +73,7 @@ def section(info: Info) -> list[str]:
 
 
 def _hyperparameters(info: Info) -> list[list[str]]:
-    asked = info.study.asked
+    asked = info.study.request
     known = {domain.name: domain for domain in info.space}
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
     rows = [
@@ -104,7 +104,7 @@ def _ends(trials: pd.DataFrame) -> tuple[int, ...]:
 
 def _added(info: Info) -> str:
     """Return the parameters that trials train, and their share of the backbone's."""
-    text, size = " to ".join(f"{end:,}" for end in info.added), info.study.on.backbone.parameters
+    text, size = " to ".join(f"{end:,}" for end in info.added), info.study.environment.backbone.parameters
     if text and size > 0:
         text += f" ({' to '.join(f'{end / size:.2%}' for end in info.added)} of the backbone)"
     return text

@@ -16,8 +16,8 @@ import pandas as pd
 from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.errors import BadInput
 from adalayers.results import files as results
-from adalayers.results.folder import Folder
 from adalayers.results.study_file import Factor, StudyFile, parse
+from adalayers.storage.folder import Folder
 from reports.reading import factors as factoring
 from reports.words import labels
 
@@ -47,7 +47,7 @@ class Plan:
     nuisance:        names of the hyperparameters that are tuned along
     baseline:        the trivial model's validation score; None where nothing says
     hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
-    looks:           analyses made; seed: that of the search, below those of confirmed arms; seeds: planned for each
+    analyses:           analyses made; seed: that of the search, below those of confirmed arms; seeds: planned for each
     comparisons:     what was planned to be compared; without a word on it, what every study compares
     """
 
@@ -62,7 +62,7 @@ class Plan:
     nuisance: tuple[str, ...]
     baseline: float | None
     hidden_states: tuple[str, ...]
-    looks: int
+    analyses: int
     seed: int = 0
     seeds: int = 0
     comparisons: tuple[Comparison, ...] = ()
@@ -119,7 +119,7 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
     """Return the plan that `study.json` states, with what the trials say where it says nothing."""
     scores = [column.removeprefix("val/") for column in trials.columns if column.startswith("val/")]
     guess = next((name for name in (*SCORE_ORDER, *scores) if name in scores), "")
-    asked, arms, factors = study.asked, _arms(study, trials), _factors(study)
+    asked, arms, factors = study.request, _arms(study, trials), _factors(study)
     return Plan(
         study=study.study or "study",
         name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
@@ -130,9 +130,9 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         arms=arms,
         factors=factors,
         nuisance=asked.nuisance,
-        baseline=study.on.dataset.baseline.get("val"),
-        hidden_states=study.on.hidden_states,
-        looks=max(1, study.happened.looks),
+        baseline=study.environment.dataset.baseline.get("val"),
+        hidden_states=study.environment.hidden_states,
+        analyses=max(1, study.runs.analyses),
         seed=asked.seed,
         seeds=asked.seeds,
         comparisons=tuple(one for one in asked.comparisons if one.weights)
@@ -145,14 +145,14 @@ def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
     guess = f"`{plan.metric}` is taken" if plan.metric else "no score is shown"
     named = "hyperparameters under study go by their names" if plan.factors else "no factorial core is shown"
     told = {
-        "asked.metric": (not study.asked.metric, guess),
-        "asked.control": (not study.asked.control, "arms are not compared"),
-        "asked.smallest_effect": (
+        "request.metric": (not study.request.metric, guess),
+        "request.control": (not study.request.control, "arms are not compared"),
+        "request.smallest_effect": (
             plan.smallest_effect is None,
             "`no difference seen` cannot be said of any arm",
         ),
-        "asked.arms": (not study.asked.arms, "arms are those of `trials.csv`, without groups"),
-        "asked.factors": (not study.asked.factors and not study.asked.parts, named),
+        "request.arms": (not study.request.arms, "arms are those of `trials.csv`, without groups"),
+        "request.factors": (not study.request.factors and not study.request.parts, named),
         "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
         "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
     }
@@ -199,7 +199,7 @@ def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[Arm, ...]:
     """Return the arms of `study.json` in their order, then those that only `trials.csv` knows, by name."""
     arms = {
         record.arm: Arm(record.arm, record.group, record.aliases, record.fusion, record.config)
-        for record in study.asked.arms
+        for record in study.request.arms
         if record.arm
     }
     for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
@@ -219,8 +219,8 @@ def _planned(arms: Iterable[Arm], factors: Iterable[Factor], control: str) -> tu
 
 def _factors(study: StudyFile) -> tuple[Factor, ...]:
     """Return the factors of `study.json`, else those that it calls scientific, by their names."""
-    named = tuple(factor for factor in study.asked.factors if factor.name)
-    return named or tuple(Factor(name, name, scale="choice") for name in study.asked.scientific)
+    named = tuple(factor for factor in study.request.factors if factor.name)
+    return named or tuple(Factor(name, name, scale="choice") for name in study.request.scientific)
 
 
 def as_text(value: Any) -> str:

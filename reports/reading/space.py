@@ -28,7 +28,7 @@ class Domain:
 
 def domains(study: StudyFile) -> tuple[list[Domain], list[str]]:
     """Return the domains of a study's search space, scientific ones first, and the names that cannot be read."""
-    asked = study.asked
+    asked = study.request
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
     found, unread = [], []
     for name, distribution in asked.space.items():

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adalayers.progress import say
+from adalayers.console.progress import say
 from tests.benchmarks import gpu, made, methods, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.precision import score_differences

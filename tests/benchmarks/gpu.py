@@ -15,8 +15,8 @@ import torch
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
+from adalayers.console.progress import say
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
-from adalayers.progress import say
 from tests.benchmarks import made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved

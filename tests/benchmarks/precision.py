@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from adalayers.config import Precision, TrialConfig
+from adalayers.console.progress import say
 from adalayers.data.prepare import prepare
 from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.progress import say
 from adalayers.training.trainer import train
 
 SEEDS = range(1, 9)

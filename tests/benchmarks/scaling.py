@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from adalayers.console.progress import say
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.progress import say
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.study import study_over_training

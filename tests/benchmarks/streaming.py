@@ -27,11 +27,11 @@ import numpy as np
 import torch
 
 import adalayers
-from adalayers.apply import passes
 from adalayers.config import Shape, Stream
+from adalayers.console.progress import say
+from adalayers.deploy import recorder as passes
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.model.model import FusionModel
-from adalayers.progress import say
+from adalayers.models.model import FusionModel
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128

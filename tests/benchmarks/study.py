@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 from ray import tune
 
-from adalayers.ask import Ask, Limits
 from adalayers.data.trial_data import TrialData
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import Limits, StudyRequest
 from adalayers.results.files import read_trials
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.training.trainer import train
@@ -30,7 +30,7 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     study = Study("benchmark", "What does a study cost?", lambda: space, lambda setting: ([], []))
     plan = Plan(base, space, [ConfirmedArm("alpha-1", "core", base)])
     folder = Folder(output / "study")
-    ask = Ask(
+    ask = StudyRequest(
         search="random",
         scheduler="fifo",
         trials=trials,

@@ -18,7 +18,7 @@ from adalayers.data.trial_data import TrialData
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 from adalayers.training.optimisers import build_optimiser
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made

@@ -117,7 +117,7 @@ def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
     from adalayers.results.files import Folder
 
     Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(
-        STUDY_FILE, {"asked": {"flags": {"seed": 7}}}
+        STUDY_FILE, {"request": {"flags": {"seed": 7}}}
     )
     line = refuse(flags(made, tmp_path / "results"), capsys)
     assert "--label" in line

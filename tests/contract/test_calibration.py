@@ -91,19 +91,19 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
         | {"test/matthews": row.score}
         for row in study.frame().rename(columns={"test/matthews": "score"}).itertuples()
     ]
-    made.study["asked"] |= {
+    made.study["request"] |= {
         "arms": [{"arm": arm.name, "group": arm.group, "config": dict(arm.config)} for arm in plan.arms],
         "comparisons": [dataclasses.asdict(one) for one in plan.comparisons],
         "control": plan.control,
         "smallest_effect": plan.smallest_effect,
     }
-    made.study["happened"]["runs"] = [dataclasses.asdict(run) for run in study.runs]
-    made.study["happened"]["looks"] = len(study.runs)
+    made.study["runs"]["history"] = [dataclasses.asdict(run) for run in study.runs]
+    made.study["runs"]["analyses"] = len(study.runs)
     made.write(tmp_path)
     assert (tmp_path / results.TRIALS).exists()
     read = Evidence(load(tmp_path)).over_seeds
-    assert [(c.arm, c.at, c.n, c.verdict, c.looks) for c in read] == [
-        (c.arm, c.at, c.n, c.verdict, c.looks) for c in simulated
+    assert [(c.arm, c.at, c.n, c.verdict, c.analyses) for c in read] == [
+        (c.arm, c.at, c.n, c.verdict, c.analyses) for c in simulated
     ]
     assert [c.low for c in read] == pytest.approx([c.low for c in simulated])
     assert {c.verdict for c in read} > {"better"}

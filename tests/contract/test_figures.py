@@ -108,7 +108,7 @@ def identical(made: MadeUp) -> None:
 
 
 def all_censored(made: MadeUp) -> None:
-    made.study["on"]["dataset"]["baseline"]["val"] = 2.0
+    made.study["environment"]["dataset"]["baseline"]["val"] = 2.0
 
 
 def no_learned_mix(made: MadeUp) -> None:
@@ -120,12 +120,12 @@ def odd_names(made: MadeUp) -> None:
         row["arm"] = "a_$b$ |{x}^"
     for row in made.predictions[::2]:
         row["label"] = "$l$ |{x}^"
-    made.study["on"]["hidden_states"] = ["$0", "1$", "{", "}", "\\", "_"]
-    made.study["asked"]["factors"][0]["label"] = "$a_{b|"
+    made.study["environment"]["hidden_states"] = ["$0", "1$", "{", "}", "\\", "_"]
+    made.study["request"]["factors"][0]["label"] = "$a_{b|"
 
 
 def no_groups(made: MadeUp) -> None:
-    del made.study["asked"]["arms"]
+    del made.study["request"]["arms"]
 
 
 def no_predictions(made: MadeUp) -> None:
@@ -133,7 +133,7 @@ def no_predictions(made: MadeUp) -> None:
 
 
 def no_space(made: MadeUp) -> None:
-    made.study["asked"]["space"] = {"alpha": {"name": "?"}, "lr": {}}
+    made.study["request"]["space"] = {"alpha": {"name": "?"}, "lr": {}}
 
 
 def odd_epochs(made: MadeUp) -> None:
@@ -270,14 +270,14 @@ def test_a_study_of_few_examples_survives_too(tmp_path, kind):
 
 
 def one_factor(made: MadeUp) -> None:
-    made.study["asked"]["factors"] = made.study["asked"]["factors"][:1]
+    made.study["request"]["factors"] = made.study["request"]["factors"][:1]
     for arm in made.arms:
         arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
 
 
 def three_factors(made: MadeUp) -> None:
     """The core at two more values of a third factor, of which one is not numeric."""
-    made.study["asked"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
+    made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
     for arm in made.arms:
         arm["config"]["positions"] = arm["config"].get("alpha", 0) > 5
     for row in made.trials:
@@ -292,14 +292,14 @@ def named_levels(made: MadeUp) -> None:
             arm["config"]["alpha"] = names[arm["config"]["alpha"]]
     for row in made.trials:
         row["config/alpha"] = names.get(row.get("config/alpha"), "many")
-    made.study["asked"]["factors"][0] |= {"name": "alpha", "label": "amount", "meaning": "", "scale": "log"}
-    made.study["asked"]["factors"][1] |= {"label": "w", "scale": "linear"}
-    made.study["asked"]["space"]["alpha"] = choice(*names.values())
-    made.study["asked"]["space"]["entropy_weight"] = ranged(0, 0.1)
+    made.study["request"]["factors"][0] |= {"name": "alpha", "label": "amount", "meaning": "", "scale": "log"}
+    made.study["request"]["factors"][1] |= {"label": "w", "scale": "linear"}
+    made.study["request"]["space"]["alpha"] = choice(*names.values())
+    made.study["request"]["space"]["entropy_weight"] = ranged(0, 0.1)
 
 
 def no_factors(made: MadeUp) -> None:
-    made.study["asked"] |= {"factors": [], "scientific": [], "nuisance": []}
+    made.study["request"] |= {"factors": [], "scientific": [], "nuisance": []}
 
 
 def toy_fusion(made: MadeUp) -> None:
@@ -390,7 +390,7 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
         .replace("entropy_weight", "depth")
     )
     made.study = json.loads(study.replace("\\u03b1", "s").replace("\\u03bb", "d"))
-    made.study["asked"]["method"] = {}
+    made.study["request"]["method"] = {}
     made.trials = json.loads(
         json.dumps(made.trials).replace("alpha", "speed").replace("entropy_weight", "depth")
     )

@@ -63,7 +63,7 @@ def study(made, output, *more, report=False):
 
 
 def happened(folder):
-    return json.loads((folder / "study.json").read_text())["happened"]
+    return json.loads((folder / "study.json").read_text())["runs"]
 
 
 def test_features_may_live_on_disk_or_nowhere(runs):
@@ -110,8 +110,8 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(runs):
     trials = pd.read_csv(runs.finished / "trials.csv")
     assert set(trials["config/alpha"].dropna()) == {8.0}
     document = json.loads((runs.finished / "study.json").read_text())
-    assert document["asked"]["control"] == "alpha=8 entropy_weight=0"
-    dropped = {arm["arm"]: arm["reason"] for arm in document["asked"]["dropped_arms"]}
+    assert document["request"]["control"] == "alpha=8 entropy_weight=0"
+    dropped = {arm["arm"]: arm["reason"] for arm in document["request"]["dropped_arms"]}
     assert "alpha" in dropped["published-mix"]
     assert "fixed" in (runs.finished / "report.md").read_text()
 
@@ -173,9 +173,9 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
 
     def runs():
-        return json.loads((folder / "study.json").read_text())["happened"]["runs"]
+        return json.loads((folder / "study.json").read_text())["runs"]["history"]
 
-    assert [(run["looks"], run["planned"], run["until_decided"]) for run in runs()] == [([3, 5], 5, True)]
+    assert [(run["analyses"], run["planned"], run["until_decided"]) for run in runs()] == [([3, 5], 5, True)]
     trials = pd.read_csv(folder / "trials.csv")
     assert set(trials.groupby("arm")["seed"].max()) <= {3, 5}
     assert trials.groupby("arm")["seed"].max().max() == 5, (
@@ -185,8 +185,8 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     assert study(made, tmp_path / "results", *more) == 0
     assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
     assert study(made, tmp_path / "results", *more, "--seeds", "6", report=True) == 0
-    assert [run["looks"] for run in runs()] == [[3, 5], [], [6]]
+    assert [run["analyses"] for run in runs()] == [[3, 5], [], [6]]
     claims = json.loads((folder / "claims.json").read_text())
-    assert {claim["looks"] for claim in claims} <= {1, 2, 3}
+    assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
     assert max(claim["n"] for claim in claims) == 6
     assert "Seeds were added in blocks" in (folder / "report.md").read_text()

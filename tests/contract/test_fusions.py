@@ -7,8 +7,8 @@ import torch
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.errors import BadInput
-from adalayers.model.model import FusionModel, load, save
-from adalayers.results.folder import Folder
+from adalayers.models.model import FusionModel, load, save
+from adalayers.storage.folder import Folder
 from tests.helpers.states import made_shape
 
 LENGTHS = torch.tensor([3, 5, 2])

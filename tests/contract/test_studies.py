@@ -11,7 +11,7 @@ from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.comparisons import PlannedArm
 from adalayers.config import with_overrides
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 from adalayers.study import Setting, base_config, plan
 from tests.helpers.states import made_shape
 from tests.helpers.studying import ROOT

@@ -23,7 +23,7 @@ from adalayers.__main__ import main as sync_command
 from adalayers.command import main as study_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.model.model import load
+from adalayers.models.model import load
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
 from tests.contract.test_contributing_fusion import snippet
@@ -128,7 +128,7 @@ def disturbed(made, tmp_path_factory, ray_here):
         rows = {
             row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
         }
-        happened = json.loads((folder / "study.json").read_text())["happened"]
+        happened = json.loads((folder / "study.json").read_text())["runs"]
         return Ended(ran.code, ran.out, ran.err, rows, happened, (folder / "report.md").exists())
 
     def run(report):
@@ -341,19 +341,19 @@ def test_the_best_model_is_the_best_on_validation(study):
 def test_study_says_what_was_asked_on_what_and_what_happened(study):
     folder, _, _ = study
     document = json.loads((folder / "study.json").read_text())
-    assert document["asked"]["control"] == "alpha=1 entropy_weight=0"
-    assert document["on"]["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
-    assert document["on"]["backbone"]["layers"] == 4
-    happened = document["happened"]
+    assert document["request"]["control"] == "alpha=1 entropy_weight=0"
+    assert document["environment"]["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
+    assert document["environment"]["backbone"]["layers"] == 4
+    happened = document["runs"]
     assert happened["state"] == "finished"
     assert happened["counts"] == results.counts(table(folder).fillna({"arm": ""}))
-    assert (happened["looks"], happened["test_opened"]) == (1, 1)
-    (only,) = happened["runs"]
-    assert set(only["seeds"]) == {arm["arm"] for arm in document["asked"]["arms"]}
+    assert (happened["analyses"], happened["test_opened"]) == (1, 1)
+    (only,) = happened["history"]
+    assert set(only["seeds"]) == {arm["arm"] for arm in document["request"]["arms"]}
     assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
     assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
     assert only["machine"] == f"{document['on']['device']}, torch {document['on']['packages']['torch']}"
-    assert str(folder.parent.parent.parent) not in json.dumps(document["on"])
+    assert str(folder.parent.parent.parent) not in json.dumps(document["environment"])
 
 
 def test_running_again_runs_nothing_and_changes_no_row(study, made):
@@ -406,7 +406,7 @@ def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
     assert run.code == 130, run.err
     assert "continue with: python studies/alpha_lambda.py" in run.err
     assert "Traceback" not in run.err
-    assert run.happened["state"] == "interrupted"
+    assert run.runs["state"] == "interrupted"
     assert run.has_report, run.out
 
 

@@ -84,8 +84,11 @@ def test_every_trial_ends_and_is_scored_as_its_task_asks(ran):
     assert not ran.results.problems
     assert ran.results.trials[f"test/{ran.case.metric}"].notna().any()
     study = ran.study
-    assert (study["on"]["dataset"]["task"], study["asked"]["metric"]) == (ran.case.task, ran.case.metric)
-    assert set(study["on"]["dataset"]["distribution"]) == {"train", "validation", "test"}
+    assert (study["environment"]["dataset"]["task"], study["request"]["metric"]) == (
+        ran.case.task,
+        ran.case.metric,
+    )
+    assert set(study["environment"]["dataset"]["distribution"]) == {"train", "validation", "test"}
     claims = json.loads((ran.folder / "claims.json").read_text())
     assert {claim["metric"] for claim in claims} == {ran.case.metric}
 
@@ -111,10 +114,10 @@ def test_texts_are_shown_as_their_task_has_them(ran):
 
 def test_what_the_backbone_has_is_compared(ran):
     study = ran.study
-    assert {factor["name"] for factor in study["asked"]["factors"]} == ran.case.factors
-    assert {stream["name"] for stream in study["on"]["backbone"]["streams"]} == ran.case.streams
+    assert {factor["name"] for factor in study["request"]["factors"]} == ran.case.factors
+    assert {stream["name"] for stream in study["environment"]["backbone"]["streams"]} == ran.case.streams
     compared = {
-        one["arm"].partition("=")[0] for one in study["asked"]["comparisons"] if one["kind"] == "factor"
+        one["arm"].partition("=")[0] for one in study["request"]["comparisons"] if one["kind"] == "factor"
     }
     assert compared == ran.case.factors - {"read_out"}  # of which there is one level here
     assert "nothing of what follows" in ran.pages

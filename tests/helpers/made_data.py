@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from adalayers.data.trial_data import SplitData, TrialData
-from adalayers.ragged import ragged_index
 from adalayers.tasks.kinds import KINDS
+from adalayers.tensors.ragged import ragged_index
 from tests.helpers.states import made_shape
 
 

@@ -35,7 +35,7 @@ def with_few_shot(made: MadeUp, gain: float = 0.2) -> MadeUp:
         PlannedArm(arm["arm"], arm["group"], {**arm["config"], "fusion": arm["fusion"]}) for arm in made.arms
     ]
     names, control = [factor.name for factor in STUDY.factors], made.arms[0]["arm"]
-    made.study["asked"] |= {
+    made.study["request"] |= {
         "arms": made.arms,
         "control": control,
         "factors": [dataclasses.asdict(factor) for factor in STUDY.factors],

@@ -25,14 +25,14 @@ def with_sizes(made: MadeUp) -> MadeUp:
         for place, size in enumerate(SIZES):
             config = {"mix": "learned", "alpha": alpha, "entropy_weight": 0.0, "train_examples": size}
             _add(made, f"alpha={alpha} train_examples={size}", config, 0.2 + 0.07 * place + 0.0003 * alpha)
-    made.study["asked"]["control"] = made.arms[0]["arm"]
+    made.study["request"]["control"] = made.arms[0]["arm"]
     return made
 
 
 def _add(made: MadeUp, name: str, config: Mapping[str, Any], level: float) -> None:
     arm = {"arm": name, "group": "", "aliases": [], "fusion": "layer-mix", "config": dict(config)}
     made.arms.append(arm)
-    made.study["asked"]["arms"] = made.arms
+    made.study["request"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):
         row = {"trial_id": f"{name.replace(' ', '')}-{seed}", "stage": "confirm", "arm": name}
         row |= {"status": "completed", "error": "", "seed": seed}

@@ -16,7 +16,7 @@ CLASSES = tuple(
 
 def published(made: MadeUp, **changes: Any) -> Published:
     """Return what was published for the control, of a run that this study repeats but for `changes`."""
-    on = made.study["on"]
+    on = made.study["environment"]
     same = Published(
         arm=CONTROL,
         source="A thesis, figure 11",
@@ -44,5 +44,5 @@ def published(made: MadeUp, **changes: Any) -> Published:
 def with_published(made: MadeUp, *records: Published) -> MadeUp:
     """Put records, or that of the control, into a study."""
     found = records or (published(made),)
-    made.study["asked"]["published"] = [dataclasses.asdict(record) for record in found]
+    made.study["request"]["published"] = [dataclasses.asdict(record) for record in found]
     return made

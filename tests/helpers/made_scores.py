@@ -63,22 +63,24 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
         "nuisance": (),
         "baseline": None,
         "hidden_states": (),
-        "looks": 1,
+        "analyses": 1,
         "arms": tuple(Arm(arm.name, arm.group, config=arm.config) for arm in known),
         "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
     }
     return Plan(**{**how, **changed})
 
 
-def run(seeds: Mapping[str, Collection[int]], planned: int, *looks: int, until_decided: bool = False) -> Run:
+def run(
+    seeds: Mapping[str, Collection[int]], planned: int, *analyses: int, until_decided: bool = False
+) -> Run:
     """Return a run that added `seeds` (arm -> seeds), with its analyses."""
     return Run(
-        ended=f"after {looks}",
+        ended=f"after {analyses}",
         confirmed=sum(map(len, seeds.values())),
         seeds={arm: sorted(of_arm) for arm, of_arm in seeds.items()},
         planned=planned,
         until_decided=until_decided,
-        looks=looks,
+        analyses=analyses,
     )
 
 

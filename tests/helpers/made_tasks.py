@@ -11,10 +11,17 @@ import pandas as pd
 from adalayers.config import TrialConfig, as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.model.model import save
+from adalayers.models.model import save
 from adalayers.results.files import BEST, STUDY, write_trials
-from adalayers.results.folder import Folder
-from adalayers.results.study_file import Asked, BackboneRecord, DatasetRecord, Happened, On, StudyFile
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    EnvironmentRecord,
+    RequestRecord,
+    RunsRecord,
+    StudyFile,
+)
+from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Outcome, train
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "epochs": 1, "lr": 0.01}
@@ -71,8 +78,8 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     study = StudyFile(
         study="alpha_lambda",
         name=folder.name,
-        asked=Asked(question="How much?", metric=data.metric, flags={"max_length": 256}),
-        on=On(
+        request=RequestRecord(question="How much?", metric=data.metric, flags={"max_length": 256}),
+        environment=EnvironmentRecord(
             backbone=BackboneRecord(
                 name=source.name, id=source.id, layers=source.layers, layer_parameters=1000
             ),
@@ -84,7 +91,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
                 examples=examples,
             ),
         ),
-        happened=Happened(state="finished"),
+        runs=RunsRecord(state="finished"),
     )
     place.write_json(STUDY, study.as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)

@@ -22,8 +22,8 @@ import pandas as pd
 from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 
 from adalayers.results import files as results
-from adalayers.results.folder import Folder
 from adalayers.results.study_file import parse
+from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
 
 CONTROL = "alpha=1 entropy_weight=0"
@@ -94,8 +94,8 @@ class MadeUp:
         place = Folder(folder)
         results.write_trials(place, self.trials)
         study = copy.deepcopy(self.study)
-        if counted and "happened" in study:
-            study["happened"]["counts"] = results.counts(results.read_trials(place))
+        if counted and "runs" in study:
+            study["runs"]["counts"] = results.counts(results.read_trials(place))
         place.write_json(results.STUDY, study)
         weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
@@ -117,18 +117,18 @@ class MadeUp:
         planned: the most seeds of each run; without, those of its last analysis. A run without analyses added nothing.
         """
         happened, before = [], 0
-        for day, looks in enumerate(runs, start=1):
-            end = max(looks, default=before)
+        for day, analyses in enumerate(runs, start=1):
+            end = max(analyses, default=before)
             seeds = {arm["arm"]: list(range(before + 1, end + 1)) for arm in self.arms}
             added = (end - before) * len(self.arms)
             run = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
-            run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "looks": list(looks)}
-            run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(looks) > 1}
+            run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "analyses": list(analyses)}
+            run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(analyses) > 1}
             happened.append(run | {"commit": "abc", "dirty": False})
             before = end
-        self.study["happened"] |= {
-            "runs": happened,
-            "looks": sum(map(len, runs)),
+        self.study["runs"] |= {
+            "history": happened,
+            "analyses": sum(map(len, runs)),
             "test_opened": sum(map(bool, runs)),
         }
         return self
@@ -263,7 +263,7 @@ class MadeUp:
             "format": 2,
             "study": "alpha_lambda",
             "name": name,
-            "asked": {
+            "request": {
                 "question": "How large is the influence of alpha and of the entropy term on quality, "
                 "on convergence speed and on the mix weights?",
                 "command": "python studies/alpha_lambda.py --backbone minilm --dataset cola",
@@ -296,7 +296,7 @@ class MadeUp:
                 "dropped_arms": [{"arm": "published", "reason": "its cutoff 0.2 is not below 1/6"}],
                 "notes": ["The published pair is that of CoLA with RoBERTa-large."],
             },
-            "on": {
+            "environment": {
                 "backbone": {
                     "name": "minilm",
                     "id": "sentence-transformers/all-MiniLM-L6-v2",
@@ -324,7 +324,7 @@ class MadeUp:
                 "platform": "Linux",
                 "device": "cpu",
             },
-            "happened": {
+            "runs": {
                 "started": "2026-05-01T10:00:00Z",
                 "ended": "2026-05-01T10:13:32Z",
                 "state": "finished",
@@ -332,11 +332,11 @@ class MadeUp:
                 "wall_seconds": 812.0,
                 "training_seconds": 1400.0,
                 "concurrency": 2,
-                "looks": 1,
+                "analyses": 1,
                 "test_opened": 1,
                 "smoke": False,
             },
         }
         study = parse(document)[0].as_json()
-        study["asked"]["arms"] = self.arms  # the same objects: a test changes either
+        study["request"]["arms"] = self.arms  # the same objects: a test changes either
         return study

@@ -16,7 +16,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 import reports
 from adalayers.command.main import main
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from studies.alpha_lambda import STUDY
 from tests.helpers.tiny import WORDS, tiny_backbone

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from adalayers.config import trial_config
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 from adalayers.presets import BART, READINGS, ROBERTA, SETUPS, SetUp, logit_travel, published_mix, setups
 from tests.helpers.states import made_shape
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers import hub
 from adalayers.backbones import pretrained, sources
 from adalayers.backbones import tokens as tk
 from adalayers.backbones.backbone import count_parameters, fitting_dtype, load
@@ -25,6 +24,7 @@ from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
 from adalayers.config import State
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES, tiny_backbone
 

@@ -8,7 +8,7 @@ from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.features.extract import hidden_states
-from adalayers.tuned.base import Base
+from adalayers.models.trainable_base.base import Base
 from tests.helpers.tiny import tiny_backbone
 
 PAIRS = [("the cat", "he sleeps"), ("she walked", "the old dog is not very big"), ("a", "an house")]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from adalayers.ask import Ask, Limits
 from adalayers.command.flags import SMOKE, Flags, parse, parser
 from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
+from adalayers.request import Limits, StudyRequest
 from adalayers.study import Flag, Study
 
 
@@ -135,7 +135,7 @@ def test_a_cluster_may_have_more_cpus_than_this_machine():
 
 def test_what_a_case_is_asked_for():
     flags = parse(STUDY, ["--trials", "4", "--seeds", "2", "--seed", "9", "--search", "grid", "--set", "k=8"])
-    assert flags.ask("python it") == Ask(
+    assert flags.ask("python it") == StudyRequest(
         search="grid",
         scheduler="asha",
         trials=4,

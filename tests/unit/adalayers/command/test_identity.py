@@ -8,7 +8,7 @@ from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY as FILE
 from adalayers.results.files import TRIALS
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tasks import metrics
 from tests.helpers.studying import world
@@ -40,7 +40,7 @@ def of(made):
 
 def folder_with(tmp_path, flags, **asked):
     folder = Folder(tmp_path / "study")
-    folder.write_json(FILE, {"id": "it", "asked": {"flags": flags, **asked}})
+    folder.write_json(FILE, {"id": "it", "request": {"flags": flags, **asked}})
     return folder
 
 
@@ -108,7 +108,7 @@ def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b'{"id": "it", "asked": {"fla', b"[]", b"\0" * 64, b"{}", b'{"asked": {"flags": []}}']
+    "text", [b"", b'{"id": "it", "request": {"fla', b"[]", b"\0" * 64, b"{}", b'{"request": {"flags": []}}']
 )
 def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_path, of, text):
     folder = Folder(tmp_path / "study")
@@ -118,17 +118,17 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
 
 
 @pytest.mark.parametrize(
-    "happened",
+    "runs",
     [None, 3, {"runs": None}, {"runs": [3]}, {"runs": [{"confirmed": "x", "seconds": 1.0, "started": ""}]}]
     + [
         {"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", **odd}]}
-        for odd in ({"looks": 3}, {"seeds": []})
+        for odd in ({"analyses": 3}, {"seeds": []})
     ]
-    + [{"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", "looks": [1], "covered": [{}, {}]}]}],
+    + [{"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", "analyses": [1], "covered": [{}, {}]}]}],
 )
-def test_what_happened_that_no_run_writes_is_named(tmp_path, of, happened):
+def test_runs_that_no_run_writes_are_named(tmp_path, of, runs):
     folder = folder_with(tmp_path, of())
-    folder.write_json(FILE, {**folder.read_json(FILE), "happened": happened})
+    folder.write_json(FILE, {**folder.read_json(FILE), "runs": runs})
     with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is in doubt"):
         opened(folder, of())
 
@@ -136,7 +136,7 @@ def test_what_happened_that_no_run_writes_is_named(tmp_path, of, happened):
 def test_a_smallest_effect_that_is_no_number_is_named(tmp_path, of):
     folder = folder_with(tmp_path, of())
     study = folder.read_json(FILE)
-    folder.write_json(FILE, {**study, "asked": {**study["asked"], "smallest_effect": "x"}})
+    folder.write_json(FILE, {**study, "request": {**study["request"], "smallest_effect": "x"}})
     with pytest.raises(BadInput, match="smallest_effect is no number"):
         opened(folder, of())
 
@@ -145,7 +145,7 @@ def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
     folder = Folder(tmp_path)
     assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == metrics.smallest_effect("accuracy")
     assert smallest_effect(folder, {"id": "new"}, 0.5, "accuracy") == 0.5
-    held = {"asked": {"smallest_effect": 0.25}}
+    held = {"request": {"smallest_effect": 0.25}}
     assert smallest_effect(folder, held, None, "accuracy") == 0.25
     assert smallest_effect(folder, held, 0.25, "accuracy") == 0.25
     with pytest.raises(BadInput, match=r"smallest_effect = 0.5, .* smallest_effect = 0.25; keep both"):

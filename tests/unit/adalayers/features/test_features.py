@@ -23,8 +23,8 @@ from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
 from adalayers.features.store import META, Writer
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.ragged import ragged_index
 from adalayers.tasks.kinds import KINDS
+from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import train
 from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone

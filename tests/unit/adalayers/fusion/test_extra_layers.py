@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.cpu.dropout import draw_from
 from adalayers.errors import BadInput
 from adalayers.fusion.extra_layers import ExtraLayers, ExtraLayersConfig, own_heads
+from adalayers.tensors.cpu_dropout import draw_from
 from tests.helpers import formulas
 from tests.helpers.formulas import array
 from tests.helpers.states import encoder, made_shape

@@ -9,8 +9,8 @@ import torch
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.head2toe import Head2Toe, best
-from adalayers.model.model import FusionModel, load, save
-from adalayers.results.folder import Folder
+from adalayers.models.model import FusionModel, load, save
+from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder, made_shape

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from adalayers.config import State
-from adalayers.cpu import mix as fused
-from adalayers.cpu.dropout import draw_from, kept
-from adalayers.cpu.mix import GeluProjectNormaliseMix, Workspace
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
+from adalayers.tensors import cpu_mix as fused
+from adalayers.tensors.cpu_dropout import draw_from, kept
+from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix, Workspace
 from tests.helpers.states import encoder
 
 L, WIDTH, K, TOKENS = 5, 12, 8, 7

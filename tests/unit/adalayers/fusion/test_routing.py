@@ -7,7 +7,7 @@ import torch
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.routing import RoutedLayers, Routing
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder, made_shape

@@ -8,7 +8,7 @@ from adalayers.config import State
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
-from adalayers.model.model import FusionModel
+from adalayers.models.model import FusionModel
 from tests.helpers import formulas
 from tests.helpers.states import encoder, made_shape
 

@@ -15,8 +15,8 @@ from adalayers.features.extract import hidden_states
 from adalayers.fusion.variability import variability as nu
 from adalayers.measures import MEASURES, masked_lm, measure, proxy_a, variability, vocabulary
 from adalayers.measures.given import Given
-from adalayers.results.folder import Folder
 from adalayers.results.measures import Measured, measured
+from adalayers.storage.folder import Folder
 from tests.helpers.states import encoder
 from tests.helpers.tiny import WORDS, tiny_backbone
 

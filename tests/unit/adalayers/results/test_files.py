@@ -8,7 +8,7 @@ import pytest
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import HISTORY, PREDICTIONS, STUDY, TRIALS
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 
 
 @pytest.fixture(params=["path", "uri"])
@@ -54,7 +54,7 @@ def test_a_write_is_whole_or_not_at_all(folder):
 
 def test_load_names_what_is_missing_and_what_disagrees(folder):
     results.write_trials(folder, rows())
-    folder.write_json(STUDY, {"happened": {"counts": {"search": {"stopped": 2}}}})
+    folder.write_json(STUDY, {"runs": {"counts": {"search": {"stopped": 2}}}})
     found = results.load(folder)
     text = " ".join(found.problems)
     for name in (HISTORY, PREDICTIONS, "best/", "counts"):

@@ -6,8 +6,8 @@ import pytest
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, TRIALS
-from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.storage.folder import Folder
 
 T1, T2, T3, T5, T7, T9 = (f"t{number:012x}" for number in (1, 2, 3, 5, 7, 9))
 

@@ -8,25 +8,25 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.presets import ClassScore
-from adalayers.results.folder import Folder
 from adalayers.results.study_file import (
     ArmRecord,
-    Asked,
-    Happened,
-    On,
+    EnvironmentRecord,
+    RequestRecord,
     Run,
+    RunsRecord,
     StreamRecord,
     StudyFile,
     parse,
     read_study,
 )
+from adalayers.storage.folder import Folder
 from adalayers.study import Factor, Published
 
 WHOLE = StudyFile(
     id="i",
     study="s",
     name="n",
-    asked=Asked(
+    request=RequestRecord(
         question="why?",
         method={"The model": "is small"},
         metric="f1",
@@ -53,9 +53,9 @@ WHOLE = StudyFile(
             ),
         ),
     ),
-    on=On(hidden_states=("00", "01")),
-    happened=Happened(
-        counts={"confirm": {"completed": 2}}, test_opened=0, runs=(Run(confirmed=2, seeds={"a": [1, 2]}),)
+    environment=EnvironmentRecord(hidden_states=("00", "01")),
+    runs=RunsRecord(
+        counts={"confirm": {"completed": 2}}, test_opened=0, history=(Run(confirmed=2, seeds={"a": [1, 2]}),)
     ),
 )
 
@@ -66,32 +66,32 @@ def test_what_is_written_is_read_back():
 
 def test_what_is_missing_or_odd_has_its_default_and_is_named():
     document = WHOLE.as_json()
-    del document["asked"]["metric"], document["on"]["backbone"]
-    document["asked"]["seeds"] = "five"
-    document["asked"]["mode"] = "up"
-    document["asked"]["arms"][0]["config"] = 7
-    document["happened"]["runs"] = {}
+    del document["request"]["metric"], document["environment"]["backbone"]
+    document["request"]["seeds"] = "five"
+    document["request"]["mode"] = "up"
+    document["request"]["arms"][0]["config"] = 7
+    document["runs"]["history"] = {}
     study, missing = parse(document)
     assert missing == [
-        *("asked.seeds", "asked.metric", "asked.mode", "asked.arms[0].config"),
-        *("on.backbone", "happened.runs"),
+        *("request.seeds", "request.metric", "request.mode", "request.arms[0].config"),
+        *("environment.backbone", "runs.history"),
     ]
-    assert (study.asked.seeds, study.asked.metric, study.asked.mode) == (0, "", "max")
-    assert study.asked.arms == (dataclasses.replace(WHOLE.asked.arms[0], config={}),)
-    assert study.happened.runs == ()
+    assert (study.request.seeds, study.request.metric, study.request.mode) == (0, "", "max")
+    assert study.request.arms == (dataclasses.replace(WHOLE.request.arms[0], config={}),)
+    assert study.runs.history == ()
 
 
 def test_an_unknown_value_may_be_null_only_where_it_may_be_unknown():
     document = WHOLE.as_json()
-    document["on"]["git"] = {"commit": None, "dirty": None}
-    document["asked"]["question"] = None
-    assert parse(document)[1] == ["asked.question"]
+    document["environment"]["git"] = {"commit": None, "dirty": None}
+    document["request"]["question"] = None
+    assert parse(document)[1] == ["request.question"]
 
 
 def test_an_empty_object_lacks_everything_and_is_read():
     study, missing = parse({})
     assert study == StudyFile()
-    assert {"asked", "on", "happened"} <= set(missing)
+    assert {"request", "environment", "runs"} <= set(missing)
 
 
 @pytest.mark.parametrize(("document", "words"), [([], "wanted an object"), ({"format": 1}, "got format 1")])
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_json_is_refused_by_name(tmp_path):
 
 def test_streams_have_names():
     document = WHOLE.as_json()
-    document["on"]["backbone"]["streams"] = [{"name": "decoder", "layers": 6, "final_norm": True}]
-    assert parse(document)[0].on.backbone.streams == (
+    document["environment"]["backbone"]["streams"] = [{"name": "decoder", "layers": 6, "final_norm": True}]
+    assert parse(document)[0].environment.backbone.streams == (
         StreamRecord(name="decoder", layers=6, final_norm=True),
     )

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
-from adalayers import hub
 from adalayers.errors import BadInput
+from adalayers.storage import hub
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import Split, canonical, load_task

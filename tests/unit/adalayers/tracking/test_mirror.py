@@ -19,8 +19,8 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
-from adalayers.results.folder import Folder
-from adalayers.results.redaction import redacted
+from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import redacted
 from adalayers.tracking import mirror as tracking
 from adalayers.tracking import session as mlflow_session
 from adalayers.tracking import values as mlflow_values
@@ -31,20 +31,20 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy i
 
 STUDY = {
     "id": "study-1",
-    "asked": {
+    "request": {
         "metric": "val/f1",
         "trials": 4,
         "space": {"alpha": [1, 4]},
         "address": "ray://me:hunter2@head:1",
         "command": "python studies/alpha_lambda.py --trials 4",
     },
-    "on": {
+    "environment": {
         "git": {"commit": "c0ffee"},
         "dataset": {"name": "cola", "fingerprint": "0123456789abcdef", "examples": {"train": 8}},
         "backbone": {"id": "minilm", "revision": None},
         "hub_token": "hf_abc",
     },
-    "happened": {"looks": 2, "counts": {"search": {"completed": 1}}},
+    "runs": {"analyses": 2, "counts": {"search": {"completed": 1}}},
 }
 
 
@@ -188,14 +188,14 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     parent, nested = runs(uri)
     assert parent.info.run_name == "minilm-cola"
     assert parent.info.status == "KILLED"  # t5 never ended
-    assert parent.data.params["asked/metric"] == "val/f1"
-    assert parent.data.params["asked/space/alpha"] == "[1, 4]"
-    assert parent.data.params["on/backbone/id"] == "minilm"
-    assert parent.data.params["asked/address"] == "ray://***@head:1"
-    assert parent.data.params["on/hub_token"] == "***"
+    assert parent.data.params["request/metric"] == "val/f1"
+    assert parent.data.params["request/space/alpha"] == "[1, 4]"
+    assert parent.data.params["environment/backbone/id"] == "minilm"
+    assert parent.data.params["request/address"] == "ray://***@head:1"
+    assert parent.data.params["environment/hub_token"] == "***"
     assert parent.data.tags["adalayers.study"] == "study-1"
     assert parent.data.metrics == {}, "counts would be drawn as charts"
-    assert parent.data.tags["happened/looks"] == "2"
+    assert parent.data.tags["runs/analyses"] == "2"
     assert parent.data.tags["trials/search/unfinished"] == "1"
     assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
     assert parent.data.tags["mlflow.source.git.commit"] == "c0ffee"
@@ -268,7 +268,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -
     assert before.info.status == "FINISHED"
     kept = nested["t1"].info.run_id
 
-    more = STUDY | {"asked": STUDY["asked"] | {"trials": 8}}  # type: ignore[operator]
+    more = STUDY | {"request": STUDY["request"] | {"trials": 8}}  # type: ignore[operator]
     write_folder(folder, [row("t1"), row("t2"), row("t3")], more)
     second = mirror_of(uri, folder)
     second.start(more)
@@ -279,8 +279,8 @@ def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -
 
     parent, nested = runs(uri)
     assert parent.info.run_id == before.info.run_id
-    assert parent.data.params["asked/trials"] == "4"
-    assert parent.data.tags["asked/trials"] == "8"
+    assert parent.data.params["request/trials"] == "4"
+    assert parent.data.tags["request/trials"] == "8"
     assert nested["t1"].info.run_id == kept
     assert {name: run.info.status for name, run in nested.items()} == dict.fromkeys(
         ["t1", "t2", "t3"], "FINISHED"
@@ -498,7 +498,7 @@ def test_none_does_nothing(folder: Folder) -> None:
 
 def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
     code = (
-        "import sys, pandas, adalayers.tracking.mirror as t; from adalayers.results.folder import Folder\n"
+        "import sys, pandas, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
         "m = t.Mirror('none', experiment='e', run_name='r', study_key='k', artifact_root=None)\n"
         "m.start({}); m.trial({'status': 'completed'}, pandas.DataFrame()); m.finish(Folder('x'))\n"
         "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
@@ -520,7 +520,7 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
 )
 def test_the_parent_ends_as_the_study_did(state: str, statuses: list[str], ended: str) -> None:
     trials = pd.DataFrame({"status": pd.Series(statuses, dtype=str)})
-    assert mlflow_session._study_status({"happened": {"state": state}}, trials) == ended
+    assert mlflow_session._study_status({"runs": {"state": state}}, trials) == ended
 
 
 def test_a_study_is_found_again_by_its_document_wherever_it_lies(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from adalayers.config import Stream, trial_config
-from adalayers.cpu.attention import VECTOR
-from adalayers.model.model import BaseUse, FusionModel
+from adalayers.models.model import BaseUse, FusionModel
+from adalayers.tensors.cpu_attention import VECTOR
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data

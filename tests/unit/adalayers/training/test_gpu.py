@@ -13,8 +13,8 @@ from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources, tokens
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.model.model import FusionModel
-from adalayers.ragged import moved
+from adalayers.models.model import FusionModel
+from adalayers.tensors.ragged import moved
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder
@@ -99,4 +99,4 @@ def test_four_trials_share_one(tmp_path):
     document = json.loads(
         (tmp_path / "results/backbones/tiny-acceptability-demo-smoke/study.json").read_text()
     )
-    assert document["on"]["backbone"]["dtype"] == "bfloat16"
+    assert document["environment"]["backbone"]["dtype"] == "bfloat16"

@@ -15,8 +15,8 @@ from ray import tune
 from adalayers.data.trial_data import SplitData
 from adalayers.features.subset import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
-from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS
+from adalayers.storage.folder import Folder
 from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
@@ -279,7 +279,7 @@ def test_the_learning_rate_is_halved_on_a_plateau():
 
 
 def test_no_weight_decay_on_p_and_its_own_learning_rate():
-    from adalayers.model.model import FusionModel
+    from adalayers.models.model import FusionModel
     from adalayers.training.optimisers import build_optimiser
 
     settings = config(mix_lr=0.5, weight_decay=0.1)
@@ -375,7 +375,7 @@ def test_frozen_projections_stay_at_their_start():
     data = made_data()
     frozen = train(config(mix="uniform", train_projections=False), data, seed=0)
     torch.manual_seed(0)
-    from adalayers.model.model import FusionModel
+    from adalayers.models.model import FusionModel
 
     start = FusionModel(config(mix="uniform"), data.shape)
     for a, b in zip(frozen.model.fusion.projections, start.fusion.projections, strict=True):

@@ -7,10 +7,10 @@ import pytest
 from ray import tune
 
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.results.folder import Folder
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.storage.folder import Folder
 from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, Tuning, merge, plan, trial_id
-from adalayers.tuning.account import Look
+from adalayers.tuning.account import InterimAnalysis
 from adalayers.tuning.agenda import Agenda
 from tests.helpers.made_data import made_data
 
@@ -52,7 +52,9 @@ def folder(tmp_path):
     return Folder(tmp_path / "study")
 
 
-def agenda(folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None, undecided=None, looks=()):
+def agenda(
+    folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None, undecided=None, analyses=()
+):
     record = record or StudyRecord(folder, "accuracy")
     return Agenda(
         plan or made_plan(),
@@ -63,7 +65,7 @@ def agenda(folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None
         seeds=seeds,
         seed=0,
         undecided=undecided,
-        looks=looks,
+        analyses=analyses,
     )
 
 
@@ -291,17 +293,17 @@ def test_merge_keeps_names_once():
 
 def ends(made):
     """Return after how many seeds a run has made its analyses, as it closes."""
-    return [look.after for look in made.looks(closing=True)]
+    return [analysis.after for analysis in made.analyses(closing=True)]
 
 
 class Deciding:
     """Says which arms need more seeds: those of `after` the analyses made so far, in turn."""
 
     def __init__(self, *after):
-        self.after, self.asked = [*after], 0
+        self.after, self.request = [*after], 0
 
     def __call__(self):
-        self.asked += 1
+        self.request += 1
         return self.after.pop(0)
 
 
@@ -313,8 +315,8 @@ def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
     assert ran == [(arm, seed) for seed in (1, 2, 3) for arm in ("alpha=1", "alpha=8", "uniform")] + [
         (arm, seed) for seed in (4, 5, 6) for arm in ("alpha=1", "uniform")
     ]
-    assert (ends(made), deciding.asked) == ([3, 6], 2)
-    assert made.looks()[1].covered == {
+    assert (ends(made), deciding.request) == ([3, 6], 2)
+    assert made.analyses()[1].covered == {
         "alpha=1": [1, 2, 3, 4, 5, 6],
         "alpha=8": [1, 2, 3],
         "uniform": [1, 2, 3, 4, 5, 6],
@@ -342,17 +344,21 @@ def test_an_analysis_waits_for_the_trials_of_its_block(folder):
     while not isinstance(request := made.next(), str):
         made.record.begin(request.trial_id, made.row(request))
         requests.append(request)
-    assert (len(requests), request, made.looks()) == (9, "wait", [])
+    assert (len(requests), request, made.analyses()) == (9, "wait", [])
 
 
 def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
     run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
-    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), looks=(Look(3, {}),))
+    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), analyses=(InterimAnalysis(3, {}),))
     assert done.remaining() == 0
     assert run(done) == []
-    assert done.looks() == []
+    assert done.analyses() == []
     more = agenda(
-        folder, trials=0, seeds=4, undecided=Deciding({"alpha=8"}, {"alpha=8"}), looks=(Look(3, {}),)
+        folder,
+        trials=0,
+        seeds=4,
+        undecided=Deciding({"alpha=8"}, {"alpha=8"}),
+        analyses=(InterimAnalysis(3, {}),),
     )
     assert more.remaining() == 1
     assert names(run(more)) == [("alpha=8", 4)]
@@ -362,7 +368,11 @@ def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_
 def test_an_arm_that_joins_late_gets_the_seeds_that_others_have(folder):
     run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
     joined = agenda(
-        folder, trials=2, seeds=6, undecided=Deciding({"alpha=1", "search-best"}, set()), looks=(Look(3, {}),)
+        folder,
+        trials=2,
+        seeds=6,
+        undecided=Deciding({"alpha=1", "search-best"}, set()),
+        analyses=(InterimAnalysis(3, {}),),
     )
     ran = names(run(joined))
     assert [seed for arm, seed in ran if arm == "search-best"] == [1, 2, 3, 4, 5, 6]
@@ -374,8 +384,8 @@ def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(fol
     assert ends(made) == []
     run(made)
     assert ends(made) == [5]
-    longer = agenda(folder, trials=0, seeds=8, looks=(Look(5, {}),))
-    longer._looks[0].covered.update(made.looks(closing=True)[0].covered)
+    longer = agenda(folder, trials=0, seeds=8, analyses=(InterimAnalysis(5, {}),))
+    longer._analyses[0].covered.update(made.analyses(closing=True)[0].covered)
     assert ends(longer) == [], "nothing new yet"
     for seed_end in range(3):  # arms of seed 6, one after another
         request = longer.next()

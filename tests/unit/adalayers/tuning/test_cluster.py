@@ -13,7 +13,7 @@ from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
 from adalayers.features.store import is_whole
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.tuning import cluster
 from adalayers.tuning.cluster import check_address, cluster_address
 from tests.helpers.studying import world

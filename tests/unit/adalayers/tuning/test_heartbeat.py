@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from adalayers.results.folder import Folder
+from adalayers.storage.folder import Folder
 from adalayers.tuning import heartbeat
 from adalayers.tuning.heartbeat import HEARTBEAT, Beat, Watch, beat_seconds
 

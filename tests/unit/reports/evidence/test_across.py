@@ -162,7 +162,7 @@ def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_
     )
     mean_of_two, joined = (of.claim for of in after.claims if (of.what, of.claim.arm) == (MEAN, "a"))
     assert mean_of_two.interval_level == pytest.approx(the(before, MEAN, "a").interval_level)
-    assert (joined.n, joined.looks) == (5, 2)
+    assert (joined.n, joined.analyses) == (5, 2)
     assert joined.weights == pytest.approx(
         {
             f"{name}/{arm}": sign / 3
@@ -191,14 +191,14 @@ def test_cases_that_stop_at_different_seeds_are_analysed_at_every_block():
     assert [analysis.budget.seeds for analysis in found.analyses] == [3, 6, 9]
     claim = the(found, MEAN, "a")
     # Three of nine planned seeds: no more than their share of the error was spent on them.
-    assert (claim.n, claim.looks) == (3, 1)
+    assert (claim.n, claim.analyses) == (3, 1)
     assert 1 - claim.interval_level < PLANNED * PRIMARY / 2 * (3 / 9)
 
 
 def test_runs_of_one_command_are_one_run():
     cases = [case(name, noisy(5)) for name in ("one", "two")]
     (together,) = study_runs(cases)
-    assert (together.confirmed, together.planned, together.looks) == (30, 5, (5,))
+    assert (together.confirmed, together.planned, together.analyses) == (30, 5, (5,))
     assert together.seeds == {f"{of}/{arm}": [1, 2, 3, 4, 5] for of in ("one", "two") for arm in ARMS}
 
 
@@ -265,7 +265,7 @@ def test_differences_that_are_there_are_found():
 def made(tmp_path, *names: str, **how) -> None:
     for place, name in enumerate(names):
         folder = MadeUp(seeds=5, search=0, evaluations=2, seed=place, **how)
-        folder.study["on"]["backbone"] |= {"id": f"org/{name}"}
+        folder.study["environment"]["backbone"] |= {"id": f"org/{name}"}
         folder.ran((5,))
         folder.write(tmp_path / name)
 

@@ -14,7 +14,7 @@ from reports.evidence.boundaries import critical_values
 from reports.evidence.claims import claims
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
-from reports.parts import openings
+from reports.parts import test_split_usage as openings
 from reports.reading.load import Loaded, load
 from tests.helpers.made_scores import by_seed, plan, run, trials, whole_runs
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -124,7 +124,7 @@ def test_a_row_that_is_gone_is_gone_from_every_analysis():
 
 
 def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
-    old = [replace(one, planned=0, looks=()) for one in whole_runs(ARMS, 4, 7)]
+    old = [replace(one, planned=0, analyses=()) for one in whole_runs(ARMS, 4, 7)]
     idle = run(dict.fromkeys(ARMS, ()), 0)
     found = analyses([*old, idle], had(7), plan(ARMS))
     assert [(len(one.seeds["a"]), one.budget.spent(one.budget.seeds)) for one in found] == [
@@ -133,16 +133,16 @@ def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
     ]
 
 
-@pytest.mark.parametrize("looks", [1, 2, 4])
-def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(looks):
+@pytest.mark.parametrize("analyses", [1, 2, 4])
+def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(analyses):
     silent = [replace(one, seeds={}) for one in whole_runs(ARMS, 3, 6)]
     for runs in ([], silent):
-        (one,) = analyses(runs, had(6), plan(ARMS, looks=looks))
-        assert (one.number, one.seeds["a"]) == (looks, {1, 2, 3, 4, 5, 6})
+        (one,) = analyses(runs, had(6), plan(ARMS, analyses=analyses))
+        assert (one.number, one.seeds["a"]) == (analyses, {1, 2, 3, 4, 5, 6})
         before = one.before.spent(6) if one.before else 0.0
-        expected = 0.04 if looks == 1 else 0.01 / 2 ** (looks - 1)
+        expected = 0.04 if analyses == 1 else 0.01 / 2 ** (analyses - 1)
         assert one.budget.spent(6) - before == pytest.approx(expected)
-    assert analyses([], had(0), plan(ARMS, looks=looks)) == []
+    assert analyses([], had(0), plan(ARMS, analyses=analyses)) == []
 
 
 def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
@@ -171,7 +171,7 @@ def test_an_earlier_analysis_is_that_of_its_seeds_at_its_level(tmp_path):
     first, second = evidence.analyses
     found = claims(evidence.trials, evidence.plan, [first], {})
     claim = next(claim for claim in found if claim.arm == FIRST)
-    assert (claim.n, claim.looks, claim.comparisons) == (3, 1, 31)
+    assert (claim.n, claim.analyses, claim.comparisons) == (3, 1, 31)
     # 4% at the analysis of the first plan; eight primary comparisons divide four fifths of it.
     half = stats.t.isf(0.04 * 0.8 / 8 / 2, 2) * 0.01 / math.sqrt(3)
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
@@ -184,8 +184,12 @@ def test_a_decided_claim_stays_and_the_page_says_where_it_was_decided(tmp_path):
     scored(made, FIRST, [0.2, 0.2001, 0.1999, -0.3, 0.5, 0.1])  # certain at analysis 1, not after it
     scored(made, SECOND, [0.2, 0.1, -0.1, 0.2, -0.2001, 0.1999])  # at neither
     evidence = Evidence(read(made.ran((3,), (6,)), tmp_path))
-    assert (of(evidence, FIRST).verdict, of(evidence, FIRST).looks, of(evidence, FIRST).n) == ("better", 1, 3)
-    assert (of(evidence, SECOND).verdict, of(evidence, SECOND).looks) == ("not enough evidence", 2)
+    assert (of(evidence, FIRST).verdict, of(evidence, FIRST).analyses, of(evidence, FIRST).n) == (
+        "better",
+        1,
+        3,
+    )
+    assert (of(evidence, SECOND).verdict, of(evidence, SECOND).analyses) == ("not enough evidence", 2)
     text = part(details_page(evidence).text(), "Analyses")
     assert f"| 1 | 2026-05-01T12:00 | 3 | 4.00% | `{FIRST}` |" in text
     assert "| 2 | 2026-05-02T12:00 | 6 | 4.25% | nothing |" in text
@@ -202,7 +206,7 @@ def test_rebuilding_is_no_analysis(tmp_path):
 
 def test_no_whole_block_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0).ran((2,))
-    made.study["happened"]["runs"][0] |= {"looks": [], "planned": 20}
+    made.study["runs"]["history"][0] |= {"analyses": [], "planned": 20}
     evidence = Evidence(read(made, tmp_path))
     assert evidence.analyses == []
     assert {claim.n for claim in evidence.claims} == {0}

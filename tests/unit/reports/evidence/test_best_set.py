@@ -39,7 +39,7 @@ def test_a_clearly_best_arm_rules_out_the_others():
         (arm, "a", 6) for arm in ("control", "b", "c")
     ]
     assert [one.difference for one in found.excluded] == pytest.approx([0.3, 0.29, 0.28])
-    assert (found.metric, found.split, found.looks, found.cheapest) == ("matthews", "test", 1, "")
+    assert (found.metric, found.split, found.analyses, found.cheapest) == ("matthews", "test", 1, "")
 
 
 def test_arms_that_cannot_be_told_apart_all_stay_best_mean_first():
@@ -89,7 +89,7 @@ def test_what_was_ruled_out_stays_out_while_later_seeds_bear_it_out(later, out):
 def test_before_an_analysis_every_arm_with_scores_may_be_best():
     table = trials(by_seed({"control": [0.1], "a": [0.9], "b": [0.5]}))
     found = best_set(table, plan(ARMS), [])
-    assert (found.arms, found.looks, found.excluded) == (("a", "b", "control"), 0, ())
+    assert (found.arms, found.analyses, found.excluded) == (("a", "b", "control"), 0, ())
 
 
 def test_the_cheapest_has_the_fewest_parameters_and_saves_where_the_best_has_more():
@@ -129,7 +129,7 @@ def test_the_file_and_the_page(tmp_path):
     evidence = Evidence(load(made.write(tmp_path)))
     write_claims(tmp_path)
     written = json.loads((tmp_path / "best_set.json").read_text())
-    assert list(written) == ["metric", "split", "level", "looks", "arms", "cheapest", "excluded"]
+    assert list(written) == ["metric", "split", "level", "analyses", "arms", "cheapest", "excluded"]
     assert (written["arms"], written["level"], written["cheapest"]) == ([CORE[4]], 0.95, CORE[4])
     assert len(written["excluded"]) == 14
     assert all(math.isfinite(one["difference"]) and one["by"] == CORE[4] for one in written["excluded"])

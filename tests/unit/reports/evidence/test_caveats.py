@@ -53,22 +53,22 @@ def test_a_sound_study_raises_nothing_but_the_missing_interval(tmp_path):
 
 def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
     def smoke(made: MadeUp) -> None:
-        made.study["happened"]["smoke"] = True
+        made.study["runs"]["smoke"] = True
 
     def unfinished(made: MadeUp) -> None:
-        made.study["happened"]["state"] = "interrupted"
+        made.study["runs"]["state"] = "interrupted"
 
     def dirty(made: MadeUp) -> None:
-        made.study["on"]["git"]["dirty"] = True
+        made.study["environment"]["git"]["dirty"] = True
 
     def dirty_run(made: MadeUp) -> None:
-        made.study["happened"]["runs"] = [{"confirmed": 1, "commit": "a", "dirty": True}]
+        made.study["runs"]["history"] = [{"confirmed": 1, "commit": "a", "dirty": True}]
 
     def commits(made: MadeUp) -> None:
-        made.study["happened"]["runs"] = [{"confirmed": 1, "commit": c, "dirty": False} for c in "aba"]
+        made.study["runs"]["history"] = [{"confirmed": 1, "commit": c, "dirty": False} for c in "aba"]
 
     def machines(made: MadeUp) -> None:
-        made.study["happened"]["runs"] = [
+        made.study["runs"]["history"] = [
             {"confirmed": confirmed, "commit": "a", "machine": machine}
             for confirmed, machine in ((1, "cpu, torch 2"), (1, "H100, torch 2"), (0, "other"))
         ]
@@ -80,7 +80,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         made.of(CORE[2])[3]["status"] = "diverged"
 
     def opened(made: MadeUp) -> None:
-        made.study["happened"]["test_opened"] = 3
+        made.study["runs"]["test_opened"] = 3
 
     def longer(made: MadeUp) -> None:
         for row in made.of(CORE[3]):
@@ -104,13 +104,16 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
             row["val/matthews"] = 9.0
 
     def cut(made: MadeUp) -> None:
-        made.study["on"]["dataset"]["truncated"] = {"train": {"examples": 385}, "test": {"examples": 10}}
+        made.study["environment"]["dataset"]["truncated"] = {
+            "train": {"examples": 385},
+            "test": {"examples": 10},
+        }
 
     def shared(made: MadeUp) -> None:
-        made.study["on"]["dataset"]["shared"] = {"validation": 0, "test": 16}
+        made.study["environment"]["dataset"]["shared"] = {"validation": 0, "test": 16}
 
     def missing(made: MadeUp) -> None:
-        del made.study["asked"]["smallest_effect"]
+        del made.study["request"]["smallest_effect"]
 
     return {
         "smoke": (smoke, SERIOUS, "A smoke run"),
@@ -177,7 +180,7 @@ def test_pairs_that_failed_are_missed_and_those_that_were_not_asked_for_are_not(
     # An arm all of whose primary comparisons are decided is given no more seeds: no pairs of it are missing.
     effects = {arm: 5.0 * ("alpha=64" in arm) + 9.0 * ("weight=0.0" in arm) for arm in CORE}
     made = MadeUp(seeds=6, search=0, effects=effects).ran((3, 6), planned=(20,))
-    (run,) = made.study["happened"]["runs"]
+    (run,) = made.study["runs"]["history"]
     for arm in CORE[6:9]:
         run["seeds"][arm] = [1, 2, 3]
         made.trials = [row for row in made.trials if row["arm"] != arm or row["seed"] <= 3]
@@ -203,7 +206,7 @@ def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
 def test_better_only_on_these_examples(tmp_path):
     """Seeds agree that the arm gets two or three more of twelve examples right; another twelve may say otherwise."""
     made = sound(effects={}, noise=0.0)
-    made.metric = made.study["asked"]["metric"] = "accuracy"
+    made.metric = made.study["request"]["metric"] = "accuracy"
     for row in made.trials:
         right = 9 + int(row["seed"]) % 2 if row["arm"] == "uniform" else 7
         row["test/accuracy"] = right / 12
@@ -297,8 +300,8 @@ def test_a_search_without_history_has_no_rung(tmp_path):
 )
 def test_uneven_classes_are_named_where_accuracy_counts(tmp_path, counts, said):
     made = MadeUp(seeds=3, search=0, evaluations=2, examples=20)
-    made.study["on"]["dataset"]["distribution"] = {"test": counts}
-    made.study["asked"]["metric"] = made.metric = "accuracy"
+    made.study["environment"]["dataset"]["distribution"] = {"test": counts}
+    made.study["request"]["metric"] = made.metric = "accuracy"
     for row in made.trials:
         row |= {"val/accuracy": 0.9, "test/accuracy": 0.9}
     found = [of.found for of in Evidence(load(made.write(tmp_path))).caveats]
@@ -319,7 +322,7 @@ def test_arms_that_still_improved_when_training_ended_are_named(tmp_path):
 
 def test_a_control_whose_mix_hardly_moved_is_said(tmp_path):
     made = sound()
-    most = np.log(len(made.study["on"]["hidden_states"]))
+    most = np.log(len(made.study["environment"]["hidden_states"]))
     for row in made.of(CONTROL):
         row |= {"mix/entropy": 0.996 * most, "config/mix_lr": 1.7e-5}
     text = said(made, tmp_path / "still", CAUTION)

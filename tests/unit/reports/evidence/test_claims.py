@@ -18,7 +18,7 @@ from reports.evidence.analyses import analyses
 from reports.evidence.boundaries import critical_values
 from reports.evidence.claims import FIELDS, Claim, claims, contrasts, undecided, with_wins
 from reports.evidence.convergence import CENSORED, REACHED
-from reports.evidence.ties import answers
+from reports.evidence.prediction_hashes import answers
 from reports.reading.load import Plan
 from reports.write import write_claims
 from tests.helpers.made_scores import GRID, METRIC, WEIGHTS, by_seed, first, plan, run, trials, whole_runs
@@ -69,7 +69,7 @@ def test_a_claim_by_hand():
         True,
     )
     assert (claim.metric, claim.split, claim.n, claim.level) == (METRIC, "test", 3, 0.95)
-    assert (claim.comparisons, claim.looks) == (1, 1)
+    assert (claim.comparisons, claim.analyses) == (1, 1)
     assert claim.difference == pytest.approx(0.2)
     half = stats.t.isf(0.04 / 2, 2) * 0.1 / math.sqrt(3)  # differences 0.1, 0.2, 0.3 have SD 0.1
     assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
@@ -166,7 +166,7 @@ def test_a_factor_effect_is_found_at_the_first_analysis_that_shows_it_and_kept()
     assert 0 < decided < 3
     assert verdicts[:decided] == ["not enough evidence"] * decided
     claim = seen[decided]
-    assert (claim.looks, claim.n) == (decided + 1, BLOCKS[decided])
+    assert (claim.analyses, claim.n) == (decided + 1, BLOCKS[decided])
     assert seen[decided:] == [claim] * (len(BLOCKS) - decided)
     # By hand: the mean over the cells, and the critical value of the analyses up to that one.
     by_hand = [
@@ -184,7 +184,7 @@ def test_a_decided_claim_is_kept_whatever_comes_after():
     runs = whole_runs(("control", "a"), 3, 6)
     assert pair([*good, 0.1, 0.2, 0.1], runs=runs) == pair(good, runs=runs[:1])
     later = pair([0.5, 0.3, 0.1, *good], runs=runs)
-    assert (later.n, later.looks) == (6, 2)
+    assert (later.n, later.analyses) == (6, 2)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -412,8 +412,8 @@ def test_other_measures_are_of_the_last_analysis_whatever_an_earlier_one_said():
     runs = whole_runs(("control", "a"), 3, 6)
     made = analyses(runs, table, PAIR)
     first_, last = (contrasts(table, steps(table), PAIR, made[:count])[0] for count in (1, 2))
-    assert (first_.verdict, first_.n, first_.looks) == ("lower", 3, 1)
-    assert (last.verdict, last.n, last.looks) == ("not enough evidence", 6, 2)
+    assert (first_.verdict, first_.n, first_.analyses) == ("lower", 3, 1)
+    assert (last.verdict, last.n, last.analyses) == ("not enough evidence", 6, 2)
 
 
 def steps(table):

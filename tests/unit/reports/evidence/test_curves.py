@@ -111,7 +111,7 @@ def test_the_arm_last_stands_for_the_last_layer_where_none_does(tmp_path):
 
 def test_a_profile_is_relative_to_the_uniform_mix(tmp_path):
     made = MadeUp(seeds=2, search=0, layers=4, evaluations=2, between=0)
-    made.study["on"]["backbone"]["layers"] = 4
+    made.study["environment"]["backbone"]["layers"] = 4
     for row in made.of(CONTROL):
         row["best_epoch"] = 1
     for point in made.history:

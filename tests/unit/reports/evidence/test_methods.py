@@ -13,7 +13,7 @@ def test_only_studies_under_both_conditions_have_methods(tmp_path):
     assert not methods.under_both(load(made.write(tmp_path / "other")).plan)
     with_few_shot(made)
     assert methods.under_both(load(made.write(tmp_path / "both")).plan)
-    made.study["asked"]["factors"][2]["condition"] = False
+    made.study["request"]["factors"][2]["condition"] = False
     assert not methods.under_both(load(made.write(tmp_path / "one")).plan)
 
 

@@ -110,7 +110,7 @@ def test_a_class_that_nobody_names_counts_in_macro_f1():
 def made(**how) -> MadeUp:
     study = MadeUp(seeds=4, search=0, evaluations=2, **{"examples": 200, **how})
     study.metric = study.metric if study.tokens else "accuracy"
-    study.study["asked"]["metric"] = study.metric
+    study.study["request"]["metric"] = study.metric
     return study
 
 

@@ -13,9 +13,9 @@ import pytest
 from optuna.distributions import IntDistribution, distribution_to_json
 from scipy import stats
 
-from adalayers.results.study_file import Asked, Factor, StudyFile
+from adalayers.results.study_file import Factor, RequestRecord, StudyFile
 from reports import write
-from reports.evidence import kept
+from reports.evidence import fanova_cache as kept
 from reports.evidence.decomposition import decompose
 from reports.evidence.importances import (
     FANOVA,
@@ -38,7 +38,7 @@ ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
-PLAN = make_plan(StudyFile(asked=Asked(metric="f1")), pd.DataFrame({"stage": [], "arm": []}))
+PLAN = make_plan(StudyFile(request=RequestRecord(metric="f1")), pd.DataFrame({"stage": [], "arm": []}))
 FACTORS = (Factor("alpha", scale="log"), Factor("entropy_weight", scale="choice"))
 INTERACTION = "alpha x entropy_weight"
 
@@ -86,7 +86,7 @@ def test_what_is_no_searched_domain_is_none(odd):
 
 def test_the_space_of_a_study_scientific_first():
     space = {"a": ranged(0, 1), "b": choice(1, 2), "c": {"name": "?"}}
-    found, unread = domains(StudyFile(asked=Asked(scientific=("b",), nuisance=("a",), space=space)))
+    found, unread = domains(StudyFile(request=RequestRecord(scientific=("b",), nuisance=("a",), space=space)))
     assert [(domain.name, domain.role) for domain in found] == [("b", "scientific"), ("a", "nuisance")]
     assert unread == ["c"]
 

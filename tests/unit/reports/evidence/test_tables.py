@@ -84,7 +84,7 @@ def test_claim_by_hand(tmp_path):
     made = scored(MadeUp(seeds=3), {CONTROL: [0.3, 0.4, 0.5], OUTSIDE: [0.4, 0.6, 0.8]})
     claim = claim_of(read(made, tmp_path))
     assert (claim.control, claim.metric, claim.split, claim.n) == (CONTROL, "matthews", "test", 3)
-    assert (claim.level, claim.comparisons, claim.looks) == (0.95, 31, 1)
+    assert (claim.level, claim.comparisons, claim.analyses) == (0.95, 31, 1)
     assert claim.difference == pytest.approx(0.2)
     # Differences 0.1, 0.2, 0.3 have SD 0.1; eight primary comparisons share four fifths of 4%.
     half = stats.t.ppf(1 - 0.04 * 0.8 / 8 / 2, 2) * 0.1 / math.sqrt(3)
@@ -106,7 +106,7 @@ def test_an_effect_that_was_put_in_is_found_in_the_factor(tmp_path):
 
 def test_mode_min_turns_better_into_worse(tmp_path):
     made = MadeUp(seeds=5, effects={OUTSIDE: 0.5})
-    made.study["asked"]["mode"] = "min"
+    made.study["request"]["mode"] = "min"
     loaded = read(made, tmp_path)
     assert (claim_of(loaded).verdict, claim_of(loaded).improvement) == ("worse", 0.0)
     evidence = Evidence(loaded)
@@ -173,7 +173,7 @@ def test_an_arm_that_failed_throughout_and_a_missing_control(tmp_path):
     evidence = Evidence(read(MadeUp(failed=tuple((CONTROL, seed) for seed in (1, 2, 3))), tmp_path))
     assert {claim.n for claim in evidence.claims if CONTROL in claim.weights} == {0}
     made = MadeUp()
-    made.study["asked"]["control"] = "alpha=2 entropy_weight=0"
+    made.study["request"]["control"] = "alpha=2 entropy_weight=0"
     loaded = read(made, tmp_path)
     assert Evidence(loaded).claims == []
     assert any("alpha=2 entropy_weight=0" in problem for problem in loaded.problems)
@@ -212,7 +212,7 @@ def test_step_of_convergence(tmp_path):
     # Baseline 0.2, best 1.0: the threshold is 0.2 + 0.95 * 0.8 = 0.96, first reached at step 30.
     made.history += curve([0.5, None, 0.97, 1.0, 0.9], rows[0]["trial_id"])
     made.history += curve([0.1, 0.2, 0.15], rows[1]["trial_id"])  # never above the baseline
-    made.study["on"]["dataset"]["baseline"]["val"] = 0.2
+    made.study["environment"]["dataset"]["baseline"]["val"] = 0.2
     loaded = read(made, tmp_path)
     each = convergence.convergence(loaded.results.trials, loaded.results.history, loaded.plan)
     of_control = each[each["arm"] == CONTROL].set_index("seed")

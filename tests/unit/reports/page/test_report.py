@@ -17,8 +17,8 @@ import pytest
 
 from adalayers.errors import BadInput
 from adalayers.results import files as results
-from adalayers.results.folder import Folder
 from adalayers.results.study_file import parse
+from adalayers.storage.folder import Folder
 from reports import write_cover, write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
@@ -199,8 +199,8 @@ def test_few_seeds_are_shown_one_by_one_in_place_of_an_interval(tmp_path, seeds)
 def test_banner(tmp_path):
     assert "> " not in page(MadeUp(), tmp_path).split("## Question")[0]
     made = MadeUp()
-    made.study["happened"] |= {"smoke": True, "state": "interrupted"}
-    made.study["on"]["git"]["dirty"] = True
+    made.study["runs"] |= {"smoke": True, "state": "interrupted"}
+    made.study["environment"]["git"]["dirty"] = True
     made.trials[-1]["status"] = "unfinished"
     top = page(made, tmp_path).split("## Question")[0]
     for words in ("Smoke run", "Uncommitted changes", "Unfinished study", "`interrupted`", "1 trial,"):
@@ -213,12 +213,12 @@ def test_analyses_and_openings_are_said(tmp_path):
     table = [line for line in part(text, "Analyses").splitlines() if re.match(r"\| \d", line)]
     assert [line.split(" | ")[2:4] for line in table] == [["3", "4.00%"], ["6", "4.25%"]]
     assert "opened in 2 runs" in part(text, "Use of the test split")
-    assert claims(tmp_path)[OUTSIDE, ""]["looks"] == 2
+    assert claims(tmp_path)[OUTSIDE, ""]["analyses"] == 2
 
 
 def test_a_factor_fixed_by_the_command_is_said(tmp_path):
     made = MadeUp()
-    made.study["asked"]["set"] = {"alpha": 64}
+    made.study["request"]["set"] = {"alpha": 64}
     assert "**Fixed by the command**, though the study is about it: `alpha=64`" in page(made, tmp_path)
 
 
@@ -261,29 +261,29 @@ def test_extra_and_missing_columns(tmp_path):
     assert all(text.startswith("# alpha") for text in pages(Evidence(load(place))))
 
 
-@pytest.mark.parametrize("study", [{}, {"asked": None, "on": []}, {"asked": {"arms": [1, {}]}}])
+@pytest.mark.parametrize("study", [{}, {"request": None, "environment": []}, {"request": {"arms": [1, {}]}}])
 def test_a_study_file_without_its_parts_is_named_not_raised(tmp_path, study):
     made = MadeUp(seeds=2)
     made.study = study
     problems = part(page(made, tmp_path, counted=False), "Problems in the files")
     for name in (
-        "asked.metric",
-        "asked.control",
-        "asked.arms",
+        "request.metric",
+        "request.control",
+        "request.arms",
         "on.dataset.baseline.val",
         "on.hidden_states",
     ):
-        if name != "asked.arms" or "arms" not in (study.get("asked") or {}):
+        if name != "request.arms" or "arms" not in (study.get("request") or {}):
             assert f"`study.json` has no `{name}`" in problems
     assert claims(tmp_path) == {}
 
 
 @pytest.mark.parametrize("sixth", long_but([0], range(6)))
-@pytest.mark.parametrize("name", ["asked", "on", "happened"])
+@pytest.mark.parametrize("name", ["request", "environment", "runs"])
 def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth):
     made = MadeUp(seeds=2, search=1, stopped=0, evaluations=2)
     made.trials = made.trials[:5]
-    made.study["asked"]["arms"] = made.study["asked"]["arms"][:2]
+    made.study["request"]["arms"] = made.study["request"]["arms"][:2]
     loaded = load(made.write(tmp_path))
     whole = made.study[name]
     odd = [None, "odd", 7, ["odd"], {"odd": "odd"}]
@@ -299,10 +299,10 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth
 
 def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):
     made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["on"]["packages"] = {"transformers": "\ud800"}
+    made.study["environment"]["packages"] = {"transformers": "\ud800"}
     write_report(made.write(tmp_path))
     assert (tmp_path / "report.md").read_text().startswith("# ")
-    made.study["on"]["dataset"]["distribution"] = {"validation": {"yes": 10**400, "no": 3}}
+    made.study["environment"]["dataset"]["distribution"] = {"validation": {"yes": 10**400, "no": 3}}
     with pytest.raises(BadInput, match=r"study\.json.*401 digits"):
         write_report(made.write(tmp_path))
 
@@ -452,7 +452,7 @@ def test_what_is_wrong_with_one_study_does_not_keep_others_from_their_reports(tm
     root = tmp_path / "results"
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.write(root / "alpha_lambda" / "minilm-cola")
-    made.study["happened"]["state"] = "interrupted"
+    made.study["runs"]["state"] = "interrupted"
     made.write(root / "alpha_lambda" / "minilm-cola.20260501-101112")
     made.write(root / "other" / "minilm-imdb")
     (root / "other" / "minilm-imdb" / results.TRIALS).write_text("a,b\n1,2\n")

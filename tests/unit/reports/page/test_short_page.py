@@ -63,9 +63,12 @@ STUDIES = {
 
 
 def doubtful(made: MadeUp) -> MadeUp:
-    made.study["happened"] |= {"state": "interrupted", "smoke": True, "test_opened": 3}
-    made.study["on"]["git"]["dirty"] = True
-    made.study["on"]["dataset"] |= {"shared": {"test": 16}, "truncated": {"train": {"examples": 900}}}
+    made.study["runs"] |= {"state": "interrupted", "smoke": True, "test_opened": 3}
+    made.study["environment"]["git"]["dirty"] = True
+    made.study["environment"]["dataset"] |= {
+        "shared": {"test": 16},
+        "truncated": {"train": {"examples": 900}},
+    }
     made.trials[-1]["status"] = "unfinished"
     return made
 
@@ -77,7 +80,7 @@ def known(tmp_path_factory) -> Callable[[str], Evidence]:
     @functools.cache
     def of(name: str) -> Evidence:
         made = STUDIES[name]()
-        made.study["asked"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
+        made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
         return evidence_of(made, tmp_path_factory.mktemp("study"))
 
     return of
@@ -278,7 +281,7 @@ def test_the_next_run_has_more_seeds_and_keeps_every_other_flag(tmp_path, seeds)
     made = MadeUp(seeds=3, search=0)
     kept = ["--backbone", "minilm", "--dataset", "my data; rm -r $HOME", "--note", "it's", "--seed", "3"]
     start = ["python", "studies/alpha_lambda.py"]
-    made.study["asked"]["command"] = shlex.join([*start, *kept[:4], *seeds, "--fresh", *kept[4:]])
+    made.study["request"]["command"] = shlex.join([*start, *kept[:4], *seeds, "--fresh", *kept[4:]])
     words = commanded(next_run(made, tmp_path))
     assert words[:-3] == [*start, *kept]
     assert words[-3:-1] == ["--until-decided", "--seeds"]
@@ -290,27 +293,27 @@ def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path
     text = next_run(made, tmp_path)
     wanted = int(re.findall(r"about (\d+) for one arm against another", text)[0])
     assert commanded(text)[-1] == str(wanted)
-    made.study["asked"]["seeds"] = 90  # of which four have been run
+    made.study["request"]["seeds"] = 90  # of which four have been run
     assert int(commanded(next_run(made, tmp_path))[-1]) > 90
-    made.study["asked"] |= {"seeds": 4, "smallest_effect": None}
+    made.study["request"] |= {"seeds": 4, "smallest_effect": None}
     assert int(commanded(next_run(made, tmp_path))[-1]) > 4
 
 
 def test_a_study_that_did_not_finish_goes_on_with_its_own_command(tmp_path):
     made = MadeUp(seeds=3, search=0)
-    made.study["happened"]["state"] = "interrupted"
+    made.study["runs"]["state"] = "interrupted"
     text = next_run(made, tmp_path)
-    assert f"```sh\n{made.study['asked']['command']}\n```" in text
+    assert f"```sh\n{made.study['request']['command']}\n```" in text
     assert "goes on" in text
 
 
 def test_where_seeds_would_not_help_no_run_is_named(tmp_path):
     made = MadeUp(seeds=3, search=0)
-    made.study["asked"]["smallest_effect"] = 0.0005
+    made.study["request"]["smallest_effect"] = 0.0005
     text = next_run(made, tmp_path)
     assert "8 comparisons would take more than 100 seeds to decide" in text
     assert "```" not in text
-    made.study["asked"]["command"] = ""
+    made.study["request"]["command"] = ""
     assert "100 seeds" not in next_run(made, tmp_path)
 
 
@@ -318,19 +321,19 @@ def test_comparisons_without_pairs_are_not_said_to_take_many_seeds(tmp_path):
     made = MadeUp(seeds=3, search=0, failed=tuple((CONTROL, seed) for seed in (1, 2, 3)))
     assert "more than 100 seeds" not in next_run(made, tmp_path)
     made = MadeUp(seeds=2, search=0).ran((2,))
-    made.study["happened"]["runs"][0] |= {"looks": [], "planned": 20}  # no analysis yet
+    made.study["runs"]["history"][0] |= {"analyses": [], "planned": 20}  # no analysis yet
     assert "more than 100 seeds" not in next_run(made, tmp_path)
 
 
 def test_a_command_that_no_shell_can_read_is_no_reason_to_fail(tmp_path):
     made = MadeUp(seeds=3, search=0)
-    made.study["asked"]["command"] = "python studies/alpha_lambda.py --note 'half"
+    made.study["request"]["command"] = "python studies/alpha_lambda.py --note 'half"
     assert "One backbone, one dataset" in next_run(made, tmp_path)
 
 
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
-    made.study["asked"]["comparisons"] = [
+    made.study["request"]["comparisons"] = [
         {},
         {"kind": "arm", "arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
     ]
@@ -345,7 +348,7 @@ def test_that_seeds_were_added_until_decided_is_said(tmp_path):
 
 def test_a_study_s_own_parts_come_first_and_their_tables_are_in_the_details(tmp_path):
     made = with_single_layers(MadeUp(seeds=3, search=0, layers=12))
-    made.study["asked"]["parts"] = ["single_layers", "none_of_ours"]
+    made.study["request"]["parts"] = ["single_layers", "none_of_ours"]
     made.write(tmp_path)
     with without_figures():
         build(tmp_path)

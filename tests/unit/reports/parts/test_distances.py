@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from adalayers.results.folder import Folder
 from adalayers.results.measures import Measured, write_measures
+from adalayers.storage.folder import Folder
 from reports.evidence.distances import LEAST, Placed, correlations, reached, share_of_the_way
 from reports.evidence.statistics import Interval
 from reports.write import write_cover
@@ -70,8 +70,8 @@ def test_ties_have_a_p_value_of_their_own():
 
 def study(root: Path, name: str, distance: float | None) -> None:
     made = MadeUp(seeds=5, search=0, evaluations=2)
-    made.study["asked"]["flags"] = {"reference_dataset": "here"}
-    made.study["on"]["dataset"]["baseline"] = {"val": 0.0, "test": 0.0}
+    made.study["request"]["flags"] = {"reference_dataset": "here"}
+    made.study["environment"]["dataset"]["baseline"] = {"val": 0.0, "test": 0.0}
     made.write(root / name)
     of = Measured(title="vocabulary divergence", unit="bits, 0 to 1", how="As told", nothing=0.1, n=7)
     none = Measured(title="masked-LM loss", unit="nats", why="its checkpoint holds no such head")

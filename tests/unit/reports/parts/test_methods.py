@@ -7,7 +7,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from reports.evidence import prices
+from reports.evidence import costs as prices
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.parts import methods
@@ -22,7 +22,7 @@ COSTS = {CHEAP: (1.0, 1e9), DEAR: (5.0, 4e9), CHANGED: (900.0, 7e9)}
 def evidence(tmp_path_factory):
     made = MadeUp(seeds=4, search=0, evaluations=2, effects={DEAR: 0.1, CHANGED: 0.2})
     made.build() if hasattr(made, "build") else None
-    made.study["asked"]["parts"] = ["methods"]
+    made.study["request"]["parts"] = ["methods"]
     for row in made.trials:
         use, training = COSTS.get(row["arm"], (50.0, 8e9))
         row |= {
@@ -76,7 +76,7 @@ def test_numbers_of_points_that_cover_each_other_stand_together(evidence):
 
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):
     made = MadeUp(seeds=1, search=4, evaluations=2)
-    made.study["asked"] |= {"arms": [], "comparisons": [], "parts": ["methods"], "factors": []}
+    made.study["request"] |= {"arms": [], "comparisons": [], "parts": ["methods"], "factors": []}
     made.trials[:] = [row for row in made.trials if row["stage"] == "search"]
     evidence = Evidence(load(made.write(tmp_path / "study")))
     assert evidence.learned_arm is None

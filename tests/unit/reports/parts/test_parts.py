@@ -62,7 +62,7 @@ def test_the_core_is_a_grid_of_its_arms(tmp_path):
 
 def test_three_factors_are_lines_of_two(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["asked"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
+    made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
     for arm in made.arms:
         arm["config"]["positions"] = arm["arm"] in CORE[6:]
     for row in made.trials:
@@ -77,7 +77,7 @@ def test_three_factors_are_lines_of_two(tmp_path):
 
 def test_one_factor_has_no_interaction(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["asked"]["factors"] = made.study["asked"]["factors"][:1]
+    made.study["request"]["factors"] = made.study["request"]["factors"][:1]
     for arm in made.arms:
         arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
     found = interaction.info(Evidence(read(made, tmp_path)))
@@ -165,7 +165,7 @@ def test_advice_names_only_arms_whose_mean_is_known(tmp_path, means, told):
 )
 def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path, machine, told):
     made = MadeUp(seeds=2)
-    made.study["happened"]["runs"] = [
+    made.study["runs"]["history"] = [
         {"confirmed": 30, "commit": "a", "machine": machine},
         {"confirmed": 0, "commit": "a", "machine": "cpu, torch 2.13.0"},
     ]
@@ -177,7 +177,7 @@ def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(t
 def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
     assert "cut to the maximum length" not in details_page(Evidence(read(made, tmp_path))).text()
-    made.study["on"]["dataset"] |= {
+    made.study["environment"]["dataset"] |= {
         "truncated": {"train": {"examples": 400, "words": 4000}, "test": {"examples": 0, "words": 0}},
         "shared": {"test": 126},
     }
@@ -209,7 +209,7 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
 
 def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
-    made.study["on"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
+    made.study["environment"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
     loaded = read(made, tmp_path)
     shown = best_mix.info(Evidence(loaded))
     best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
@@ -281,7 +281,7 @@ def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):
 
 def test_a_pair_of_arms_is_not_called_a_comparison_with_the_control(tmp_path):
     made = MadeUp(seeds=6, search=0, evaluations=2)
-    made.study["asked"]["comparisons"] = [
+    made.study["request"]["comparisons"] = [
         {"kind": "arm", "arm": arm, "control": other, "at": "", "primary": True}
         | {"weights": {arm: 1.0, other: -1.0}}
         for arm, other in (("last", CONTROL), ("last", "uniform"))

@@ -104,9 +104,9 @@ def test_what_differs_is_named_each_value_once(tmp_path):
 
 def test_texts_that_were_cut_differ_in_length(tmp_path):
     made = with_published(made_up(), published(made_up(), max_length=512))
-    made.study["asked"]["flags"]["max_length"] = 256
+    made.study["request"]["flags"]["max_length"] = 256
     assert part.info(evidence_of(made, tmp_path / "whole")).differs == ()
-    made.study["on"]["dataset"]["truncated"] = {"train": {"examples": 3}}
+    made.study["environment"]["dataset"]["truncated"] = {"train": {"examples": 3}}
     assert part.info(evidence_of(made, tmp_path / "cut")).differs == (
         ("tokens of a text, at most", "256", "512"),
     )
@@ -145,7 +145,7 @@ def test_it_is_first_on_the_page_of_a_study_that_asks_for_it_else_with_the_detai
     evidence = evidence_of(made, tmp_path / "details")
     assert title not in short_page(evidence).text()
     assert title in details_page(evidence).text()
-    made.study["asked"]["parts"] = ["published"]
+    made.study["request"]["parts"] = ["published"]
     evidence = evidence_of(made, tmp_path / "page")
     text = short_page(evidence).text()
     assert text.index("## Answer\n") < text.index(title) < text.index("## The settings compared\n")

@@ -45,8 +45,8 @@ def regressed(tmp_path) -> Evidence:
     made = MadeUp(seeds=5, search=0, evaluations=2, examples=40)
     rng = np.random.default_rng(0)
     true = np.round(rng.uniform(0, 5, 40), 2)
-    made.study["on"]["dataset"] |= {"kind": "regression", "labels": []}
-    made.study["on"]["dataset"]["distribution"] = {"train": {"mean": 2.5, "lowest": 0.0}}
+    made.study["environment"]["dataset"] |= {"kind": "regression", "labels": []}
+    made.study["environment"]["dataset"]["distribution"] = {"train": {"mean": 2.5, "lowest": 0.0}}
     for row in made.predictions:
         row["label"] = f"{true[row['index'] % 40]:.9g}"
         row["prediction"] = f"{true[row['index'] % 40] + rng.normal():.9g}"

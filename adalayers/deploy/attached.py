@@ -1,0 +1,146 @@
+"""Trained tasks on a base model's own passes, several at once (thesis section 5.3)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from adalayers.deploy.hooks import Place, place_of
+from adalayers.deploy.recorder import Passes
+from adalayers.errors import BadInput, unknown
+from adalayers.models.model import FusionModel
+
+
+def attach(base: Any, /, **tasks: FusionModel) -> Attached:
+    """Let trained tasks ride on the passes that a base model runs anyway; what is returned answers after each.
+
+        with adalayers.attach(base, entities=adalayers.load(folder)) as attached:
+            output = base(**inputs)               # as without them, bit for bit
+            tags = attached.answers()["entities"]
+
+    base:  a model of transformers, task models (`RobertaForMaskedLM`, `BartForConditionalGeneration`) included
+    tasks: by a name of your choice
+
+    Raises `BadInput` for a base model that is not the one of the tasks, and for a task that changed its own.
+    """
+    return Attached(base, tasks)
+
+
+class Attached:
+    """Trained tasks attached to a base model; a context that detaches them when it is left.
+
+    A fusion that is a sum over hidden states (`Fusion.terms`: layer mix, scalar mix, concat, a single layer) is added
+    up while the base model runs: one tensor [batch, time, width] a task. What another fusion reads is kept until the
+    pass is over. Layers that no task reads are not touched, and nothing of the base model is changed.
+
+    The weights are those at the time of attaching. One pass at a time: answers are those of the last one. Steps of a
+    decoder that go on from its cache are one pass.
+    """
+
+    def __init__(self, base: Any, tasks: dict[str, FusionModel]):
+        if not tasks:
+            raise BadInput(
+                "wanted at least one task to attach, got none; name one: attach(base, entities=model)"
+            )
+        if isinstance(base, nn.DataParallel):
+            raise BadInput(
+                "wanted a base model, got DataParallel, whose copies run at once; attach to one of them"
+            )
+        by_stream: dict[str, dict[str, FusionModel]] = {}
+        for name, task in tasks.items():
+            by_stream.setdefault(_stream(name, task), {})[name] = task
+            _same_base(base, name, task)
+        places = [
+            _common([place_of(base, task.shape, stream) for task in found.values()])
+            for stream, found in by_stream.items()
+        ]
+        self._passes = [Passes(place, found) for place, found in zip(places, by_stream.values(), strict=True)]
+        self._of = {name: passes for passes in self._passes for name in passes.tasks}
+        self._guard = base.register_forward_hook(self._failed, always_call=True)
+
+    def __enter__(self) -> Attached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.detach()
+
+    @property
+    def kept(self) -> int:
+        """How many numbers per token are kept for all tasks together until a pass is over."""
+        return sum(passes.kept for passes in self._passes)
+
+    def answers(self) -> dict[str, Float[Tensor, ...]]:
+        """Return what every task's head makes of the last pass, by name: `answer` of each."""
+        return {name: self.answer(name) for name in self._of}
+
+    def answer(self, name: str) -> Float[Tensor, ...]:
+        """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
+
+        The latter are of tokens; a word's is that of its first. At padding they are 0.
+
+        Raises `BadInput` where there is no such task, or no whole pass.
+        """
+        if name not in self._of:
+            raise unknown("task", name, self._of)
+        return self._of[name].answer(name)
+
+    def detach(self) -> None:
+        """Take all hooks off the base model, and forget what was read; once more is no error."""
+        self._guard.remove()
+        for passes in self._passes:
+            passes.detach()
+
+    def _failed(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        """Forget what was read of a pass that failed behind the stream, in a head of the base model."""
+        if output is None:
+            for passes in self._passes:
+                passes.forget("its last pass failed")
+
+
+def _stream(name: str, task: FusionModel) -> str:
+    """Return the name of the stream that a task reads. Raises `BadInput` for a task that cannot be attached."""
+    if task.config.base_model != "frozen":
+        raise BadInput(
+            f"wanted a task over a frozen base model, {name!r} has changed its own (base_model="
+            f"{task.config.base_model}), and no other shares its passes; run it by itself"
+        )
+    if task.training:
+        raise BadInput(f"wanted {name!r} in eval mode, it is in training mode; call its eval()")
+    streams = {state.stream for state in task.live()} or {task.shape.streams[0].name}
+    if len(streams) > 1:
+        raise BadInput(f"wanted hidden states of one stream, {name!r} reads {', '.join(sorted(streams))}")
+    return streams.pop()
+
+
+def _same_base(base: Any, name: str, task: FusionModel) -> None:
+    """Raise `BadInput` where the base model says that it came from elsewhere than the task's, or another revision.
+
+    What a model was loaded from is known of hub ids alone; a folder may hold anything.
+    """
+    trained, config = task.about.get("backbone", {}), getattr(base, "config", None)
+    wanted, loaded = trained.get("id"), getattr(config, "_name_or_path", "")
+    if (
+        wanted
+        and re.fullmatch(r"[\w.-]+/[\w.-]+", loaded or "")
+        and not Path(loaded).is_dir()
+        and loaded != wanted
+    ):
+        raise BadInput(
+            f"wanted the base model {wanted!r} of {name!r}, this one was loaded from {loaded!r}; load the former"
+        )
+    commits = trained.get("revision"), getattr(config, "_commit_hash", None)
+    known = all(isinstance(one, str) and re.fullmatch("[0-9a-f]{40}", one) for one in commits)
+    if known and commits[0] != commits[1]:
+        raise BadInput(
+            f"wanted the base model of {name!r} at revision {commits[0]}, this one was loaded at {commits[1]}; "
+            f"load it with from_pretrained(..., revision={commits[0]!r})"
+        )
+
+
+def _common(places: list[Place]) -> Place:
+    """Return the place of tasks that read one stream: each has looked whether the base model is its own."""
+    return places[0]

@@ -1,0 +1,185 @@
+"""The heads over the mixed states F: one label per sequence, or one per token (thesis section 5.2)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.config import POOLED, Pooling, Shape, TrialConfig
+from adalayers.tensors.cpu_attention import SelfAttention
+from adalayers.tensors.cpu_dropout import Dropout
+
+
+def mean_of_real(
+    values: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"]
+) -> Float[Tensor, "batch k"]:
+    """Return the mean over the tokens that are no padding."""
+    real = ~padding.unsqueeze(-1)
+    return (values * real).sum(dim=1) / real.sum(dim=1)
+
+
+class SequenceHead(nn.Module):
+    """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1).
+
+    heads: of the attention; None leaves it out
+    """
+
+    pass_tokens = 256
+    """About as many tokens of padding cost as much as a further pass of the head over a group of sequences."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int | None, dropout: float):
+        super().__init__()
+        self.attention = None if heads is None else SelfAttention(k, heads)
+        self.dropout = Dropout(dropout)
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch labels"]:
+        """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
+        read = mixed if self.attention is None else self.attention(mixed, padding)
+        read = self.dropout(functional.gelu(read))
+        if padding is None:
+            return self.classify(read.mean(dim=1))
+        return self.classify(mean_of_real(read, padding))
+
+
+class PooledHead(nn.Module):
+    """Dropout -> linear of one vector for the sequence.
+
+    pooling: first-token or last-token, whose state stands for its sequence in models pretrained so (BERT's, or one that
+             reads from left to right); mean over the real tokens
+    layers:  2 puts linear -> tanh of the same width before
+    """
+
+    pass_tokens = 1 << 30
+    """As `SequenceHead`'s: nothing is worked out at padding."""
+
+    def __init__(self, k: int, n_labels: int, *, pooling: Pooling, dropout: float, layers: int = 1):
+        super().__init__()
+        self.pooling = pooling
+        self.dropout = Dropout(dropout)
+        self.before = nn.Linear(k, k) if layers == 2 else None
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch labels"]:
+        """Return logits; a sequence begins with a token, and padding, which is never pooled, follows its last one."""
+        pooled = self._pooled(mixed, padding)
+        if self.before is not None:
+            pooled = torch.tanh(self.before(self.dropout(pooled)))
+        return self.classify(self.dropout(pooled))
+
+    def _pooled(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None
+    ) -> Float[Tensor, "batch k"]:
+        if self.pooling == "first-token":
+            return mixed[:, 0]
+        if padding is None:
+            return mixed[:, -1] if self.pooling == "last-token" else mixed.mean(dim=1)
+        if self.pooling == "mean":
+            return mean_of_real(mixed, padding)
+        last = (~padding).sum(dim=1) - 1
+        return mixed[torch.arange(len(mixed), device=mixed.device), last]
+
+
+class EncoderLayer(nn.Module):
+    """A pre-norm transformer encoder layer with gelu: `nn.TransformerEncoderLayer`, its parameters' names included."""
+
+    def __init__(self, k: int, heads: int, feedforward: int, dropout: float):
+        super().__init__()
+        self.self_attn = SelfAttention(k, heads, dropout)
+        self.linear1 = nn.Linear(k, feedforward)
+        self.linear2 = nn.Linear(feedforward, k)
+        self.norm1, self.norm2 = nn.LayerNorm(k), nn.LayerNorm(k)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time k"]:
+        """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
+        x = x + self.dropout(self.self_attn(self.norm1(x), padding))
+        inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
+        return x + self.dropout(self.linear2(inner))
+
+
+class TokenHead(nn.Module):
+    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
+
+    pass_tokens = 32
+    """As `SequenceHead`'s; a token passes through the wide feed-forward, so padding costs more."""
+
+    def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time labels"]:
+        """Return logits per token; those at `padding` mean nothing."""
+        for layer in self.layers:
+            mixed = layer(mixed, padding)
+        return self.classify(mixed)
+
+
+class LinearTokenHead(nn.Module):
+    """Dropout, then linear per token: no attention."""
+
+    pass_tokens = 256
+    """As `SequenceHead`'s."""
+
+    def __init__(self, k: int, n_labels: int, *, dropout: float):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.classify = nn.Linear(k, n_labels)
+
+    def forward(
+        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "batch time labels"]:
+        """Return logits per token; those at `padding` mean nothing."""
+        return self.classify(self.dropout(mixed))
+
+
+def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
+    """Return sin and cos of position / 10000^(2i/k), interleaved (Vaswani et al. 2017, section 3.5)."""
+    position = torch.arange(length, dtype=torch.float32).unsqueeze(1)
+    rate = torch.exp(torch.arange(0, k, 2, dtype=torch.float32) * (-math.log(10000.0) / k))
+    table = torch.empty(length, k)
+    table[:, 0::2] = torch.sin(position * rate)
+    table[:, 1::2] = torch.cos(position * rate[: k // 2])
+    return table
+
+
+def build_head(
+    config: TrialConfig, shape: Shape, width: int
+) -> SequenceHead | PooledHead | TokenHead | LinearTokenHead:
+    """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
+    linear = config.read_out == "linear"
+    pooling = next((of for of in POOLED if of == config.read_out), None)
+    if pooling is not None:
+        return PooledHead(
+            width,
+            shape.n_outputs,
+            pooling=pooling,
+            dropout=config.dropout,
+            layers=config.classifier_layers,
+        )
+    if shape.head == "sequence":
+        heads = None if linear else config.heads
+        return SequenceHead(width, shape.n_outputs, heads=heads, dropout=config.dropout)
+    if linear:
+        return LinearTokenHead(width, shape.n_outputs, dropout=config.dropout)
+    return TokenHead(
+        width,
+        shape.n_outputs,
+        heads=config.heads,
+        dropout=config.dropout,
+        layers=config.encoder_layers,
+        feedforward=config.feedforward,
+    )

@@ -1,0 +1,94 @@
+"""Adapters: small layers within the layers of a frozen base model (Houlsby et al. 2019, section 2)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.layer_parts import LayerParts
+from adalayers.tensors.seeds import drawing
+
+START = 1e-3
+"""Standard deviation of the weights at the start, cut off at two of them: that of Houlsby et al.'s released code."""
+
+Sharing = Literal["none", "layer", "three"]
+
+
+class Adapter(nn.Module):
+    """x + U gelu(D x + d) + u, with D in R^{m x K}; near the identity at the start.
+
+    inner: K; width: m
+    """
+
+    def __init__(self, inner: int, width: int):
+        super().__init__()
+        self.down, self.up = nn.Linear(inner, width), nn.Linear(width, inner)
+        for linear in (self.down, self.up):
+            nn.init.trunc_normal_(linear.weight, std=START, a=-2 * START, b=2 * START)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Float[Tensor, "... K"]) -> Float[Tensor, "... K"]:
+        return x + self.up(functional.gelu(self.down(x)))
+
+
+class Adapters(nn.Module):
+    """All adapters of a base model: two places a layer, one or several adapters for them.
+
+    They act on what attention's projection gives, and on what the second feed-forward layer gives, before dropout, the
+    residual connection and the norm. (The paper's figure 2 shows no dropout; its released code drops out first.)
+
+    layers:  number of a layer -> the layer, into which they are put by hooks
+    inner:   K; width: m
+    sharing: none: an adapter for each place; layer: one for both places of a layer; three: one for all places of
+             layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section 6.2)
+    seed:    of their starts; each depends on its place alone, not on which others there are
+    """
+
+    def __init__(
+        self,
+        layers: Mapping[int, nn.Module],
+        parts: LayerParts,
+        *,
+        inner: int,
+        width: int,
+        sharing: Sharing,
+        seed: int,
+    ):
+        super().__init__()
+        self.layers = tuple(layers)
+        self.off: frozenset[int] = frozenset()
+        self.by_place = nn.ModuleDict()
+        self._acting = 0
+        for number, layer in layers.items():
+            for place, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
+                key = _key(sharing, number, place)
+                if key not in self.by_place:
+                    with drawing(seed, "adapters", key):
+                        self.by_place[key] = Adapter(inner, width)
+                self._acting += sum(parameter.numel() for parameter in self.by_place[key].parameters())
+                layer.get_submodule(name).register_forward_hook(functools.partial(self._adapted, number, key))
+
+    def acting(self) -> int:
+        """Return the weights that act on a token: those of an adapter as often as it has a place."""
+        return self._acting
+
+    def _adapted(
+        self, number: int, key: str, module: nn.Module, inputs: tuple[Any, ...], output: Tensor
+    ) -> Tensor:
+        """Return what the adapter makes of a module's output; the output itself in a layer where they are off."""
+        return output if number in self.off else self.by_place[key](output)
+
+
+def _key(sharing: Sharing, number: int, place: str) -> str:
+    """Return the name of the adapter of a place in a layer."""
+    if sharing == "none":
+        return f"{number:02d}_{place}"
+    if sharing == "layer":
+        return f"{number:02d}"
+    first = number - (number - 1) % 3
+    return f"{first:02d}-{first + 2:02d}"

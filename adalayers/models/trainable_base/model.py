@@ -1,0 +1,198 @@
+"""A fusion and head over a base model that is changed along with them, for one trial."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from adalayers.backbones.backbone import Backbone
+from adalayers.config import Shape, State, TrialConfig
+from adalayers.errors import BadInput
+from adalayers.fusion.fusion import ParameterGroup
+from adalayers.layer_parts import layer_parts
+from adalayers.models.model import BaseUse, FusionModel
+from adalayers.models.trainable_base.adapters import Adapters
+from adalayers.models.trainable_base.base import Base
+from adalayers.study import Variant
+
+
+@runtime_checkable
+class Tokenised(Protocol):
+    """What of a batch a model reads that runs its base model itself.
+
+    input_ids: int64 [tokens], sequences end to end, on the model's device
+    token_types: of the same form, which text of a pair a token is of; None where nothing tells
+    lengths:   int64 [batch], on the CPU
+    """
+
+    @property
+    def input_ids(self) -> Tensor: ...
+    @property
+    def token_types(self) -> Tensor | None: ...
+    @property
+    def lengths(self) -> Tensor: ...
+
+
+class TrainableBaseModel(FusionModel):
+    """A `FusionModel` that runs a base model of its own: adapters in its layers, or layers trained.
+
+    Which layers (`config.base_layers`), l being the base model's, d the deepest hidden state that is read and n the
+    fusion's `depth`: all: 1..d; selected: 1..n; as-many-top: l-n+1..d. Layers beyond d are not run. Fine-tuning trains
+    what belongs to no layer too (embeddings), but for as-many-top. The fusion chooses by the frozen model (`fit`), so
+    the base model stays as it is until `begin`.
+
+    backbone: what is copied; it is never changed
+    seed:     of its start; fusion, head and each adapter draw from streams of their own
+    span:     int64 [3], once begun: the first and last layer that are trained or have adapters, and d
+
+    While training, dropout within the base model is on, drawn anew at each step from `generator`.
+
+    Raises `BadInput` for a base model that cannot be changed in that way.
+    """
+
+    def __init__(self, config: TrialConfig, shape: Shape, backbone: Backbone, *, seed: int = 0):
+        super().__init__(config, shape, seed=seed)
+        self.seed = seed
+        self.base = Base(backbone)
+        self.adapters: Adapters | None = None
+        self.generator: torch.Generator | None = None
+        self.span: Tensor
+        self.register_buffer("span", torch.zeros(3, dtype=torch.long))
+
+    def begin(self) -> None:
+        """Change the base model as configured. Raises `BadInput` where there is no layer to change."""
+        deepest = max((state.number for state in self.fusion.live()), default=0)
+        first, last = 1, deepest
+        if self.config.base_layers == "selected":
+            last = min(deepest, self.fusion.depth())
+        elif self.config.base_layers == "as-many-top":
+            first = self.base.stream.layers - self.fusion.depth() + 1
+        embeddings = self.config.base_model == "fine-tuned" and self.config.base_layers != "as-many-top"
+        if first > last and not embeddings:
+            raise BadInput(
+                f"wanted layers of the base model to train, base_layers={self.config.base_layers} leaves none of the "
+                f"{deepest} that this fusion reads; change base_layers or hidden_states"
+            )
+        self._change(first, last, deepest)
+
+    def _change(self, first: int, last: int, deepest: int) -> None:
+        """Put adapters into layers first..last or train them, and cut off what is not run."""
+        config, base = self.config, self.base
+        self.span.copy_(torch.tensor([first, last, deepest]))
+        base.cut(deepest)
+        if config.base_model == "fine-tuned":
+            states = [state for state in self.fusion.states if state.number == deepest]
+            base.train_layers(first, last, others=config.base_layers != "as-many-top", states=states)
+            return
+        parts = layer_parts(self.shape.family)
+        layers = {number: base.layers[number - 1] for number in range(first, last + 1)}
+        self.adapters = Adapters(
+            layers,
+            parts,
+            inner=self.shape.width,
+            width=config.adapter_width,
+            sharing=config.adapter_sharing,
+            seed=self.seed,
+        ).to(self.span.device)
+        if config.adapter_norms:
+            for layer in layers.values():
+                for name in parts.norms:
+                    layer.get_submodule(name).requires_grad_(True)
+
+    def live(self) -> list[State]:
+        """Return no hidden state: `answer` reads token ids."""
+        return []
+
+    def answer(self, batch: Tokenised) -> Float[Tensor, "items outputs"]:  # type: ignore[override]  # other batches
+        """Return what `forward` does of the hidden states that the base model now gives."""
+        with self._drawing():
+            states = self.base(batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types)
+        return self(states, batch.lengths)
+
+    @contextlib.contextmanager
+    def _drawing(self) -> Iterator[None]:
+        """Let the base model's dropout, which knows torch's global stream alone, follow from `generator`."""
+        if not self.training:
+            yield
+            return
+        device = self.span.device
+        seed = int(torch.randint(1 << 62, (), generator=self.generator, device=device))
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.default_generator.manual_seed(seed)
+            if device.type == "cuda":
+                torch.cuda.default_generators[device.index].manual_seed(seed)
+            yield
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the head's and the fusion's groups, then what is trained within the base model, at `base_lr`."""
+        within = [*self.base.parameters(), *(self.adapters.parameters() if self.adapters else ())]
+        own = [parameter for parameter in within if parameter.requires_grad]
+        return [*super().parameter_groups(), ParameterGroup(own, lr=self.config.base_lr)]
+
+    def base_use(self) -> BaseUse:
+        """Return what a pass takes, which no other task can share; embedding tables are changed, and no operations."""
+        first, _, deepest = self.span.tolist()
+        of_layers = sum(
+            p.numel() for layer in self.base.layers[:deepest] for p in layer.parameters() if p.requires_grad
+        )
+        changed = sum(p.numel() for p in self.base.parameters() if p.requires_grad)
+        adapters = self.adapters
+        return BaseUse(
+            run=deepest,
+            own_pass=True,
+            through=deepest - first + 1,
+            trained=of_layers,
+            adapters=0 if adapters is None else adapters.acting(),
+            changed=changed + (0 if adapters is None else sum(p.numel() for p in adapters.parameters())),
+        )
+
+    def kept_at_use(self) -> int:
+        """Return K: nothing but the pass's own stream."""
+        return self.shape.width
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # it has overloads
+        """Return fusion, head, adapters, and what is trained of the base model: nothing that is frozen."""
+        trained = {f"base.{name}" for name, p in self.base.named_parameters() if p.requires_grad}
+        held = super().state_dict(*args, **kwargs)
+        return {name: held[name] for name in held if not name.startswith("base.") or name in trained}
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> Any:
+        """Load what `state_dict` returned; a base model that is still as it was is changed as that one's first."""
+        if not self.span.any():
+            self._change(*state_dict["span"].tolist())
+        wanted, given = set(self.state_dict()), set(state_dict)
+        if strict and wanted != given:
+            raise ValueError(
+                f"wanted the parameters of this model, missing {sorted(wanted - given)}, "
+                f"unknown {sorted(given - wanted)}"
+            )
+        return super().load_state_dict(state_dict, strict=False, assign=assign)
+
+    def as_variant(self, variant: Variant) -> contextlib.AbstractContextManager[None] | None:
+        """Return what `FusionModel.as_variant` does; with adapters, `without` takes away those of the layers.
+
+        All of them may be taken away. Nothing sums to 1, so there is no other way than `renormalise`, and no cutoff.
+        """
+        if self.adapters is None:
+            return super().as_variant(variant)
+        layers = set(variant.without) & set(self.adapters.layers)
+        if not layers or not variant.renormalise or variant.cutoff is not None:
+            return None
+        return self._without_adapters(layers)
+
+    @contextlib.contextmanager
+    def _without_adapters(self, layers: Collection[int]) -> Iterator[None]:
+        """Evaluate as if the adapters of `layers` were not there (Houlsby et al. 2019, section 3.6)."""
+        assert self.adapters is not None
+        before, self.adapters.off = self.adapters.off, frozenset(layers)
+        try:
+            yield
+        finally:
+            self.adapters.off = before

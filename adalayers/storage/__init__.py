@@ -1,0 +1,1 @@
+"""Files and folders, local or remote: reading, writing, locks, redaction, the hub."""

@@ -1,0 +1,239 @@
+"""A folder on disk or at a URI, its files written whole, and nothing written or deleted outside it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import errno
+import io
+import json
+import math
+import os
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyarrow import fs
+
+from adalayers.errors import FULL, BadInput, CannotWrite
+from adalayers.storage.plain import plain
+from adalayers.storage.redaction import reason, redacted
+
+_PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
+_LEFT_SECONDS = 600.0
+"""A file half written is left over from a killed process when nobody has touched it for so long."""
+
+
+def _integer(digits: str) -> int:
+    if not math.isfinite(float(digits)):
+        raise ValueError(f"an integer of {len(digits)} digits, which no float can hold")
+    return int(digits)
+
+
+class Folder:
+    """A folder on disk or at a URI, with atomic writes of whole files.
+
+    Paths are relative to the folder, with forward slashes. A relative root is resolved at once, so that a
+    later change of the working directory (Ray changes it) does not move the folder. A folder may come from
+    elsewhere: no name leads out of it, and nothing is written or deleted through a link in it.
+
+    uri:     where it is, as it may be shown: without credentials and without the query
+    address: where it is, as `Folder` opens it again
+
+    Raises `BadInput` for a root that is neither a path nor a URI that can be opened.
+    """
+
+    def __init__(self, root: str | Path):
+        text = str(root)
+        base, mark, query = text.partition("?") if "://" in text else (text, "", "")
+        self._base, self._query = base.rstrip("/"), mark + query
+        try:
+            if "://" in text:
+                self._fs, self._root = fs.FileSystem.from_uri(self.address)
+            else:
+                self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
+                self._base = self._root
+        except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
+            # No such user, a loop of links, a scheme that nothing here opens, half an IPv6 address.
+            raise BadInput(
+                f"wanted a folder or a URI that can be opened, got {redacted(text)[:200]!r} ({reason(error, text)}); "
+                "name another"
+            ) from None
+        self.is_local = isinstance(self._fs, fs.LocalFileSystem)
+        self._trusted = self._root
+
+    def __repr__(self) -> str:
+        return f"Folder({self.uri!r})"
+
+    @property
+    def uri(self) -> str:
+        return redacted(self._base) if "://" in self._base else self._base
+
+    @property
+    def address(self) -> str:
+        return f"{self._base}{self._query}"
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self._base.rsplit("/", 1)[-1]
+
+    def parent(self) -> Folder:
+        """Return the folder above this one."""
+        above = self._base.rpartition("/")[0]
+        return Folder(f"{above}{self._query}" if above else "/")
+
+    def child(self, name: str) -> Folder:
+        """Return the folder `name` below this one; it need not exist. Nothing is written through a link on the way."""
+        below = copy.copy(self)
+        below._root, below._base = self._at(name), f"{self._base}/{name}"
+        return below
+
+    def path(self, name: str = "") -> Path:
+        """Return the local path of `name`. Raises `ValueError` for a folder that is not on this disk."""
+        if not self.is_local:
+            raise ValueError(f"wanted a local folder, got {self.uri}; copy it to this machine first")
+        return Path(self._at(name))
+
+    def exists(self, name: str = "") -> bool:
+        return bool(self._fs.get_file_info(self._at(name)).type != fs.FileType.NotFound)
+
+    def names(self, name: str = "") -> list[str]:
+        """Return the sorted names of files and folders directly below `name`; empty where there is no such folder."""
+        selector = fs.FileSelector(self._at(name), allow_not_found=True)
+        try:
+            return sorted(info.base_name for info in self._fs.get_file_info(selector))
+        except NotADirectoryError:
+            return []
+
+    def read_bytes(self, name: str) -> bytes:
+        at = self._at(name)
+        if self.is_local and os.path.exists(at) and not os.path.isfile(at):  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "it is no file", at)
+        with self._fs.open_input_stream(at) as stream:
+            return bytes(stream.read())
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a whole file so that a reader sees the old or the new one, never a part.
+
+        Raises `CannotWrite`, the old file being as it was, where there is no room, no permission, or a link on
+        the way.
+        """
+        target = self._at(name)
+        self._refuse_links(target)
+        try:
+            if self.is_local:
+                _replace(target, data)
+            else:  # object stores show a file only once it is whole
+                self._fs.create_dir(target.rsplit("/", 1)[0], recursive=True)
+                with self._fs.open_output_stream(target) as stream:
+                    stream.write(data)
+        except OSError as error:
+            raise self._cannot_write(name, error) from error
+
+    def read_json(self, name: str) -> Any:
+        """Raises `ValueError` where it is no JSON, or has an integer that no float can hold."""
+        return json.loads(self.read_bytes(name), parse_int=_integer)
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write_bytes(name, (json.dumps(plain(value), indent=1) + "\n").encode())
+
+    def read_parquet(self, name: str) -> pd.DataFrame:
+        return pd.read_parquet(io.BytesIO(self.read_bytes(name)))
+
+    def write_parquet(self, name: str, frame: pd.DataFrame) -> None:
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False, compression="zstd")
+        self.write_bytes(name, buffer.getvalue())
+
+    def delete(self, name: str) -> None:
+        """Delete the file or folder `name`; nothing happens where there is none. Of a link, the link alone goes."""
+        at = self._at(name)
+        self._refuse_links(at)
+        if self.is_local:
+            if os.path.isdir(at) and not os.path.islink(at):
+                shutil.rmtree(at)
+            elif os.path.lexists(at):
+                os.unlink(at)
+            return
+        kind = self._fs.get_file_info(at).type
+        if kind == fs.FileType.Directory:
+            self._fs.delete_dir(at)
+        elif kind == fs.FileType.File:
+            self._fs.delete_file(at)
+
+    def move(self, name: str, to: Folder) -> None:
+        """Move `name` to be the folder or file `to`, on the same file system."""
+        self._fs.move(self._at(name), to._root)
+
+    def check(self) -> None:
+        """Raise `CannotWrite` where the folder itself lies behind a link below the root that the user named."""
+        self._refuse_links(f"{self._root}/_")
+
+    def tidy(self, name: str = "") -> None:
+        """Delete what killed processes left half written directly below `name`, on a disk."""
+        if not self.is_local or not os.path.isdir(self._at(name)) or os.path.islink(self._at(name)):
+            return
+        for path in self.path(name).iterdir():
+            with contextlib.suppress(OSError):
+                if _PARTIAL.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _LEFT_SECONDS:
+                    path.unlink()
+
+    def _at(self, name: str) -> str:
+        """Return where `name` lies. Raises `ValueError` for a name that leads out of the folder."""
+        if not name:
+            return self._root
+        if any(part in ("", ".", "..") for part in name.split("/")):
+            raise ValueError(f"wanted the name of something in {self.uri}, got {name!r}")
+        return f"{self._root}/{name}"
+
+    def _refuse_links(self, target: str) -> None:
+        """Raise `CannotWrite` where a folder between the root that the user named and `target` is a link."""
+        if not self.is_local:
+            return
+        here = self._trusted
+        for part in target.removeprefix(self._trusted).strip("/").split("/")[:-1]:
+            here = f"{here}/{part}"
+            if os.path.islink(here):
+                raise CannotWrite(
+                    f"wanted to write in {here}, it is a link to {os.path.realpath(here)}; put a folder in its place, "
+                    "or name the folder that it points to"
+                )
+
+    def _cannot_write(self, name: str, error: OSError) -> CannotWrite:
+        full = error.errno in FULL
+        why = "the disk is full" if full else (error.strerror or str(error).splitlines()[0])
+        advice = "make room" if full else "make it writable, or name another place"
+        return CannotWrite(
+            f"wanted to write {redacted(self.uri)}/{name}, which failed: {why}; {advice}, then run the same command "
+            "again: what was there before is as it was"
+        )
+
+
+def _replace(target: str, data: bytes) -> None:
+    """Write a file beside `target`, under a name that nobody can know, and put it in its place once it is whole."""
+    parent, name = os.path.split(target)
+    os.makedirs(parent, exist_ok=True)
+    partial = f"{parent}/.{name}.{secrets.token_hex(6)}.partial"
+    # O_EXCL follows no link, and opens no file that is there.
+    number = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(number, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())  # else a power cut may leave the new name with nothing behind it
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def damaged(folder: Folder, name: str, why: object, *, lost: str, advice: str) -> BadInput:
+    """Return the `BadInput` for a file that cannot be read: which, why, what is lost, and what to do."""
+    reason = " ".join(str(why).split())[:200] or type(why).__name__
+    return BadInput(f"could not read {name} in {redacted(folder.uri)} ({reason}): {lost}; {advice}")

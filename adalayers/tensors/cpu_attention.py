@@ -1,0 +1,56 @@
+"""Self-attention that is quick where sequences are short: PyTorch's own kernels are made for long ones.
+
+On 2 cores, forward and backward, batch 64, 8 heads of width 8: 0.6 of `nn.MultiheadAttention`'s time at 12 tokens,
+0.7 at 20, 0.9 at 64, 2.1 times as much at 256.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.tensors.cpu_dropout import dropout
+
+SHORT = 64
+"""Tokens up to which attention is written out; above, PyTorch's kernel is quicker unless it has to drop out."""
+VECTOR = 16
+"""Numbers in the CPU's widest register: a softmax over fewer is not vectorised."""
+
+
+class SelfAttention(nn.MultiheadAttention):
+    """`nn.MultiheadAttention` over one sequence, batch first: the same parameters, the same numbers to rounding."""
+
+    def __init__(self, width: int, heads: int, dropout: float = 0.0):
+        super().__init__(width, heads, dropout=dropout, batch_first=True)
+        self.generator: torch.Generator | None = None
+
+    def forward(self, x: Tensor, padding: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        """Return [batch, time, width] of `x`, the same; `padding` [batch, time] is True where nothing is.
+
+        What is returned at padding means nothing. None: there is no padding.
+        """
+        drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
+        if drops or (x.device.type == "cpu" and x.shape[1] <= SHORT):
+            return self._written_out(x, padding)
+        return super().forward(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+
+    def _written_out(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        batch, time, width = x.shape
+        each, n_keys = width // self.num_heads, max(time, VECTOR)
+        joint = functional.linear(x, self.in_proj_weight, self.in_proj_bias)
+        joint = joint.view(batch, time, 3, self.num_heads, each).permute(2, 0, 3, 1, 4)
+        queries, keys, values = joint.reshape(3, batch * self.num_heads, time, each)
+        if time < n_keys:
+            keys, values = (functional.pad(part, (0, 0, 0, n_keys - time)) for part in (keys, values))
+        bias = x.new_zeros(1 if padding is None else batch, 1, 1, n_keys)
+        bias[..., time:] = -math.inf
+        if padding is not None:
+            bias[:, 0, 0, :time].masked_fill_(padding, -math.inf)
+        bias = bias.expand(batch, self.num_heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
+        scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=1 / math.sqrt(each))
+        weights = dropout(scores.softmax(dim=-1), self.dropout, self.training, self.generator)
+        mixed = torch.bmm(weights, values).view(batch, self.num_heads, time, each)
+        return self.out_proj(mixed.transpose(1, 2).reshape(batch, time, width))

@@ -1,0 +1,53 @@
+"""Which arms give the very same predictions: what can be said exactly, however few the seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from reports.evidence.tables import confirmed
+
+SEEDS = 5
+"""From so many seeds on which every prediction agrees, there is no difference."""
+
+_SAME = 1e-9
+
+PredictionHashes = Mapping[tuple[str, int], str]
+"""(arm, seed) -> what stands for all its predictions, equal where they are."""
+
+
+def answers(predictions: pd.DataFrame, trials: pd.DataFrame, split: str) -> dict[tuple[str, int], str]:
+    """Return what stands for the predictions of each confirmed trial on a split; trials without any are left out."""
+    if not {"trial_id", "split", "index", "prediction"} <= set(predictions.columns):
+        return {}
+    rows = predictions[predictions["split"] == split].sort_values(["trial_id", "index"], kind="stable")
+    of_trial = {
+        str(trial): hashlib.sha256(
+            "\n".join([",".join(map(str, of["index"])), *of["prediction"].astype(str)]).encode()
+        ).hexdigest()
+        for trial, of in rows.groupby("trial_id", sort=False)
+    }
+    known = confirmed(trials).dropna(subset=["seed"])
+    return {
+        (str(arm), int(seed)): of_trial[str(trial)]
+        for trial, arm, seed in zip(known["trial_id"], known["arm"], known["seed"], strict=True)
+        if str(trial) in of_trial
+    }
+
+
+def tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionHashes) -> bool:
+    """Whether a comparison is of the same predictions with both signs, on every seed, and on enough of them."""
+    seeds = list(seeds)
+    return len(seeds) >= SEEDS and all(cancels(weights, seed, known) for seed in seeds)
+
+
+def cancels(weights: Mapping[str, float], seed: int, known: PredictionHashes) -> bool:
+    """Whether arms that predict alike on a seed cancel each other out."""
+    total: dict[str, float] = {}
+    for arm, weight in weights.items():
+        if (arm, seed) not in known:
+            return False
+        total[known[arm, seed]] = total.get(known[arm, seed], 0.0) + weight
+    return all(abs(weight) < _SAME for weight in total.values())

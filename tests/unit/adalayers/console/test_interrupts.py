@@ -1,0 +1,162 @@
+"""SIGINT and SIGTERM in a process of its own: once, twice, both at once as `timeout` sends them, and while held."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from adalayers.console import interrupts
+from adalayers.console.interrupts import AGAIN_SECONDS, INTERRUPTED, SIGNALS, Interrupts
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 50
+"""Seconds: less than what would end the processes by itself."""
+SCRIPT = """
+import ctypes, subprocess, sys, time
+from adalayers.console import interrupts
+from adalayers.console.interrupts import Interrupts
+
+def rest(seconds=60):
+    print("ready", flush=True)
+    time.sleep(seconds)
+
+try:
+    with Interrupts("interrupted; continue with: python 'a b'").listening():
+        {body}
+except KeyboardInterrupt:
+    print("in good order", flush=True)
+    sys.exit(7)
+"""
+
+
+@pytest.fixture
+def start():
+    """Start a process that listens while it runs a body; it is there once it does."""
+    with contextlib.ExitStack() as stack:
+
+        def start(body):
+            process = subprocess.Popen(
+                [sys.executable, "-c", SCRIPT.format(body=body)],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            assert process.stdout.readline() == "ready\n"
+            return process
+
+        yield start
+
+
+def closing(stuck):
+    """Return a body that does not end by its first signal alone."""
+    return f"""try:
+            rest()
+        except KeyboardInterrupt:
+            print("closing", flush=True)
+            {stuck}"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_ends_what_runs_in_good_order(start, number):
+    process = start("rest()")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out, err) == (7, "in good order\n", "")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(
+    "stuck",
+    [
+        "time.sleep(60)",
+        "subprocess.run(['sleep', '60'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)",
+        # A call that no signal interrupts, as those of libraries in C: a lock taken twice.
+        "m = ctypes.create_string_buffer(64); c = ctypes.CDLL(None); c.pthread_mutex_lock(m); c.pthread_mutex_lock(m)",
+    ],
+    ids=["in Python", "in a wait", "in C"],
+)
+def test_a_second_signal_quits_at_once_and_says_how_to_go_on(start, number, stuck):
+    process = start(closing(stuck))
+    process.send_signal(number)
+    assert process.stdout.readline() == "closing\n"
+    time.sleep(AGAIN_SECONDS + 0.2)
+    began = time.monotonic()
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == INTERRUPTED
+    assert time.monotonic() - began < 20
+    err = process.stderr.read()
+    assert err.splitlines()[-1] == "interrupted; continue with: python 'a b'"
+    assert "Traceback" not in err
+
+
+def test_two_signals_at_once_are_one(start):
+    process = start(closing("time.sleep(1); raise"))
+    process.send_signal(signal.SIGTERM)
+    os.killpg(process.pid, signal.SIGTERM)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (7, "closing\nin good order\n")
+
+
+def test_a_signal_waits_for_what_is_held(start):
+    body = """with interrupts.held():
+            rest(1)
+            print("written", flush=True)
+        time.sleep(60)"""
+    process = start(body)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (7, "written\nin good order\n")
+
+
+def test_a_signal_that_a_library_swallowed_is_raised_where_it_is_looked_for(start):
+    body = """try:
+            rest()
+        except BaseException:
+            pass
+        interrupts.raise_heard()
+        time.sleep(60)"""
+    process = start(body)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (7, "in good order\n")
+
+
+def test_handlers_are_put_back_and_may_be_taken_again():
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with Interrupts("").listening():
+        assert interrupts.listening() is not None
+        with interrupts.insisting():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as Ray does
+            time.sleep(0.2)
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGTERM)
+    after = [signal.getsignal(number) for number in (*SIGNALS, signal.SIGALRM)]
+    assert after == [*before, signal.SIG_DFL]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert interrupts.listening() is None
+    interrupts.raise_heard()
+    with interrupts.held():
+        pass
+
+
+def test_elsewhere_than_in_the_main_thread_signals_stay_as_they_are():
+    found = []
+
+    def listen():
+        with Interrupts("").listening():
+            found.append(interrupts.listening())
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    assert found == [None]

@@ -1,0 +1,412 @@
+"""Tasks on a base model's own passes: it gives what it gave, bit for bit, and they what they gave in their study."""
+
+import contextlib
+import types
+
+import pytest
+import torch
+
+import adalayers
+from adalayers.config import FUSIONS, config_class, trial_config
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+
+ENCODERS = ("bert", "roberta", "distilbert", "deberta-v2", "electra")
+
+
+def hooks(model):
+    """Return how many hooks there are on all modules of a model."""
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def run(base, **given):
+    with torch.no_grad():
+        return base.model(input_ids=base.ids, attention_mask=base.mask, **given)
+
+
+def assert_same(given, expected):
+    torch.testing.assert_close(given, expected, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_an_encoder_gives_what_it_gave_and_the_tasks_what_they_gave(family, base_of):
+    base = base_of(family)
+    tasks = {"text": base.task(), "word": base.task("token", 1), "other": base.task("token", 2)}
+    alone, before = run(base).logits, hooks(base.model)
+    with adalayers.attach(base.model, **tasks) as attached:
+        with_tasks = run(base).logits
+        answers = attached.answers()
+        assert attached.kept == 3 * 8
+    assert torch.equal(alone, with_tasks)
+    assert hooks(base.model) == before
+    assert_same(answers["text"], base.expected(tasks["text"]))
+    for name in ("word", "other"):
+        assert answers[name].shape == (3, 9, 3)
+        assert_same(answers[name][base.mask.bool()], base.expected(tasks[name]))
+        assert not answers[name][base.mask == 0].any()
+
+
+@pytest.mark.parametrize("family", ["bart", "t5"])
+def test_an_encoder_decoder_also_generates_what_it_generated(family, base_of):
+    base = base_of(family)
+    text, word = base.task(), base.task("token", config=LayerMixConfig(k=8, heads=2, final_norm=False))
+    for how in ({}, {"num_beams": 3}):
+        settings = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, **how}
+        generate = lambda: base.model.generate(input_ids=base.ids, attention_mask=base.mask, **settings)  # noqa: B023, E731
+        alone = generate()
+        with adalayers.attach(base.model, text=text, word=word) as attached:
+            assert torch.equal(generate(), alone)
+            assert_same(attached.answer("text"), base.expected(text))
+            assert_same(attached.answer("word")[base.mask.bool()], base.expected(word))
+    alone = run(base, decoder_input_ids=base.ids).logits
+    with adalayers.attach(base.model, text=text) as attached:
+        assert torch.equal(run(base, decoder_input_ids=base.ids).logits, alone)
+        assert_same(attached.answer("text"), base.expected(text))
+
+
+def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
+    base = base_of("gpt2")
+    text, word = base.task(), base.task("token", 1)
+    mask = base.mask.flip(1)  # decoders generate from texts padded on the left
+    ids = base.ids.flip(1)
+    settings = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False, "pad_token_id": base.pad}
+    alone = base.model.generate(input_ids=ids, attention_mask=mask, **settings)
+    with adalayers.attach(base.model, text=text, word=word) as attached:
+        given = base.model.generate(input_ids=ids, attention_mask=mask, **settings)
+        assert torch.equal(given, alone)
+        answers = attached.answers()
+    # the last token was given, never read
+    read, all_real = given[:, :-1], torch.cat([mask, mask.new_ones(3, 3)], dim=1)
+    for row in range(3):  # one by one, without padding: no position moves
+        one = read[row][all_real[row].bool()].unsqueeze(0)
+        ones = torch.ones_like(one)
+        torch.testing.assert_close(
+            answers["text"][row : row + 1], base.expected(text, one, ones), atol=1e-5, rtol=1e-4
+        )
+        tokens = answers["word"][row][all_real[row].bool()]
+        torch.testing.assert_close(tokens, base.expected(word, one, ones), atol=1e-5, rtol=1e-4)
+
+
+def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
+    base = base_of("gpt2")
+    one = {"input_ids": base.ids[:1], "attention_mask": base.mask[:1], "pad_token_id": base.pad}
+    with adalayers.attach(base.model, text=base.task()) as attached:
+        base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
+        with pytest.raises(BadInput, match="beam search"):
+            attached.answers()
+    with (
+        adalayers.attach(base.model, text=base.task()) as first,
+        adalayers.attach(base.model, text=base.task()) as second,
+    ):
+        base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
+        for attached in (first, second):
+            with pytest.raises(BadInput, match="beam search"):
+                attached.answers()
+    cache = run(base, use_cache=True).past_key_values
+    with adalayers.attach(base.model, text=base.task()) as attached, torch.no_grad():
+        base.model(input_ids=base.ids[:, :1], past_key_values=cache)
+        with pytest.raises(BadInput, match="a cache of 9 tokens, of which 0 were read"):
+            attached.answers()
+        run(base)
+        assert attached.answer("text").shape == (3, 3)
+
+
+SUMS = {"layer-mix", "scalar-mix", "concat", "variability"}
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+@pytest.mark.parametrize("own_width", [False, True])
+def test_every_fusion_answers_as_over_stored_states(fusion, own_width, base_of):
+    base, config = base_of(), config_class(fusion)
+    if own_width and "own_width" not in config.__dataclass_fields__:
+        pytest.skip("it has no width of its own")
+    widths = {"own_width": own_width} if "own_width" in config.__dataclass_fields__ else {}
+    head = config.tasks[-1]
+    task = base.task(head, config=trial_config(fusion=fusion, heads=2, feedforward=16, **widths))
+    assert (task.fusion.terms() is not None) == (fusion in SUMS)
+    alone = run(base).logits
+    with adalayers.attach(base.model, task=task, mix=base.task()) as attached:
+        assert torch.equal(run(base).logits, alone)
+        given = attached.answer("task")
+        kept = task.fusion.width if fusion in SUMS else len(task.live()) * 16
+        assert attached.kept == kept + 8
+    with adalayers.attach(base.model, alone=task) as attached:
+        run(base)
+        torch.testing.assert_close(attached.answer("alone"), given, atol=1e-6, rtol=1e-5)
+    given = given[base.mask.bool()] if head == "token" else given
+    torch.testing.assert_close(given, base.expected(task), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mix": "single", "layer": 2},
+        {"mix": "last"},
+        {"mix": "uniform", "hidden_states": "with-embeddings"},
+        {"normalise": False, "gelu_after_mix": True},
+        {"hidden_states": "layers:1,3", "alpha": 8.0},
+    ],
+    ids=str,
+)
+def test_the_layer_mix_in_all_its_forms(changes, base_of):
+    base = base_of()
+    task = base.task(config=LayerMixConfig(k=8, heads=2, **changes))
+    with torch.no_grad():
+        for parameter in task.fusion.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
+    with adalayers.attach(base.model, task=task) as attached:
+        run(base)
+        assert_same(attached.answer("task"), base.expected(task))
+
+
+def test_layers_that_are_cut_are_not_touched(base_of):
+    base = base_of()
+    task = base.task(config=LayerMixConfig(k=8, heads=2, cutoff=0.2))
+    with torch.no_grad():
+        task.fusion.p.copy_(torch.tensor([2.0, -5.0, 2.0, -5.0]))
+    before = [hooks(layer) for layer in base.model.bert.encoder.layer]
+    with adalayers.attach(base.model, task=task) as attached:
+        # what enters layer i + 1 is hidden state i: 1 and 3 are live
+        touched = [
+            hooks(layer) - was for layer, was in zip(base.model.bert.encoder.layer, before, strict=True)
+        ]
+        assert touched == [0, 1, 0, 1]
+        run(base)
+        assert_same(attached.answer("task"), base.expected(task))
+
+
+def test_one_tensor_a_task_is_all_that_is_kept(base_of):
+    base = base_of()
+    tasks = {f"task{i}": base.task(seed=i) for i in range(3)}
+    with adalayers.attach(base.model, **tasks) as attached:
+        run(base)
+        (passes,) = attached._passes
+        assert {name: value.shape for name, value in passes._steps[0].items()} == dict.fromkeys(
+            tasks, (3, 9, 8)
+        )
+        assert not passes._sums.totals
+        run(base)
+        assert len(passes._steps) == 1
+
+
+def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
+    base = base_of()
+    tasks = {"text": base.task(), "word": base.task("token", 1)}
+    with adalayers.attach(base.model, **tasks) as attached:
+        run(base)
+        monkeypatch.setattr("adalayers.deploy.recorder.HEAD_TOKENS", 10)
+        assert_same(attached.answer("text"), base.expected(tasks["text"]))
+        assert_same(attached.answer("word")[base.mask.bool()], base.expected(tasks["word"]))
+
+
+class Fails(Exception):
+    """Raised within a base model."""
+
+
+@contextlib.contextmanager
+def failing(module):
+    def fail(*_):
+        raise Fails
+
+    handle = module.register_forward_hook(fail)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.mark.parametrize("where", ["bert.encoder.layer.2", "cls"])
+def test_a_pass_that_fails_leaves_nothing(where, base_of):
+    base, task = base_of(), base_of().task()
+    with adalayers.attach(base.model, task=task) as attached:
+        run(base)
+        with failing(base.model.get_submodule(where)), pytest.raises(Fails):
+            run(base)
+        (passes,) = attached._passes
+        assert not passes._steps
+        assert not passes._sums.totals
+        with pytest.raises(BadInput, match="its last pass failed"):
+            attached.answers()
+        run(base)
+        assert_same(attached.answer("task"), base.expected(task))
+
+
+@pytest.mark.filterwarnings("ignore:`gradient_checkpointing")  # the name that transformers 5.0 knows
+def test_checkpointing_and_gradients_are_as_without(base_of):
+    base, task = base_of(), base_of().task("token")
+    parameters = [p.requires_grad_(True) for p in base.model.parameters()]
+
+    def gradients():
+        base.model.zero_grad()
+        base.model(input_ids=base.ids, attention_mask=base.mask, labels=base.ids).loss.backward()
+        return [None if p.grad is None else p.grad.clone() for p in parameters]
+
+    try:
+        for module in base.model.modules():
+            module.training = True
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        alone = gradients()
+        base.model.gradient_checkpointing_enable()
+        with adalayers.attach(base.model, task=task) as attached:
+            with_task = gradients()
+            given = attached.answer("task")
+        for one, other in zip(alone, with_task, strict=True):
+            assert (one is None) == (other is None)
+            assert one is None or torch.equal(one, other)
+    finally:
+        base.model.gradient_checkpointing_disable()
+        base.model.requires_grad_(False)
+        base.model.zero_grad()
+        base.model.eval()
+    assert_same(given[base.mask.bool()], base.expected(task))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype, base_of):
+    """The base model in half, the task in float32 or in half too: its sums are float32."""
+    base = base_of("roberta")
+    expected = base.expected(base.task())
+    base.model.to(dtype)
+    try:
+        alone = run(base).logits
+        for task in (base.task(), base.task().to(dtype)):
+            with adalayers.attach(base.model, task=task) as attached:
+                assert torch.equal(run(base).logits, alone)
+                given = attached.answer("task")
+            assert given.dtype == torch.float32
+            torch.testing.assert_close(given, expected, atol=0.03, rtol=0.03)
+    finally:
+        base.model.float()
+
+
+def test_autocast_of_the_base_model_is_its_own(base_of):
+    base, task = base_of(), base_of().task()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        alone = run(base).logits
+        with adalayers.attach(base.model, task=task) as attached:
+            assert torch.equal(run(base).logits, alone)
+            given = attached.answer("task")
+    assert given.dtype == torch.float32
+    torch.testing.assert_close(given, base.expected(task), atol=0.03, rtol=0.03)
+
+
+def test_inference_mode_tuples_and_states_of_the_base_models_own(base_of):
+    base, task = base_of(), base_of().task()
+    with adalayers.attach(base.model, task=task) as attached:
+        with torch.inference_mode():
+            base.model(input_ids=base.ids, attention_mask=base.mask, return_dict=False)
+        assert_same(attached.answer("task"), base.expected(task))
+        assert len(run(base, output_hidden_states=True).hidden_states) == 5
+        assert_same(attached.answer("task"), base.expected(task))
+
+
+def test_a_bare_model_and_no_mask(base_of):
+    base, task = base_of("roberta"), base_of("roberta").task()
+    with adalayers.attach(base.model.roberta, task=task) as attached:
+        with torch.no_grad():
+            base.model.roberta(base.ids[:1])
+        assert_same(attached.answer("task"), base.expected(task, base.ids[:1], torch.ones_like(base.ids[:1])))
+
+
+def test_questions_without_an_answer(base_of):
+    base = base_of()
+    attached = adalayers.attach(base.model, entities=base.task())
+    with pytest.raises(BadInput, match="no pass since they were attached"):
+        attached.answers()
+    with pytest.raises(BadInput, match=r"unknown task 'entitles'; did you mean 'entities'\?"):
+        attached.answer("entitles")
+    run(base)
+    attached.detach()
+    attached.detach()
+    with pytest.raises(BadInput, match="they were detached"):
+        attached.answers()
+
+
+def test_what_cannot_be_attached_is_refused_by_name(base_of):
+    base = base_of()
+    before = hooks(base.model)
+    refused = {
+        "at least one task": (base.model, {}),
+        "a base model of transformers, got Linear": (torch.nn.Linear(2, 2), {"task": base.task()}),
+        "bert, 4 layers of width 16; got RobertaForMaskedLM": (
+            base_of("roberta").model,
+            {"task": base.task()},
+        ),
+        "it is in training mode": (base.model, {"task": base.task().train()}),
+        "base_model=fine-tuned": (base.model, {"task": base.task(base_model="fine-tuned")}),
+        "got DataParallel": (torch.nn.DataParallel(base.model), {"task": base.task()}),
+    }
+    for message, (model, tasks) in refused.items():
+        with pytest.raises(BadInput, match=message):
+            adalayers.attach(model, **tasks)
+    assert hooks(base.model) == before
+
+
+def test_another_revision_or_another_model_of_the_same_size_is_refused(base_of, monkeypatch):
+    base, task = base_of(), base_of().task()
+    task.about = {"backbone": {"id": "org/base", "revision": "a" * 40, "fingerprint": "0"}}
+    config = base.model.config
+    for changes, message in (
+        ({"_commit_hash": "b" * 40, "_name_or_path": "org/base"}, "at revision aaaa.*loaded at bbbb"),
+        (
+            {"_commit_hash": "a" * 40, "_name_or_path": "org/other"},
+            "wanted the base model 'org/base'.*'org/other'",
+        ),
+    ):
+        for name, value in changes.items():
+            monkeypatch.setattr(config, name, value, raising=False)
+        with pytest.raises(BadInput, match=message):
+            adalayers.attach(base.model, task=task)
+    monkeypatch.setattr(config, "_name_or_path", "org/base", raising=False)
+    adalayers.attach(base.model, task=task).detach()
+
+
+def test_attaching_to_a_model_that_was_compiled_and_run_is_seen(base_of):
+    base = base_of()
+    try:
+        compiled = types.SimpleNamespace(
+            model=torch.compile(base.model, backend="eager"), ids=base.ids, mask=base.mask
+        )
+        run(compiled)
+        with adalayers.attach(compiled.model, task=base.task()) as attached:
+            run(compiled)
+            with pytest.raises(
+                BadInput, match=r"no pass since they were attached|attach before torch\.compile"
+            ):
+                attached.answers()
+    finally:
+        torch.compiler.reset()
+
+
+def test_a_base_model_that_is_compiled_after_attaching(base_of):
+    """Compiled in pieces between the layers: what it gives may be rounded otherwise, not what the tasks make of it."""
+    base, task = base_of(), base_of().task()
+    alone = run(base).logits
+    try:
+        with adalayers.attach(base.model, task=task) as attached:
+            compiled = types.SimpleNamespace(
+                model=torch.compile(base.model, backend="aot_eager"), ids=base.ids, mask=base.mask
+            )
+            torch.testing.assert_close(run(compiled).logits, alone, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(attached.answer("task"), base.expected(task), atol=1e-5, rtol=1e-4)
+    finally:
+        torch.compiler.reset()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="NOT TESTED on two devices: there is no GPU")
+def test_a_base_model_on_another_device_than_the_task(base_of):
+    base, task = base_of(), base_of().task()
+    expected = base.expected(task)
+    try:
+        base.model.to("cuda")
+        ids, mask = base.ids.cuda(), base.mask.cuda()
+        with torch.no_grad():
+            alone = base.model(input_ids=ids, attention_mask=mask).logits
+            with adalayers.attach(base.model, here=task) as attached:
+                assert torch.equal(base.model(input_ids=ids, attention_mask=mask).logits, alone)
+                given = attached.answer("here")
+        assert given.device.type == "cpu"
+        torch.testing.assert_close(given, expected, atol=1e-4, rtol=1e-3)
+    finally:
+        base.model.cpu()

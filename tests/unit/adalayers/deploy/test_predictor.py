@@ -1,0 +1,260 @@
+"""Answers to texts: those that the study gave, tasks of one base model on one pass; the commands around them."""
+
+import csv
+import io
+import json
+import shutil
+import sys
+
+import pytest
+import torch
+
+import adalayers
+from adalayers.__main__ import main
+from adalayers.backbones.sources import resolve
+from adalayers.config import Shape, Stream
+from adalayers.console import progress
+from adalayers.deploy.answers import Label, Tags
+from adalayers.deploy.facts import facts
+from adalayers.deploy.predictor import Predictor
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.model import FusionModel
+from tests.helpers.made_tasks import SMALL, made_task
+from tests.helpers.tiny import tiny_backbone
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
+
+
+@pytest.fixture(scope="module")
+def made(backbone, tmp_path_factory):
+    """Two tasks of one base model, as their studies left them."""
+    root = tmp_path_factory.mktemp("results")
+    return {
+        "text": made_task(root / "text", backbone, "acceptability-demo"),
+        "word": made_task(root / "word", backbone, "entities-demo"),
+    }
+
+
+@pytest.fixture
+def predict(backbone, capsys):
+    """Run the command and return what it printed."""
+
+    def run(*argv, code=0):
+        capsys.readouterr()
+        assert main(["predict", *map(str, argv), "--backbone", backbone]) == code
+        return capsys.readouterr()
+
+    return run
+
+
+def predictor(made, backbone, *names, **given):
+    tasks = {name: adalayers.load(made[name].best) for name in names}
+    return Predictor(tasks, resolve(backbone), **given)
+
+
+def test_texts_get_the_labels_of_the_study(made, backbone):
+    expected = made["text"].predicted
+    answers = predictor(made, backbone, "text").predict(made["text"].inputs)
+    assert [one["text"].label for one in answers] == expected["prediction"].tolist()
+    assert [one["text"].probability for one in answers] == pytest.approx(expected["score"].tolist(), abs=1e-5)
+    assert sum(answers[0]["text"].probabilities.values()) == pytest.approx(1, abs=1e-5)
+
+
+def test_words_get_the_tags_of_the_study(made, backbone):
+    expected = made["word"].predicted
+    texts = [" ".join(words) for words in made["word"].inputs]
+    answers = predictor(made, backbone, "word", words="apart").predict(texts)
+    assert [" ".join(one["word"].tags) for one in answers] == expected["prediction"].tolist()
+    assert len({one["word"].tags for one in answers}) > 1
+
+
+def test_tasks_of_one_base_model_share_a_pass(made, backbone, monkeypatch):
+    asked = predictor(made, backbone, "text", "word")
+    passes = []
+    asked._base.model.register_forward_hook(lambda *_: passes.append(1))
+    texts = made["text"].inputs[:5]
+    together = asked.predict(texts)
+    assert len(passes) == 1
+    alone = predictor(made, backbone, "text").predict(texts)
+    for one, other in zip(together, alone, strict=True):
+        assert list(one) == ["text", "word"]
+        assert one["text"].probability == pytest.approx(other["text"].probability, abs=1e-6)
+        assert isinstance(one["text"], Label)
+        assert isinstance(one["word"], Tags)
+    # BERT's tokeniser parts words as we do, so a text read whole has the same tokens as its words.
+    words = predictor(made, backbone, "word").predict(texts)
+    assert [one["word"].tags for one in words] == [one["word"].tags for one in together]
+
+
+def test_a_task_that_changed_its_base_model_runs_its_own(backbone, tmp_path):
+    config = LayerMixConfig(**SMALL, base_model="adapters", adapter_width=4)
+    made = made_task(tmp_path / "tuned", backbone, "acceptability-demo", config)
+    tasks = {"tuned": adalayers.load(made.best, backbone=backbone)}
+    answers = Predictor(tasks, resolve(backbone)).predict(made.inputs)
+    assert [one["tuned"].label for one in answers] == made.predicted["prediction"].tolist()
+
+
+def test_entities_have_spans_and_probabilities(made, backbone):
+    text = "Anna Smith slept in London."
+    asked = predictor(made, backbone, "word")
+    task = asked.tasks["word"]
+    names = task.about["labels"]
+    wanted = dict(enumerate(["B-PER", "I-PER", "O", "O", "B-LOC", "O"]))
+    read = asked.read([text])[0]
+    outputs = torch.zeros(len(read.ids), len(names))
+    for word, tag in wanted.items():
+        outputs[read.first[word], names.index(tag)] = 3.0
+    from adalayers.deploy.answers import answer
+
+    given = answer(task, text, read, outputs)
+    assert [(e.label, e.text, text[e.start : e.end]) for e in given.entities] == [
+        ("PER", "Anna Smith", "Anna Smith"),
+        ("LOC", "London", "London"),
+    ]
+    share = float(outputs.softmax(-1).max())
+    assert [e.probability for e in given.entities] == pytest.approx([share, share])
+    assert given.lost == 0
+
+
+def test_the_command_prints_text_lines_of_json_and_tables(made, predict, tmp_path):
+    file = tmp_path / "texts.txt"
+    texts = made["text"].inputs[:3]
+    file.write_text("\n".join([texts[0], "", texts[1], texts[2]]) + "\n")
+    folders = made["text"].best, made["word"].best
+    found = [
+        json.loads(line) for line in predict(*folders, "--file", file, "--format", "jsonl").out.splitlines()
+    ]
+    assert [one["line"] for one in found] == [1, 3, 4]
+    assert [one["text"] for one in found] == texts
+    assert set(found[0]["tasks"]) == {"acceptability-demo", "entities-demo"}
+    label = found[0]["tasks"]["acceptability-demo"]
+    assert label["label"] in label["probabilities"]
+    ran = predict(*folders, "--file", file, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert "1 lines without a word were left out" in ran.err
+    of_texts = [row for row in rows if row["task"] == "acceptability-demo"]
+    assert [row["label"] for row in of_texts] == [
+        one["tasks"]["acceptability-demo"]["label"] for one in found
+    ]
+    entities = [row for row in rows if row["task"] == "entities-demo"]
+    assert len(entities) == sum(len(one["tasks"]["entities-demo"]["entities"]) for one in found)
+    assert all(row["text"] for row in rows)
+    said = predict(folders[0], "--text", texts[0]).out.splitlines()
+    assert said[0] == f"1: {texts[0]}"
+    assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
+
+
+def test_the_command_reads_standard_input(made, predict, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps\nthe dogs eats\n")))
+    assert len(predict(made["text"].best, "--format", "jsonl").out.splitlines()) == 2
+
+
+def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path):
+    other = str(tiny_backbone(tmp_path / "other", layers=3, width=16, heads=2, seed=5))
+    foreign = made_task(tmp_path / "foreign", other, "acceptability-demo").best
+    for argv, message in (
+        ([tmp_path / "none", "--text", "a"], "wanted a folder of trained parts, or a hub id"),
+        ([tmp_path, "--text", "a"], "wanted the trained parts of a study, found no config.json"),
+        ([made["text"].best, "--file", tmp_path / "none"], "cannot be read"),
+        ([made["text"].best, "--text", "a", "--max-length", "0"], "--max-length of at least 1"),
+        ([foreign, "--text", "a"], "another model, revision or tokeniser"),
+    ):
+        assert message in predict(*argv, code=2).err, argv
+    with pytest.raises(BadInput, match="another model, revision or tokeniser"):
+        adalayers.load(made["text"].best, backbone=other)
+
+
+def test_cut_texts_are_counted(made, predict):
+    ran = predict(made["word"].best, "--text", "Anna slept in London and Paris", "--max-length", "5")
+    assert "1 texts were cut to 5 tokens" in ran.err
+
+
+def test_inspect_says_what_a_task_is(made, capsys):
+    assert main(["inspect", str(made["text"].best)]) == 0
+    said = capsys.readouterr().out
+    model = made["text"].outcome.model
+    for expected in (
+        "acceptability-demo on tiny",
+        "labels unacceptable, acceptable",
+        f"fusion layer-mix, {model.n_parameters():,} trained parameters",
+        "hidden states read: 01, 02, 03 of a base model of 3 layers",
+        "kept per token: 8 numbers (one sum, added up while it runs)",
+        f"{2 * model.weights_at_use() / 6000:.2%} of the base model's layers",
+        "trained on: acceptability-demo (64 train, 24 validation, 24 test), study alpha_lambda, text",
+        "test matthews: 0.5000 (mean of 3 seeds 0.6000 [0.3516, 0.8484])",
+    ):
+        assert expected in said, said
+    weights = model.fusion.weights().tolist()
+    lines = [line.split() for line in said.splitlines() if "█" in line]
+    assert [line[:2] for line in lines] == [[f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, start=1)]
+    longest = max(range(3), key=weights.__getitem__)
+    assert len(lines[longest][2]) == 20
+
+
+def test_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):
+    task = adalayers.load(made["text"].best)
+    task.about["pairs"] = True
+    with pytest.raises(BadInput, match="reads pairs of texts"):
+        Predictor({"entailment": task}, resolve(backbone))
+
+
+def test_layers_that_are_one_and_the_same_answer_too(tmp_path):
+    """ALBERT: hooks cannot tell its layers apart, so its states are read as extraction reads them."""
+    backbone = str(tiny_backbone(tmp_path / "albert", "albert", layers=3, width=16, heads=2))
+    for dataset in ("acceptability-demo", "entities-demo"):
+        of = made_task(tmp_path / dataset, backbone, dataset)
+        answers = Predictor({"task": adalayers.load(of.best)}, resolve(backbone), words="apart").predict(
+            [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
+        )
+        if dataset == "entities-demo":
+            assert [" ".join(one["task"].tags) for one in answers] == of.predicted["prediction"].tolist()
+        else:
+            assert [one["task"].label for one in answers] == of.predicted["prediction"].tolist()
+
+
+def test_many_lines_keep_their_order_and_progress_is_said(made, predict, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    texts = [f"{text} {n}" for n in range(40) for text in made["text"].inputs[:15]]
+    file = tmp_path / "many.txt"
+    file.write_text("\n".join(texts) + "\n")
+    ran = predict(made["text"].best, "--file", file, "--format", "jsonl")
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    assert [one["text"] for one in found] == texts
+    assert [one["line"] for one in found] == list(range(1, 601))
+    assert len([line for line in ran.err.splitlines() if "predict: " in line and " kB, " in line]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", b'{"format'),
+        ("config.json", b"[]"),
+        ("config.json", b'{"format": 1, "trial": {}, "shape": 3}'),
+        ("model.safetensors", b""),
+        ("model.safetensors", b"\0" * 64),
+    ],
+)
+def test_damaged_parts_are_bad_input(made, predict, capsys, tmp_path, file, content):
+    folder = tmp_path / "best"
+    shutil.copytree(made["text"].best, folder)
+    (folder / file).write_bytes(content)
+    predict(folder, "--text", "a", code=2)
+    assert main(["inspect", str(folder)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_stray_byte_in_a_text_is_read_or_refused(made, predict):
+    predict(made["text"].best, "--text", "a caf\udce9 sleeps")
+
+
+def test_weights_of_two_streams_are_told_apart():
+    shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
+    found = facts(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
+    assert len(found.weights) == 6
+    assert set(found.weights) == {state.name for state in shape.streams[0].states()[1:]} | {
+        state.name for state in shape.streams[1].states()[1:]
+    }

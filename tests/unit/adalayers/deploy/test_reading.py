@@ -1,0 +1,60 @@
+"""Texts in tokens: which words there are, and which token is a word's first."""
+
+import pytest
+import transformers
+
+from adalayers.deploy.reading import read_texts, read_words, spans
+from tests.helpers.tiny import tiny_backbone
+
+TEXT = "John Smith's cat, the big one, sleeps in London."
+
+
+@pytest.fixture(scope="module", params=["bert", "roberta", "xlm-roberta", "t5"])
+def tokenizer(request, tmp_path_factory):
+    folder = tiny_backbone(tmp_path_factory.mktemp(request.param), request.param, layers=1, width=16, heads=2)
+    return transformers.AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (TEXT, ["John", "Smith", "'s", "cat", ",", "the", "big", "one", ",", "sleeps", "in", "London", "."]),
+        ("It cost $3.5, i.e. well-known.", ["It", "cost", "$", "3.5", ",", "i.e", ".", "well-known", "."]),
+        ('"Na\u00efve"  --\tso...', ['"', "Na\u00efve", '"', "-", "-", "so", ".", ".", "."]),
+        ("   ", []),
+    ],
+)
+def test_words_are_what_space_and_punctuation_part(text, words):
+    assert [text[a:b] for a, b in spans(text)] == words
+
+
+def test_words_that_stand_apart_already():
+    assert [TEXT[a:b] for a, b in spans(TEXT, apart=True)] == TEXT.split()
+
+
+def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
+    for (read,) in (read_texts(tokenizer, [TEXT], 100, words=True), read_words(tokenizer, [TEXT], 100)):
+        assert [TEXT[a:b] for a, b in read.words] == [TEXT[a:b] for a, b in spans(TEXT)]
+        assert len(set(read.first.tolist())) == len(read.words)
+        for (begin, _), first in zip(read.words, read.first, strict=True):
+            piece = tokenizer.convert_tokens_to_string(
+                [tokenizer.convert_ids_to_tokens(int(read.ids[first]))]
+            ).strip()
+            assert not piece or TEXT[begin:].startswith(
+                piece
+            )  # sentencepiece has pieces that are a space alone
+        assert not read.cut
+
+
+def test_words_that_are_cut_away_have_no_first_token(tokenizer):
+    for (read,) in (read_texts(tokenizer, [TEXT], 8, words=True), read_words(tokenizer, [TEXT], 8)):
+        assert len(read.ids) == 8
+        assert read.cut
+        assert read.first[0] >= 0
+        assert read.first[-1] == -1
+
+
+def test_texts_without_words_asked_for(tokenizer):
+    long, short = read_texts(tokenizer, [TEXT, "cat"], 100)
+    assert (long.words, len(long.first)) == ((), 0)
+    assert len(short.ids) < len(long.ids)

@@ -1,0 +1,135 @@
+"""Trained tasks saved, loaded and pushed as the hub's mixin does it, with a card of what their study found."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub import HfApi, ModelCard
+from safetensors.torch import load_file
+
+import adalayers
+from adalayers.deploy.card import bars
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from tests.helpers.made_tasks import SMALL, made_task
+from tests.helpers.tiny import tiny_backbone
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
+
+
+@pytest.fixture(scope="module")
+def best(backbone, tmp_path_factory):
+    return made_task(tmp_path_factory.mktemp("results") / "mine", backbone, "acceptability-demo").best
+
+
+def same(one, other):
+    left, right = one.state_dict(), other.state_dict()
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def test_a_round_trip_keeps_the_parts_and_what_their_study_found(best, tmp_path):
+    task = adalayers.TrainedTask.from_pretrained(best)
+    task.save_pretrained(tmp_path / "saved")
+    assert sorted(path.name for path in (tmp_path / "saved").iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+    ]
+    again = adalayers.TrainedTask.from_pretrained(tmp_path / "saved")
+    assert same(task.model, again.model)
+    assert again.about == task.about
+    assert again.about["study"]["scores"][0] | {"value": 0.5, "n": 3} == again.about["study"]["scores"][0]
+    assert same(adalayers.load(tmp_path / "saved"), task.model)
+    again.save_pretrained(tmp_path / "twice")
+    assert (tmp_path / "twice" / "README.md").read_text() == (tmp_path / "saved" / "README.md").read_text()
+
+
+def test_no_weight_of_a_frozen_base_model_is_saved(best, tmp_path):
+    task = adalayers.TrainedTask.from_pretrained(best)
+    task.save_pretrained(tmp_path)
+    held = load_file(tmp_path / "model.safetensors")
+    assert sum(tensor.numel() for tensor in held.values()) == task.model.n_parameters()
+    assert {name.partition(".")[0] for name in held} == {"fusion", "head"}
+
+
+def test_the_card_says_data_scores_weights_and_use(best, tmp_path):
+    task = adalayers.TrainedTask.from_pretrained(best)
+    task.save_pretrained(tmp_path)
+    card = ModelCard.load(tmp_path / "README.md")
+    assert card.data.library_name == "adalayers"
+    assert card.data.pipeline_tag == "text-classification"
+    assert "| test | matthews | 0.5000 | 0.6000 [0.3516, 0.8484] | 3 |" in card.text
+    for expected in (
+        "acceptability-demo (`embedded`); examples: 64 train, 24 validation, 24 test",
+        "Labels: `unacceptable`, `acceptable`",
+        bars({f"{i:02d}": w for i, w in enumerate(task.model.fusion.weights().tolist(), start=1)}),
+        "adalayers.attach(",
+        "no weight of it is inside",
+    ):
+        assert expected in card.text, card.text
+
+
+def test_a_smoke_run_and_a_changed_base_model_are_said_to_be(backbone, tmp_path):
+    config = LayerMixConfig(**SMALL, base_model="adapters", adapter_width=4)
+    made = made_task(tmp_path / "tuned", backbone, "entities-demo", config)
+    study = json.loads((tmp_path / "tuned" / "study.json").read_text())
+    study["runs"]["smoke"] = True
+    (tmp_path / "tuned" / "study.json").write_text(json.dumps(study))
+    task = adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone)
+    text = str(task.generate_model_card())
+    assert "A smoke run" in text
+    assert "the weights that were trained within it are inside" in text
+    assert "pipeline_tag: token-classification" in text.replace('"', "")
+
+
+def test_pushing_uploads_what_is_saved(best, monkeypatch):
+    pushed = {}
+
+    def upload(self, *, repo_id, folder_path, **_):
+        pushed["id"] = repo_id
+        pushed["files"] = sorted(path.name for path in folder_path.iterdir())
+
+    def create(self, *, repo_id, **_):
+        return type("Repository", (), {"repo_id": repo_id})
+
+    monkeypatch.setattr(HfApi, "create_repo", create)
+    monkeypatch.setattr(HfApi, "upload_folder", upload)
+    adalayers.TrainedTask.from_pretrained(best).push_to_hub("org/mine")
+    assert pushed == {"id": "org/mine", "files": ["README.md", "config.json", "model.safetensors"]}
+
+
+def test_the_base_model_is_checked_on_loading(best, backbone, tmp_path):
+    assert same(
+        adalayers.TrainedTask.from_pretrained(best, backbone=backbone).model,
+        adalayers.TrainedTask.from_pretrained(best).model,
+    )
+    other = str(tiny_backbone(tmp_path / "tiny", layers=3, width=16, heads=2, seed=9))
+    with pytest.raises(
+        BadInput, match=r"wanted the base model 'tiny' of fingerprint \w+, .* has \w+: another model"
+    ):
+        adalayers.TrainedTask.from_pretrained(best, backbone=other)
+
+
+def test_what_is_no_trained_task_is_bad_input(best, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "empty").mkdir()
+    for place, message in (
+        (tmp_path / "empty", "found no config.json"),
+        (tmp_path / "none", "wanted a folder of trained parts, or a hub id org/name"),
+        ("org/none", "HF_HUB_OFFLINE is set"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            adalayers.TrainedTask.from_pretrained(place)
+
+
+def test_parts_of_no_study_have_a_card_too(best, tmp_path):
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((best / name).read_bytes())
+    task = adalayers.TrainedTask.from_pretrained(tmp_path)
+    assert "study" not in task.about
+    text = str(task.generate_model_card())
+    assert "## Scores" not in text
+    assert "## Mix weights" in text

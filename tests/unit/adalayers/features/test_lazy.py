@@ -1,0 +1,22 @@
+"""A mapping that makes its values when asked."""
+
+import pytest
+
+from adalayers.features.lazy import Lazy
+
+
+def test_values_are_made_when_asked_for_and_not_kept():
+    made = []
+    squares = Lazy([2, 3], lambda key: made.append(key) or key * key)
+    assert list(squares) == [2, 3]
+    assert len(squares) == 2
+    assert not made
+    assert squares[3] == 9
+    assert squares[3] == 9
+    assert made == [3, 3]
+
+
+def test_a_key_that_is_not_there():
+    with pytest.raises(KeyError):
+        Lazy([2], lambda key: key)[3]
+    assert 3 not in Lazy([2], lambda key: key)

@@ -1,0 +1,96 @@
+"""The heads' own attention, encoder layer and dropout against PyTorch's."""
+
+import pytest
+import torch
+from torch import nn
+
+from adalayers.models.heads import EncoderLayer
+from adalayers.tensors.cpu_attention import SHORT, SelfAttention
+from adalayers.tensors.cpu_dropout import dropout
+
+K, HEADS = 16, 4
+
+
+def draw(time, batch=5):
+    torch.manual_seed(time)
+    x = torch.randn(batch, time, K, requires_grad=True)
+    lengths = torch.randint(1, time + 1, (batch,))
+    lengths[0] = time
+    return x, torch.arange(time) >= lengths.unsqueeze(1)
+
+
+def gradients(module, out, x, real):
+    towards = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)) * real.unsqueeze(-1)
+    return torch.autograd.grad(out, [x, *module.parameters()], towards)
+
+
+@pytest.mark.parametrize("time", [1, 3, 15, 16, 17, SHORT, SHORT + 1])
+def test_attention_is_pytorchs(time):
+    ours = SelfAttention(K, HEADS)
+    theirs = nn.MultiheadAttention(K, HEADS, batch_first=True)
+    theirs.load_state_dict(ours.state_dict())
+    x, padding = draw(time)
+    a, (b, _) = ours(x, padding), theirs(x, x, x, key_padding_mask=padding, need_weights=False)
+    torch.testing.assert_close(a[~padding], b[~padding], atol=1e-6, rtol=1e-5)
+    for mine, other in zip(gradients(ours, a, x, ~padding), gradients(theirs, b, x, ~padding), strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-5, rtol=1e-4)
+
+
+def test_an_encoder_layer_is_pytorchs():
+    torch.manual_seed(7)
+    ours = EncoderLayer(K, HEADS, 32, dropout=0.1)
+    torch.manual_seed(7)
+    theirs = nn.TransformerEncoderLayer(
+        K, HEADS, 32, 0.1, activation="gelu", batch_first=True, norm_first=True
+    )
+    for (name, mine), (other_name, other) in zip(
+        ours.state_dict().items(), theirs.state_dict().items(), strict=True
+    ):
+        assert name == other_name
+        assert torch.equal(mine, other), f"another start of {name}"
+    x, padding = draw(9)
+    ours.eval()
+    theirs.eval()
+    a, b = ours(x, padding), theirs(x, src_key_padding_mask=padding)
+    torch.testing.assert_close(a[~padding], b[~padding], atol=1e-5, rtol=1e-5)
+
+
+def test_attention_drops_out_while_it_trains_alone():
+    attention = SelfAttention(K, HEADS, dropout=0.5)
+    x, padding = draw(6)
+
+    def run():
+        return attention(x, padding)
+
+    assert not torch.equal(run(), run())
+    attention.eval()
+    assert torch.equal(run(), run())
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5])
+def test_dropout_drops_a_share_p_and_keeps_the_mean(p):
+    torch.manual_seed(0)
+    x = torch.ones(400_003, requires_grad=True)
+    out = dropout(x, p)
+    share = float((out == 0).float().mean())
+    assert share == pytest.approx(p, abs=5 * (p * (1 - p) / len(x)) ** 0.5)
+    kept = out[out != 0]
+    assert float(kept.min().detach()) == float(kept.max().detach()) == pytest.approx(1 / (1 - p), rel=1e-4)
+    out.sum().backward()
+    assert torch.equal(x.grad, out.detach()), "the gradient passes through what was kept"
+    neighbours = torch.corrcoef(torch.stack([(out[:-1] == 0).float(), (out[1:] == 0).float()]))[0, 1]
+    assert abs(float(neighbours)) < 5 / len(x) ** 0.5, "elements of one random number are not independent"
+
+
+def test_dropout_of_a_seed_is_the_same_again():
+    x = torch.ones(1000)
+    torch.manual_seed(3)
+    first = dropout(x, 0.3)
+    torch.manual_seed(3)
+    assert torch.equal(first, dropout(x, 0.3))
+
+
+def test_no_dropout_leaves_everything():
+    x = torch.randn(10)
+    assert dropout(x, 0.3, training=False) is x
+    assert dropout(x, 0.0) is x

@@ -1,0 +1,111 @@
+"""Trained parts along with a base model: saved without what is frozen, loaded with the base model they belong to."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+import adalayers
+from adalayers.backbones.sources import resolve
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models import model as frozen
+from adalayers.models.factory import build_model
+from adalayers.models.model import CONFIG, WEIGHTS, FusionModel, save
+from adalayers.models.trainable_base.model import TrainableBaseModel
+from adalayers.storage.folder import Folder
+from tests.helpers.made_tokens import made_tokens, token_data
+from tests.helpers.states import made_shape
+from tests.helpers.tiny import tiny_backbone
+
+SMALL = {"k": 8, "heads": 2, "adapter_width": 4}
+
+
+def saved(source, folder, **changes):
+    data = token_data(source)
+    model = build_model(LayerMixConfig(**SMALL, **changes), data, seed=3)
+    model.begin()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(0.05 * torch.randn_like(parameter))
+    save(model.eval(), Folder(folder), about={"backbone": data.about["backbone"]})
+    return model
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"base_model": "adapters", "adapter_norms": True, "adapter_sharing": "three"},
+        {"base_model": "fine-tuned", "mix": "single", "layer": 2},
+        {"base_model": "fine-tuned", "base_layers": "as-many-top"},
+    ],
+    ids=str,
+)
+def test_a_round_trip(changes, source_of, tmp_path):
+    source = source_of()
+    model = saved(source, tmp_path / "best", **changes)
+    again = adalayers.load(tmp_path / "best", backbone=str(source.folder))
+    assert isinstance(again, TrainableBaseModel)
+    assert not any(module.training for module in again.modules())
+    batch = made_tokens(3, 6)
+    with torch.no_grad():
+        assert torch.equal(again.answer(batch), model.answer(batch))
+
+
+def test_it_holds_what_is_trained_alone(source_of, tmp_path):
+    model = saved(source_of(), tmp_path, base_model="adapters")
+    numbers = (tmp_path / WEIGHTS).stat().st_size / 4
+    assert model.n_parameters() < numbers < model.n_parameters() + 2000  # names and shapes
+    assert numbers < sum(p.numel() for p in model.parameters()) / 3
+
+
+def test_a_model_of_a_folder_of_local_copies_is_found_by_its_id(tmp_path):
+    """An alias or hub id is looked for in `data_dir` by its last part."""
+    folder = tiny_backbone(tmp_path / "data" / "bert-base-cased", width=16, heads=2)
+    source = resolve("google-bert/bert-base-cased", data_dir=tmp_path / "data")
+    assert source.folder == folder
+    model, batch = saved(source, tmp_path / "best", base_model="adapters"), made_tokens(4)
+    with torch.no_grad():
+        again = adalayers.load(tmp_path / "best", data_dir=tmp_path / "data").answer(batch)
+        assert torch.equal(again, model.answer(batch))
+
+
+def test_a_base_model_that_is_missing_is_named(source_of, tmp_path):
+    saved(source_of(), tmp_path, base_model="adapters")
+    with pytest.raises(BadInput, match=r"wanted the base model 'bert' .*not found.*backbone=\.\.\."):
+        adalayers.load(tmp_path)
+
+
+def test_another_base_model_is_refused(source_of, tmp_path):
+    saved(source_of(), tmp_path / "best", base_model="fine-tuned")
+    other = tiny_backbone(tmp_path / "bert", width=16, heads=2, seed=1)
+    with pytest.raises(BadInput, match=f"fingerprint {source_of().fingerprint}"):
+        adalayers.load(tmp_path / "best", backbone=str(other))
+
+
+def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):
+    saved(source_of(), tmp_path, base_model="adapters")
+    held = json.loads((tmp_path / CONFIG).read_text())
+    del held["backbone"]
+    (tmp_path / CONFIG).write_text(json.dumps(held))
+    with pytest.raises(BadInput, match="does not say which one it was"):
+        adalayers.load(tmp_path)
+
+
+def test_parts_over_a_frozen_model_need_none(tmp_path):
+    model = FusionModel(LayerMixConfig(**SMALL), made_shape())
+    save(model, Folder(tmp_path), about={})
+    again = adalayers.load(tmp_path)
+    assert type(again) is FusionModel
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
+
+
+def test_the_frozen_models_own_load_sends_others_on(source_of, tmp_path):
+    saved(source_of(), tmp_path, base_model="adapters")
+    with pytest.raises(BadInput, match=r"use adalayers\.load"):
+        frozen.load(tmp_path)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(BadInput, match="best/"):
+        adalayers.load(tmp_path)

@@ -1,0 +1,227 @@
+"""Heads and the whole trained part: parameter counts, padding, gradients, saving."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.heads import sinusoidal_positions
+from adalayers.models.model import FusionModel, load, save
+from adalayers.storage.folder import Folder
+from adalayers.tensors.ragged import length_groups
+from tests.helpers.states import encoder, made_shape
+
+SMALL = {"k": 8, "heads": 2, "feedforward": 16}
+
+
+def states(model, lengths, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return {i: torch.randn(sum(lengths), model.shape.width, generator=generator) for i in model.fusion.states}
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_outputs", "layers", "hidden_states", "family", "overrides", "count"),
+    [
+        ("sequence", 2, 24, "as-released", "roberta", {"k": 64, "heads": 16}, 1_589_658),
+        ("sequence", 2, 12, "as-released", "bart", {"k": 64}, 868_751),
+        ("token", 9, 24, "as-released", "roberta", {"k": 128, "feedforward": 2048}, 3_739_937),
+        ("token", 9, 12, "as-released", "bart", {"k": 128, "feedforward": 2048}, 2_298_134),
+        ("sequence", 2, 12, "layers", "bart", {"k": 64}, 803_214),
+        ("token", 9, 12, "layers", "bart", {"k": 128, "feedforward": 2048}, 2_167_061),
+    ],
+)
+def test_parameter_counts_of_the_published_shapes(
+    kind, n_outputs, layers, hidden_states, family, overrides, count
+):
+    """Thesis figures 7, 11 and 15, each with its choice of hidden states."""
+    model = FusionModel(
+        LayerMixConfig(hidden_states=hidden_states, **overrides),
+        made_shape(kind, n_outputs, layers, 1024, family),
+    )
+    assert model.n_parameters() == count
+
+
+def test_a_fixed_mix_counts_what_can_affect_its_output():
+    learned = FusionModel(LayerMixConfig(**SMALL), made_shape())
+    uniform = FusionModel(LayerMixConfig(mix="uniform", **SMALL), made_shape())
+    last = FusionModel(LayerMixConfig(mix="last", **SMALL), made_shape())
+    assert learned.n_parameters() - uniform.n_parameters() == 4
+    assert uniform.n_parameters() - last.n_parameters() == 3 * 12 * 8
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_linear_read_out_is_a_linear_layer(kind):
+    """A sequence: gelu, mean over its tokens, linear; a token: linear."""
+    model = FusionModel(LayerMixConfig(read_out="linear", k=8, heads=3), made_shape(kind)).eval()
+    assert model.n_parameters() == 4 * 12 * 8 + 4 + 8 * 3 + 3
+    lengths = [3, 7, 5]
+    given = states(model, lengths)
+    with torch.no_grad():
+        fused = model.fusion(given, torch.tensor(lengths))
+        read = fused
+        if kind == "sequence":
+            parts = torch.nn.functional.gelu(fused).split(lengths)
+            read = torch.stack([part.mean(dim=0) for part in parts])
+        expected = read @ model.head.classify.weight.T + model.head.classify.bias
+        torch.testing.assert_close(model(given, torch.tensor(lengths)), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("read_out", ["attention", "linear"])
+def test_padding_changes_nothing(kind, positions, read_out):
+    config = LayerMixConfig(positions=positions, read_out=read_out, **SMALL)
+    model = FusionModel(config, made_shape(kind)).eval()
+    lengths = [3, 7, 5]
+    together = states(model, lengths)
+    with torch.no_grad():
+        batch = model(together, torch.tensor(lengths))
+        start = 0
+        for row, length in enumerate(lengths):
+            alone = model({i: z[start : start + length] for i, z in together.items()}, torch.tensor([length]))
+            expected = batch[row : row + 1] if kind == "sequence" else batch[start : start + length]
+            torch.testing.assert_close(alone, expected, atol=1e-5, rtol=1e-5)
+            start += length
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mix": "learned"},
+        {"mix": "uniform"},
+        {"read_out": "linear"},
+        {"normalise": False},
+        {"gelu_after_mix": True, "projection_dropout": 0.2},
+    ],
+    ids=str,
+)
+def test_every_trainable_parameter_gets_a_gradient(kind, changes):
+    torch.manual_seed(0)
+    config = LayerMixConfig(entropy_weight=0.1, dropout=0.0, **SMALL, **changes)
+    model = FusionModel(config, made_shape(kind))
+    logits = model(states(model, [4, 6]), torch.tensor([4, 6]))
+    loss = (logits * torch.randn_like(logits)).sum()
+    loss.backward()
+    missing = [
+        name
+        for name, p in model.named_parameters()
+        if p.requires_grad and (p.grad is None or not p.grad.abs().max() > 0)
+    ]
+    assert missing == []
+
+
+def test_the_penalty_is_lambda_times_the_entropy_in_nats():
+    model = FusionModel(LayerMixConfig(entropy_weight=0.5, **SMALL), made_shape())
+    assert float(model.fusion.penalty().detach()) == pytest.approx(0.5 * math.log(4))
+    released = FusionModel(
+        LayerMixConfig(entropy_weight=0.5, entropy_scale="as-released", **SMALL), made_shape()
+    )
+    assert float(released.fusion.penalty().detach()) == pytest.approx(0.5 * math.log(4) / 4)
+    assert FusionModel(LayerMixConfig(**SMALL), made_shape()).fusion.penalty() is None
+    assert (
+        FusionModel(LayerMixConfig(mix="uniform", entropy_weight=0.5, **SMALL), made_shape()).fusion.penalty()
+        is None
+    )
+
+
+def test_a_cutoff_after_training_waits():
+    model = FusionModel(LayerMixConfig(cutoff=0.2, cutoff_when="after-training", **SMALL), made_shape())
+    with torch.no_grad():
+        model.fusion.p.copy_(torch.tensor([3.0, 3.0, 1.0, 1.0]))
+    assert model.fusion.live() == encoder(1, 2, 3, 4)
+    model.fusion.finish()
+    assert model.fusion.live() == encoder(1, 2)
+
+
+def test_single_takes_a_hidden_state_by_its_number():
+    model = FusionModel(LayerMixConfig(mix="single", layer=2, **SMALL), made_shape())
+    assert model.fusion.live() == encoder(2)
+    embeddings = LayerMixConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
+    assert FusionModel(embeddings, made_shape()).fusion.live() == encoder(0)
+    with pytest.raises(BadInput, match="layer"):
+        FusionModel(LayerMixConfig(mix="single", layer=0, **SMALL), made_shape())
+
+
+def test_positions_are_sines_and_cosines():
+    table = sinusoidal_positions(6, 8).numpy()
+    for position in range(6):
+        for pair in range(4):
+            angle = position / 10000 ** (2 * pair / 8)
+            np.testing.assert_allclose(table[position, 2 * pair], math.sin(angle), atol=1e-5)
+            np.testing.assert_allclose(table[position, 2 * pair + 1], math.cos(angle), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize(
+    "changes", [{"alpha": 4.0}, {"read_out": "linear", "normalise": False, "gelu_after_mix": True}], ids=str
+)
+def test_saved_parts_load_to_the_same_outputs(kind, changes, tmp_path):
+    model = FusionModel(LayerMixConfig(**changes, **SMALL), made_shape(kind)).eval()
+    save(model, Folder(tmp_path / "best"), about={"labels": ["a", "b", "c"]})
+    again = load(tmp_path / "best")
+    with torch.no_grad():
+        inputs, lengths = states(model, [3, 5]), torch.tensor([3, 5])
+        assert torch.equal(model(inputs, lengths), again(inputs, lengths))
+
+
+def test_loading_from_another_folder_is_bad_input(tmp_path):
+    with pytest.raises(BadInput, match="best/"):
+        load(tmp_path)
+
+
+def test_groups_are_runs_of_like_lengths():
+    assert length_groups([3, 3, 3], 0) == [(0, 3)]
+    assert length_groups([2, 3, 9, 9, 10], 4) == [(0, 2), (2, 5)]
+    assert length_groups([10, 2, 2], 8) == [(0, 2), (2, 3)]
+    assert length_groups([1, 2, 3, 4], 0) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_groups_of_like_lengths_change_nothing_but_the_padding(kind, monkeypatch):
+    model = FusionModel(LayerMixConfig(positions=True, **SMALL), made_shape(kind)).eval()
+    lengths = torch.tensor([2, 3, 9, 9, 30, 31])
+    given = states(model, lengths.tolist())
+    passes = []
+    model.head.register_forward_hook(lambda head, inputs, outputs: passes.append(tuple(inputs[0].shape[:2])))
+    with torch.no_grad():
+        monkeypatch.setattr(model.head, "pass_tokens", 10_000)
+        together = model(given, lengths)
+        monkeypatch.setattr(model.head, "pass_tokens", 4)
+        grouped = model(given, lengths)
+    assert passes == [(6, 31), (2, 3), (2, 9), (2, 31)]
+    torch.testing.assert_close(grouped, together, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hidden_states": "with-embeddings"},
+        {"mix": "uniform"},
+        {"alpha": 64.0},
+        {"hidden_states": "layers:1,3"},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_arms_of_one_seed_start_alike_whatever_their_fusion_draws(changes):
+    one, other = (FusionModel(LayerMixConfig(**SMALL, **c), made_shape(), seed=5) for c in ({}, changes))
+    for a, b in zip(one.head.parameters(), other.head.parameters(), strict=True):
+        assert torch.equal(a, b)
+    shared = set(one.fusion.states) & set(other.fusion.states)
+    assert shared
+    for state in shared:
+        left, right = (m.fusion.projections[m.fusion.states.index(state)].weight for m in (one, other))
+        assert torch.equal(left, right)
+    again = FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=6)
+    assert not torch.equal(again.head.classify.weight, one.head.classify.weight)
+
+
+def test_a_start_moves_no_other_stream():
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    FusionModel(LayerMixConfig(**SMALL), made_shape(), seed=5)
+    assert torch.equal(torch.rand(4), expected)

@@ -1,0 +1,82 @@
+"""How a text is pooled and which token answers for a word: by hand, and whatever the padding holds."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.config import Shape, Stream
+from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.heads import PooledHead, build_head
+
+ENCODER, DECODER = Stream("encoder", 4), Stream("decoder", 4)
+TEXTS = Shape("sequence", 2, (ENCODER,), 16, "bert")
+WORDS = dataclasses.replace(TEXTS, head="token")
+CAUSAL = dataclasses.replace(WORDS, streams=(DECODER,), family="gpt2")
+
+
+def pooled(pooling: str, states: torch.Tensor, padding: torch.Tensor | None) -> torch.Tensor:
+    """Return what the head pools: its linear layer made the identity."""
+    head = PooledHead(2, 2, pooling=pooling, dropout=0.0)
+    with torch.no_grad():
+        head.classify.weight.copy_(torch.eye(2))
+        head.classify.bias.zero_()
+    return head.eval()(states, padding)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "expected"),
+    [
+        ("first-token", [[1.0, 0.0], [5.0, 0.0]]),
+        ("last-token", [[3.0, 0.0], [5.0, 0.0]]),
+        ("mean", [[2.0, 0.0], [5.0, 0.0]]),
+    ],
+)
+@pytest.mark.parametrize("filled", [0.0, 1e6])
+def test_what_is_pooled_and_never_padding(pooling, expected, filled):
+    states = torch.tensor([[1.0, 2.0, 3.0], [5.0, filled, filled]]).unsqueeze(2) * torch.tensor([1.0, 0.0])
+    padding = torch.tensor([[False, False, False], [False, True, True]])
+    assert pooled(pooling, states, padding).tolist() == expected
+    assert pooled(pooling, states[:1], None).tolist() == expected[:1]
+
+
+def test_a_read_out_is_a_head_and_an_identity_of_its_own():
+    ids = set()
+    for read_out in ("attention", "linear", "mean", "first-token", "last-token"):
+        config = LayerMixConfig(read_out=read_out, k=16)
+        head = build_head(config, TEXTS, 16)
+        assert head(torch.randn(2, 3, 16)).shape == (2, 2)
+        ids.add(str(config.identity(TEXTS)))
+    assert len(ids) == 5
+    for read_out in ("mean", "last-token"):
+        with pytest.raises(BadInput, match=f"for {read_out} is for sequences"):
+            LayerMixConfig(read_out=read_out).check(WORDS)
+
+
+def test_the_word_position_renames_no_trial_of_an_encoder_and_is_the_last_of_a_decoder():
+    default = LayerMixConfig()
+    assert "word_position" not in default.identity(WORDS)
+    assert default.identity(WORDS) == LayerMixConfig(word_position="first-token").identity(WORDS)
+    assert default.used(WORDS)["word_position"] == "first-token"
+    assert LayerMixConfig(word_position="last-token").identity(WORDS)["word_position"] == "last-token"
+    assert default.identity(CAUSAL)["word_position"] == "last-token"
+    first = LayerMixConfig(word_position="first-token")
+    assert "word_position" not in first.identity(CAUSAL)
+    assert first.identity(CAUSAL) != default.identity(CAUSAL)
+    assert "word_position" not in LayerMixConfig(word_position="last-token").used(TEXTS)
+
+
+def test_halves_of_a_stream_are_all_of_it_together():
+    for layers in (1, 2, 5, 6):
+        shape = dataclasses.replace(TEXTS, streams=(Stream("encoder", layers),))
+        lower, upper = (
+            [state.number for state in LayerMixConfig(hidden_states=half).states(shape)]
+            for half in ("lower-half", "upper-half")
+        )
+        assert sorted({*lower, *upper}) == list(range(1, layers + 1))
+        assert len(lower) == len(upper) == -(-layers // 2)
+        assert np.array_equal(lower, range(1, len(lower) + 1))

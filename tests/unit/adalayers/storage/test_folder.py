@@ -1,0 +1,142 @@
+"""A folder from elsewhere: nothing is written, deleted or waited for outside it, and no write is half done."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from adalayers.errors import BadInput, CannotWrite
+from adalayers.storage import folder as folders
+from adalayers.storage.folder import Folder
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file and a folder that are no business of any study."""
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "precious.txt").write_text("precious")
+    (tmp_path / "precious.txt").write_text("precious")
+    return tmp_path / "victim"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "study").mkdir()
+    return Folder(tmp_path / "study")
+
+
+def untouched(victim):
+    return {path.name: path.read_text() for path in victim.iterdir()} == {"precious.txt": "precious"} and (
+        victim.parent / "precious.txt"
+    ).read_text() == "precious"
+
+
+def test_a_uri_with_a_query_keeps_its_bucket_and_shows_no_credentials():
+    query = "?region=eu-west-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A9%2Fx"
+    folder = Folder(f"s3://key:hunter2@bucket/results/{query}")
+    below = folder.child("alpha_lambda/tiny")
+    assert (folder.uri, below.uri) == ("s3://***@bucket/results", "s3://***@bucket/results/alpha_lambda/tiny")
+    assert below.address == f"s3://key:hunter2@bucket/results/alpha_lambda/tiny{query}"
+    assert below.name == "tiny"
+    assert below._at("trials.csv") == "bucket/results/alpha_lambda/tiny/trials.csv"
+    again = Folder(below.address)
+    assert (again.uri, again.address) == (below.uri, below.address)
+    assert again.parent().parent().address == folder.address
+    assert "hunter2" not in repr(below)
+
+
+@pytest.mark.parametrize("root", ["~nouser-of-this-name/x", "foo://bucket/x", "s3://[::1", "a\0b"])
+def test_a_root_that_cannot_be_opened(root):
+    with pytest.raises(BadInput, match="wanted a folder or a URI that can be opened"):
+        Folder(root)
+
+
+def test_a_link_in_a_files_place_is_replaced_not_followed(folder, victim):
+    for name in ("trials.csv", "trials.csv.partial"):
+        folder.path(name).symlink_to(victim / "precious.txt")
+    folder.write_bytes("trials.csv", b"rows")
+    assert untouched(victim)
+    assert folder.read_bytes("trials.csv") == b"rows"
+    assert not folder.path("trials.csv").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["best/precious.txt", "work/t0123456789ab/precious.txt"])
+def test_nothing_is_written_or_deleted_through_a_linked_folder(folder, victim, name):
+    inside = folder.path(name).parent
+    inside.parent.mkdir(exist_ok=True)
+    inside.symlink_to(victim)
+    for attempt in (lambda: folder.write_bytes(name, b"mine"), lambda: folder.delete(name)):
+        with pytest.raises(CannotWrite, match=r"it is a link to .*victim; put a folder in its place"):
+            attempt()
+    with pytest.raises(CannotWrite):
+        folder.child(inside.relative_to(folder.uri).as_posix()).write_bytes("precious.txt", b"mine")
+    assert untouched(victim)
+
+
+def test_of_a_linked_folder_the_link_alone_is_deleted(folder, victim):
+    folder.path("work").symlink_to(victim)
+    folder.delete("work")
+    assert untouched(victim)
+    assert not folder.path("work").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["../victim", "work/../../victim", "/etc", "work//x", ".", ".."])
+def test_no_name_leads_out(folder, victim, name):
+    for attempt in (folder.exists, folder.read_bytes, folder.delete, folder.child, folder.names, folder.path):
+        with pytest.raises(ValueError, match="wanted the name of something in"):
+            attempt(name)
+    with pytest.raises(ValueError, match="wanted the name of something in"):
+        folder.write_bytes(name, b"")
+    assert untouched(victim)
+
+
+def test_a_root_that_is_a_link_is_what_the_user_named(tmp_path, folder):
+    (tmp_path / "linked").symlink_to(folder.uri)
+    Folder(tmp_path / "linked").write_bytes("a/b.txt", b"here")
+    assert folder.read_bytes("a/b.txt") == b"here"
+
+
+def test_a_pipe_is_not_waited_for(folder):
+    os.mkfifo(folder.path("study.json"))
+    with pytest.raises(OSError, match="it is no file"):
+        folder.read_json("study.json")
+
+
+def test_files_have_the_users_permissions(folder):
+    before = os.umask(0o027)
+    try:
+        folder.write_bytes("a.txt", b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.path("a.txt").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENOSPC, "the disk is full; make room"), (errno.EROFS, "make it writable")],
+)
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder, monkeypatch, number, said):
+    folder.write_bytes("trials.csv", b"old")
+
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(folders.os, "fsync", fail)
+    with pytest.raises(CannotWrite, match=said) as failed:
+        folder.write_bytes("trials.csv", b"new")
+    assert isinstance(failed.value, BadInput)
+    assert f"{folder.uri}/trials.csv" in str(failed.value)
+    assert folder.names() == ["trials.csv"]
+    assert folder.read_bytes("trials.csv") == b"old"
+
+
+def test_what_a_killed_process_left_half_written_goes_when_it_is_old(folder):
+    folder.write_bytes("trials.csv", b"rows")
+    old, new = ".trials.csv.0123456789ab.partial", ".trials.csv.ba9876543210.partial"
+    for name, age in ((old, 7200), (new, 1), ("my.partial", 7200)):
+        folder.write_bytes(name, b"")
+        then = folder.path(name).stat().st_mtime - age
+        os.utime(folder.path(name), (then, then))
+    folder.tidy()
+    assert folder.names() == [new, "my.partial", "trials.csv"]
