@@ -119,12 +119,18 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
 
 @pytest.mark.parametrize(
     "runs",
-    [None, 3, {"runs": None}, {"runs": [3]}, {"runs": [{"confirmed": "x", "seconds": 1.0, "started": ""}]}]
+    [
+        None,
+        3,
+        {"history": None},
+        {"history": [3]},
+        {"history": [{"confirmed": "x", "seconds": 1.0, "started": ""}]},
+    ]
     + [
-        {"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", **odd}]}
+        {"history": [{"confirmed": 1, "seconds": 1.0, "started": "", **odd}]}
         for odd in ({"analyses": 3}, {"seeds": []})
     ]
-    + [{"runs": [{"confirmed": 1, "seconds": 1.0, "started": "", "analyses": [1], "covered": [{}, {}]}]}],
+    + [{"history": [{"confirmed": 1, "seconds": 1.0, "started": "", "analyses": [1], "covered": [{}, {}]}]}],
 )
 def test_runs_that_no_run_writes_are_named(tmp_path, of, runs):
     folder = folder_with(tmp_path, of())

@@ -133,16 +133,16 @@ def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
     ]
 
 
-@pytest.mark.parametrize("analyses", [1, 2, 4])
-def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(analyses):
+@pytest.mark.parametrize("made", [1, 2, 4])
+def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(number):
     silent = [replace(one, seeds={}) for one in whole_runs(ARMS, 3, 6)]
     for runs in ([], silent):
-        (one,) = analyses(runs, had(6), plan(ARMS, analyses=analyses))
-        assert (one.number, one.seeds["a"]) == (analyses, {1, 2, 3, 4, 5, 6})
+        (one,) = analyses(runs, had(6), plan(ARMS, analyses=number))
+        assert (one.number, one.seeds["a"]) == (number, {1, 2, 3, 4, 5, 6})
         before = one.before.spent(6) if one.before else 0.0
-        expected = 0.04 if analyses == 1 else 0.01 / 2 ** (analyses - 1)
+        expected = 0.04 if number == 1 else 0.01 / 2 ** (number - 1)
         assert one.budget.spent(6) - before == pytest.approx(expected)
-    assert analyses([], had(0), plan(ARMS, analyses=analyses)) == []
+    assert analyses([], had(0), plan(ARMS, analyses=number)) == []
 
 
 def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
