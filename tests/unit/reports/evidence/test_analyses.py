@@ -133,7 +133,7 @@ def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
     ]
 
 
-@pytest.mark.parametrize("made", [1, 2, 4])
+@pytest.mark.parametrize("number", [1, 2, 4])
 def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(number):
     silent = [replace(one, seeds={}) for one in whole_runs(ARMS, 3, 6)]
     for runs in ([], silent):
