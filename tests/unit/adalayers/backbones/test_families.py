@@ -276,9 +276,9 @@ def test_a_tokenizer_without_a_pad_token_is_no_hindrance(folders):
     assert encode(tokenizer, ["the cat", "a dog sleeps"], 8).offsets.tolist()[0] == 0
 
 
-def test_the_readmes_table_names_every_family():
+def test_the_table_of_families_names_every_family():
     kinds = {"encoder": "", "decoder": "", "encoder-decoder": ""}
-    for line in (ROOT / "README.md").read_text().splitlines():
+    for line in (ROOT / "docs" / "backbones.md").read_text().splitlines():
         kind = line.removeprefix("| ").split(" |")[0]
         if kind in kinds:
             kinds[kind] = line
