@@ -21,14 +21,14 @@ NOTE = (
 )
 _FIGURE_LINK = re.compile(r"\[(!\[[^\]]*\]\([^)]*\.png\))\]\([^)]*\.svg\)")
 _ONLY_A_LINK = re.compile(rf" ?(?:All numbers|More): \[details\]\({re.escape(DETAILS)}[^)]*\)\.")
-_DETAILS_LINK = re.compile(rf"\[([^\]]*)\]\([^)]*{re.escape(DETAILS)}[^)]*\)")
+_DETAILS_LINK = re.compile(rf"\[[^\]]*\]\([^)]*{re.escape(DETAILS)}[^)]*\)")
 _SHOWN = re.compile(rf"\({FIGURES}/([^)]*\.png)\)")
 
 
 def published(page: str) -> str:
     """Return a page without links to what is not published."""
     page = _ONLY_A_LINK.sub("", _FIGURE_LINK.sub(r"\1", page))
-    return _DETAILS_LINK.sub(r"\1", page).removesuffix(NOTE).rstrip("\n") + f"\n\n{NOTE}"
+    return _DETAILS_LINK.sub(f"`{DETAILS}`", page).removesuffix(NOTE).rstrip("\n") + f"\n\n{NOTE}"
 
 
 def publish(folder: Path) -> None:
