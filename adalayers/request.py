@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
+
+from adalayers.config import ComputeType, Precision
 
 Search = Literal["grid", "random", "optuna"]
 Scheduler = Literal["asha", "fifo"]
@@ -41,7 +43,7 @@ class StudyRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class Resources:
     """With what a study may run; none of it changes a number.
 
     gpus_per_trial: None: one where there is a GPU; max_concurrent: None: as many as the resources allow
@@ -56,3 +58,27 @@ class Limits:
     address: str | None = None
     retries: int = 1
     hang_minutes: float = 30.0
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """Which data, seen through which backbone, as the flags of the same names say.
+
+    backbone_dtype: in what the backbone computes; auto: float32, bfloat16 where that does not fit the device
+    metric: the score that selects; None: that of `metrics`, by kind of task, else the task's own
+    """
+
+    backbone: str
+    dataset: str
+    _: KW_ONLY
+    data_dir: str | None = None
+    text_column: str | None = None
+    label_column: str | None = None
+    metric: str | None = None
+    metrics: tuple[tuple[str, str], ...] = ()
+    train_examples: int | None = None
+    eval_examples: int | None = None
+    max_length: int = 256
+    precision: Precision = "float16"
+    backbone_dtype: ComputeType | Literal["auto"] = "auto"
+    seed: int = 0

@@ -41,10 +41,10 @@ from adalayers.command.flags import parse, parser
 from adalayers.command.identity import opened, smallest_effect
 from adalayers.config import FUSIONS, Shape, Stream, hyperparameters, trial_config
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features.features import stored
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, read_trials
 from adalayers.results.record import StudyRecord
 from adalayers.storage.folder import Folder
@@ -178,7 +178,7 @@ class Fuzz:
             sources.canonical(request.backbone)
             tasks.canonical(request.dataset)
         _check_output(flags.output)
-        cluster_address(flags.limits.address)
+        cluster_address(flags.resources.address)
         if flags.label is not None:
             _safe("--label", flags.label)
 

@@ -15,9 +15,8 @@ from adalayers.command.flags import Flags
 from adalayers.command.identity import identity, opened, smallest_effect
 from adalayers.config import Shape, TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
-from adalayers.request import Limits
+from adalayers.request import DataRequest, Resources
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
 from adalayers.study import Plan, Space, Study, base_config
@@ -56,9 +55,9 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     hold: called with each results folder before it is read
     """
     _check_output(flags.output)
-    check_address(flags.limits.address)
+    check_address(flags.resources.address)
     check_uri(tracking_uri(flags))
-    _check_gpus(flags.limits)
+    _check_gpus(flags.resources)
     for request in flags.requests:
         sources.canonical(request.backbone)
         tasks.canonical(request.dataset)
@@ -103,14 +102,14 @@ def _check_output(output: str) -> None:
         ) from error
 
 
-def _check_gpus(limits: Limits) -> None:
+def _check_gpus(resources: Resources) -> None:
     """Raise `BadInput` where this machine alone is to run trials and has fewer GPUs than one takes."""
-    if not limits.gpus_per_trial or cluster_address(limits.address) is not None:
+    if not resources.gpus_per_trial or cluster_address(resources.address) is not None:
         return
-    if (have := torch.cuda.device_count()) < limits.gpus_per_trial:
+    if (have := torch.cuda.device_count()) < resources.gpus_per_trial:
         raise BadInput(
-            f"wanted {limits.gpus_per_trial:g} GPUs for a trial, this machine has {have}; lower --gpus-per-trial, or "
-            "name a cluster with --address"
+            f"wanted {resources.gpus_per_trial:g} GPUs for a trial, this machine has {have}; lower --gpus-per-trial, "
+            "or name a cluster with --address"
         )
 
 

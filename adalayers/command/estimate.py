@@ -46,7 +46,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
     timed = timed_config(plan, flags.trials)
     forward, per_example = _rates(prepared, timed)
-    cache, limits = flags.cache_dir, flags.limits
+    cache, resources = flags.cache_dir, flags.resources
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
     missing_bytes = [
@@ -57,9 +57,9 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     searched = flags.trials * searches
     arms = [] if plan.tuned_only and searches else plan.arms
     confirmed = flags.seeds * (len(arms) + searches)
-    concurrency = limits.max_concurrent or max(1, int((os.cpu_count() or 1) / limits.cpus_per_trial))
+    concurrency = resources.max_concurrent or max(1, int((os.cpu_count() or 1) / resources.cpus_per_trial))
     features = feature_plan(
-        prepared, flags.features, cache, gpus_per_trial=limits.gpus_per_trial, dry_run=True
+        prepared, flags.features, cache, gpus_per_trial=resources.gpus_per_trial, dry_run=True
     )
     per_epoch = _epoch_seconds(prepared, per_example)
     if features.mode == "live":
@@ -84,7 +84,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     wall = Range(
         *(by * (extraction + spent / concurrency) for by, spent in zip(spread, training, strict=True))
     )
-    gpus = _gpus(limits.gpus_per_trial)
+    gpus = _gpus(resources.gpus_per_trial)
     disk = _disk(prepared, [config for config, _ in runs], concurrency)
     longest = max((seconds for seconds, _ in each), default=per_trial)
     source, splits = prepared.source, prepared.task.splits
@@ -116,7 +116,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(longest)}; in all about "
         f"{duration(wall.expected)}, between {duration(wall.low)} and {duration(wall.high)} by early stopping, speed",
         f"  GPU-hours   {_gpu_hours(training.times(gpus / 3600))}",
-        *(f"  limit       {line}" for line in [_limit(limits.max_hours, wall)] if line),
+        *(f"  limit       {line}" for line in [_limit(resources.max_hours, wall)] if line),
     ]
     return "\n".join(lines)
 

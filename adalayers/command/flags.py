@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from adalayers.config import ComputeType, Precision, TrialConfig, parse_overrides
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput, local_path, unknown
-from adalayers.request import Limits, Scheduler, Search, StudyRequest
+from adalayers.request import DataRequest, Resources, Scheduler, Search, StudyRequest
 from adalayers.storage.cache_folder import default_cache
 from adalayers.study import Study
 
@@ -50,7 +49,7 @@ class Flags:
     epochs:          of a trial, at most
     fixed:           hyperparameters of --set
     smallest_effect: None: that of the study that is continued, else by metric
-    limits:          resources, and the hours that all cases together may take
+    resources:       for trials, and the hours that all cases together may take
     features:        how hidden states are had; cache_dir: the folder of their store
     output:          the results root, a folder or a URI
     tracking_uri:    None: `MLFLOW_TRACKING_URI`, else a file in the results root
@@ -67,7 +66,7 @@ class Flags:
     epochs: int
     fixed: dict[str, Any]
     smallest_effect: float | None
-    limits: Limits
+    resources: Resources
     features: FeatureMode
     cache_dir: Path
     output: str
@@ -286,18 +285,18 @@ def parser(study: Study) -> argparse.ArgumentParser:
     machine.add_argument(
         "--retries",
         type=int,
-        default=Limits.retries,
+        default=Resources.retries,
         metavar="N",
         help="how often a trial that fails, or whose worker dies, is tried again from its checkpoint "
-        f"(default: {Limits.retries})",
+        f"(default: {Resources.retries})",
     )
     machine.add_argument(
         "--hang-minutes",
         type=float,
-        default=Limits.hang_minutes,
+        default=Resources.hang_minutes,
         metavar="M",
         help="a trial without a sign of life for so long is ended and counts as one whose worker died "
-        f"(default: {Limits.hang_minutes:g})",
+        f"(default: {Resources.hang_minutes:g})",
     )
     machine.add_argument("--address", metavar="ADDR", help="an existing Ray cluster (default: a local one)")
     return p
@@ -325,7 +324,7 @@ def parse(study: Study, argv: Sequence[str]) -> Flags:
         epochs=given.epochs,
         fixed=fixed,
         smallest_effect=given.smallest_effect,
-        limits=Limits(
+        resources=Resources(
             cpus_per_trial=given.cpus_per_trial,
             gpus_per_trial=given.gpus_per_trial,
             max_concurrent=given.max_concurrent,

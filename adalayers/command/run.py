@@ -16,7 +16,7 @@ from adalayers.console.progress import Rate, say
 from adalayers.data.feature_plan import FeaturePlan, feature_plan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
-from adalayers.request import Limits
+from adalayers.request import Resources
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
@@ -39,9 +39,9 @@ def run(
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
     began = time.monotonic()
     ready = [_ready(study, flags, case) for case in cases]
-    limits = _left(flags.limits, time.monotonic() - began)
+    resources = _left(flags.resources, time.monotonic() - began)
     outcomes = run_study(
-        study, ready, ask=flags.ask(command), limits=limits, undecided=reports.undecided_arms
+        study, ready, ask=flags.ask(command), resources=resources, undecided=reports.undecided_arms
     )
     for case, running, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)
@@ -99,11 +99,11 @@ def _measure(study: Study, flags: Flags, case: Case) -> None:
         say(f"{of.title}: {of.why or f'{of.value:.3g}, {of.unit}{nothing}'}")
 
 
-def _left(limits: Limits, seconds: float) -> Limits:
-    """Return what is left of the limits after `seconds`."""
-    if limits.max_hours is None:
-        return limits
-    return dataclasses.replace(limits, max_hours=max(0.0, limits.max_hours - seconds / 3600))
+def _left(resources: Resources, seconds: float) -> Resources:
+    """Return the resources with what is left of their hours after `seconds`."""
+    if resources.max_hours is None:
+        return resources
+    return dataclasses.replace(resources, max_hours=max(0.0, resources.max_hours - seconds / 3600))
 
 
 def _data(flags: Flags, prepared: Prepared) -> tuple[FeaturePlan, TrialData]:
@@ -112,7 +112,7 @@ def _data(flags: Flags, prepared: Prepared) -> tuple[FeaturePlan, TrialData]:
         prepared,
         flags.features,
         flags.cache_dir,
-        gpus_per_trial=flags.limits.gpus_per_trial,
+        gpus_per_trial=flags.resources.gpus_per_trial,
         dry_run=False,
     )
     say(f"hidden states: {features.mode} ({features.why})")

@@ -16,7 +16,7 @@ from adalayers.console.progress import TrialProgress, say
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
-from adalayers.request import Limits, StudyRequest
+from adalayers.request import Resources, StudyRequest
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import machine, parse
 from adalayers.storage.folder import Folder
@@ -101,29 +101,29 @@ Undecided = Callable[[Folder], Collection[str]]
 
 
 def run_study(
-    study: Study, cases: Sequence[CaseToRun], *, ask: StudyRequest, limits: Limits, undecided: Undecided
+    study: Study, cases: Sequence[CaseToRun], *, ask: StudyRequest, resources: Resources, undecided: Undecided
 ) -> list[Outcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
     running = [_Running(study, case, ask, undecided) for case in cases]
-    interrupt = Interrupt(limits.max_hours)
+    interrupt = Interrupt(resources.max_hours)
     if left := sum(case.agenda.remaining() for case in running):
         searcher = StudySearcher(
             running,
-            threads=max(1, int(limits.cpus_per_trial)),
-            retries=limits.retries,
-            hang_seconds=60 * limits.hang_minutes,
+            threads=max(1, int(resources.cpus_per_trial)),
+            retries=resources.retries,
+            hang_seconds=60 * resources.hang_minutes,
         )
         stopping = scheduler(ask.scheduler, searcher, epochs=cases[0].plan.base.epochs)
         try:
-            with ray_session(limits.address):
-                resources, concurrency = _resources(limits)
+            with ray_session(resources.address):
+                per_trial, concurrency = _per_trial(resources)
                 share([case.folder for case in cases], [case.data for case in cases])
                 for case in running:
                     case.account.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)
                 say(f"{total - left} trials done, {left} to run, {concurrency} at a time")
                 data = [case.data for case in cases]
-                _fit(searcher, stopping, data, resources, concurrency, interrupt, limits.retries)
+                _fit(searcher, stopping, data, per_trial, concurrency, interrupt, resources.retries)
         except KeyboardInterrupt:
             interrupt.reason = "interrupted"
         except Abandoned as abandoned:
@@ -225,7 +225,7 @@ def _fit(
     searcher: StudySearcher,
     stopping: FIFOScheduler,
     data: Sequence[TrialData],
-    resources: dict[str, float],
+    per_trial: dict[str, float],
     concurrency: int,
     interrupt: Interrupt,
     retries: int,
@@ -235,7 +235,7 @@ def _fit(
     watching = contextlib.nullcontext() if searcher.watch is None else searcher.watch.watching()
     with scratch_folder() as scratch, watching:
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(trainable, data=held), resources),
+            tune.with_resources(tune.with_parameters(trainable, data=held), per_trial),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=stopping,
@@ -254,13 +254,13 @@ def _fit(
         ).fit()
 
 
-def _resources(limits: Limits) -> tuple[dict[str, float], int]:
+def _per_trial(resources: Resources) -> tuple[dict[str, float], int]:
     """Return what one trial takes, and how many fit at once. Raises `BadInput` where none fits."""
     have = ray.cluster_resources()
-    gpus = limits.gpus_per_trial
+    gpus = resources.gpus_per_trial
     if gpus is None:
         gpus = 1.0 if have.get("GPU", 0) else 0.0
-    want = {"cpu": limits.cpus_per_trial, **({"gpu": gpus} if gpus else {})}
+    want = {"cpu": resources.cpus_per_trial, **({"gpu": gpus} if gpus else {})}
     fits = [int(have.get(name.upper(), 0) / amount) for name, amount in want.items()]
     if min(fits) < 1:
         raise BadInput(
@@ -268,4 +268,4 @@ def _resources(limits: Limits) -> tuple[dict[str, float], int]:
             f"and {have.get('GPU', 0):g} GPUs; "
             "lower --cpus-per-trial or --gpus-per-trial"
         )
-    return want, min([*fits, *([limits.max_concurrent] if limits.max_concurrent else [])])
+    return want, min([*fits, *([resources.max_concurrent] if resources.max_concurrent else [])])

@@ -48,7 +48,7 @@ class StudySearcher(Searcher):
 
     The first case that has a trial to run is served first: a study that is cut short has whole cases.
 
-    retries, hang_seconds: as `Limits` says
+    retries, hang_seconds: as `Resources` says
     stopped: ids of trials that the scheduler stopped, filled by the scheduler: Ray itself calls them complete
     """
 

@@ -16,10 +16,10 @@ from ray import tune
 
 from adalayers.config import StreamChoice, hyperparameters, trial_config
 from adalayers.console.progress import say
-from adalayers.data.request import DataRequest
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
 from adalayers.models.model import save
+from adalayers.request import DataRequest
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder

@@ -10,8 +10,8 @@ import torch
 from adalayers.config import Precision, TrialConfig
 from adalayers.console.progress import say
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 
 SEEDS = range(1, 9)

@@ -12,7 +12,7 @@ from ray import tune
 
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
+from adalayers.request import DataRequest
 from adalayers.tuning.session import ray_session
 from adalayers.tuning.trainable import trainable
 from tests.benchmarks.memory import most_anonymous_mb

@@ -10,7 +10,7 @@ from ray import tune
 
 from adalayers.data.trial_data import TrialData
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.request import Limits, StudyRequest
+from adalayers.request import Resources, StudyRequest
 from adalayers.results.files import read_trials
 from adalayers.storage.folder import Folder
 from adalayers.study import ConfirmedArm, Plan, Space, Study
@@ -39,7 +39,7 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
     )
     mirror = Mirror("none", experiment="b", run_name="b", study_key="b", artifact_root=None)
     began = time.perf_counter()
-    limits = Limits(max_concurrent=concurrent)
+    resources = Resources(max_concurrent=concurrent)
     case = CaseToRun(
         plan=plan,
         data=data,
@@ -50,7 +50,7 @@ def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> 
         about={},
         before={"id": "b"},
     )
-    run_study(study, [case], ask=ask, limits=limits, undecided=lambda _: ())
+    run_study(study, [case], ask=ask, resources=resources, undecided=lambda _: ())
     wall = time.perf_counter() - began
     rows = read_trials(folder)
     assert list(rows["status"]) == ["completed"] * trials

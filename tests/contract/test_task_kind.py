@@ -8,8 +8,8 @@ import pytest
 from datasets import Dataset
 
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
 from adalayers.tasks.kinds import KINDS
 from adalayers.training.trainer import train
 from tests.helpers.studying import ROOT

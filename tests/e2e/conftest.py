@@ -6,7 +6,7 @@ from pathlib import Path
 import jaxtyping
 import pytest
 
-from adalayers.data.request import DataRequest
+from adalayers.request import DataRequest
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,8 +13,8 @@ import torch
 from adalayers.backbones.sources import MINILM_PACKAGE
 from adalayers.config import with_overrides
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
 from adalayers.study import Setting, base_config
 from adalayers.training.trainer import train
 from studies.methods import STUDY, fusions, tuned

@@ -11,9 +11,9 @@ from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import load
 from adalayers.backbones.sources import resolve
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features import features
+from adalayers.request import DataRequest
 from tests.helpers.studying import world
 from tests.helpers.tiny import tiny_backbone
 

@@ -12,7 +12,7 @@ from adalayers.command.estimate import backbone_line, cut, shared, timed_config
 from adalayers.command.main import main
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
+from adalayers.request import DataRequest
 from adalayers.study import ConfirmedArm, Plan, Space
 from adalayers.tuning.searcher import Rungs
 from studies.backbones import STUDY

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from adalayers.command.flags import SMOKE, Flags, parse, parser
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
-from adalayers.request import Limits, StudyRequest
+from adalayers.request import DataRequest, Resources, StudyRequest
 from adalayers.study import Flag, Study
 
 
@@ -39,7 +38,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
         epochs=20,
         fixed={},
         smallest_effect=None,
-        limits=Limits(),
+        resources=Resources(),
         features="auto",
         cache_dir=tmp_path / "cache",
         output="results",
@@ -124,11 +123,13 @@ def test_resources_are_one_record():
         STUDY,
         ["--cpus-per-trial", "0.5", "--gpus-per-trial", "0.25", "--max-concurrent", "3", "--max-hours", "2"],
     )
-    assert flags.limits == Limits(cpus_per_trial=0.5, gpus_per_trial=0.25, max_concurrent=3, max_hours=2.0)
+    assert flags.resources == Resources(
+        cpus_per_trial=0.5, gpus_per_trial=0.25, max_concurrent=3, max_hours=2.0
+    )
 
 
 def test_a_cluster_may_have_more_cpus_than_this_machine():
-    assert parse(STUDY, ["--cpus-per-trial", "4096", "--address", "auto"]).limits.cpus_per_trial == 4096
+    assert parse(STUDY, ["--cpus-per-trial", "4096", "--address", "auto"]).resources.cpus_per_trial == 4096
     with pytest.raises(BadInput, match="--cpus-per-trial of at most"):
         parse(STUDY, ["--cpus-per-trial", "4096"])
 

@@ -4,8 +4,8 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
+from adalayers.request import DataRequest
 from tests.helpers.tiny import tiny_backbone
 
 TAGGED = Features({"words": List(Value("string")), "tags": List(ClassLabel(names=["O", "B-PER"]))})

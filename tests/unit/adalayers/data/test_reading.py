@@ -8,9 +8,9 @@ import torch
 from adalayers.backbones.backbone import load
 from adalayers.config import State, trial_config
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
+from adalayers.request import DataRequest
 from tests.helpers.tiny import tiny_backbone
 
 SMALL = {"train_examples": 12, "eval_examples": 6, "max_length": 16}

@@ -10,8 +10,8 @@ from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.models.model import FusionModel
+from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape

@@ -10,11 +10,11 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.features.extract import hidden_states
 from adalayers.fusion.variability import variability as nu
 from adalayers.measures import MEASURES, masked_lm, measure, proxy_a, variability, vocabulary
 from adalayers.measures.given import Given
+from adalayers.request import DataRequest
 from adalayers.results.measures import Measured, measured
 from adalayers.storage.folder import Folder
 from tests.helpers.states import encoder

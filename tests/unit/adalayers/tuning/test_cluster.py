@@ -9,10 +9,10 @@ import pytest
 from ray.exceptions import GetTimeoutError, TaskUnschedulableError
 
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
 from adalayers.features.store import is_whole
+from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tuning import cluster
 from adalayers.tuning.cluster import check_address, cluster_address

@@ -8,7 +8,6 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.errors import BadInput
 from adalayers.features import features
 from adalayers.features.features import LiveFeatures, loaded
@@ -16,6 +15,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
 from adalayers.models.trainable_base.model import TrainableBaseModel
+from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 from adalayers.training.trainer import Trainer, train
