@@ -24,7 +24,6 @@ from adalayers.errors import BadInput, local_path, unknown
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, embedded
 from adalayers.tasks.corpora import EMBEDDED, DatasetName
-from adalayers.tasks.embedded import EMBEDDED_DATA
 from adalayers.tasks.kind import Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.known import KNOWN
@@ -222,8 +221,8 @@ def load_task(
                 f"wanted column {text_column or label_column!r} of {resolved.name}, which has no columns; "
                 "leave out --text-column and --label-column"
             )
-        found, label_names = embedded.examples(resolved.name), EMBEDDED_DATA[resolved.name].label_names
-        kind = KINDS[EMBEDDED_DATA[resolved.name].kind]
+        found, label_names, kind_name = embedded.read(resolved.name)
+        kind = KINDS[kind_name]
     else:
         raw = corpora.read(resolved, data_dir)
         roles = corpora.roles(resolved, list(raw))

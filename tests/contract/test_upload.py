@@ -26,7 +26,8 @@ def test_an_upload_holds_what_a_study_needs_and_no_more(sent):
     with zipfile.ZipFile(sent) as package:
         names = set(package.namelist())
     for room in ("adalayers", "reports", "search_spaces", "studies"):
-        wanted = {path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*.py")}
+        files = (path for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".parquet"))
+        wanted = {path.relative_to(ROOT).as_posix() for path in files}
         assert wanted <= names, f"{room} is not sent whole"
     tops = {name.split("/")[0] for name in names}
     assert not tops & {"docs", "tests", "results", ".git", ".venv"}
