@@ -1,4 +1,4 @@
-"""The embedded datasets: a parquet file each, next to this module. docs/tasks.md says how they were made."""
+"""The embedded datasets, a parquet file each next to this module; docs/tasks.md says how they were made."""
 
 from __future__ import annotations
 

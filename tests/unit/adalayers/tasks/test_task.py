@@ -809,7 +809,13 @@ UPOS = "ADJ ADP ADV AUX CCONJ DET NOUN NUM PART PRON PROPN PUNCT SCONJ VERB"
 # A change here changes every result on these datasets: it needs a changelog entry that says so.
 EMBEDDED = [
     ("acceptability-demo", "sequence", "matthews", ("unacceptable", "acceptable"), "0e4a1cbd27309a2f"),
-    ("inference-demo", "sequence", "accuracy", ("entailment", "neutral", "contradiction"), "825d965e7edd92bb"),
+    (
+        "inference-demo",
+        "sequence",
+        "accuracy",
+        ("entailment", "neutral", "contradiction"),
+        "825d965e7edd92bb",
+    ),
     ("similarity-demo", "regression", "pearson", (), "4c085aa214af584c"),
     ("entities-demo", "token", "f1", CONLL, "783d6aa8273f0a0f"),
     ("word-classes-demo", "word", "accuracy", tuple(UPOS.split()), "eada50613eb44daf"),
