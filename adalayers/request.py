@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
-from adalayers.config import ComputeType, Precision
+from adalayers.states import ComputeType, Precision
 
 Search = Literal["grid", "random", "optuna"]
 Scheduler = Literal["asha", "fifo"]

@@ -12,9 +12,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
-from adalayers.config import Shape, TrialConfig, trial_config, with_overrides
+from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.presets import ClassScore
+from adalayers.states import Shape
 from adalayers.storage.plain import plain
 
 SEARCH_BEST = "search-best"

@@ -20,8 +20,8 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm
-from adalayers.config import Shape, State, Stream, chosen_states
 from adalayers.presets import READINGS, Reading, SetUp, setups
+from adalayers.states import Shape, State, Stream, chosen_states
 from adalayers.study import Arm, Published, Setting, Space, Study
 
 GROUP = "published"

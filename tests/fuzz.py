@@ -39,7 +39,7 @@ from adalayers.backbones.backbone import load as load_backbone
 from adalayers.command.cases import _check_output, _safe
 from adalayers.command.flags import parse, parser
 from adalayers.command.identity import opened, smallest_effect
-from adalayers.config import FUSIONS, Shape, Stream, hyperparameters, trial_config
+from adalayers.config import FUSIONS, hyperparameters, trial_config
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import stored
@@ -47,6 +47,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, read_trials
 from adalayers.results.record import StudyRecord
+from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from adalayers.backbones import pretrained
 from adalayers.backbones.families import Family
 from adalayers.backbones.sources import BackboneSource
-from adalayers.config import ComputeType, State, Stream
 from adalayers.errors import BadInput
+from adalayers.states import ComputeType, State, Stream
 from adalayers.storage import hub
 
 MEMORY_SHARE = 0.7

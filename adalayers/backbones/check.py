@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.families import FAMILIES, Family
 from adalayers.backbones.pretrained import is_encoder_decoder, shorten
-from adalayers.config import Stream
 from adalayers.errors import BadInput
+from adalayers.states import Stream
 from adalayers.storage import hub
 
 LAYERS, VOCABULARY = 3, 64

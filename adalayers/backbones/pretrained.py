@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from adalayers.backbones.families import Family, known
-from adalayers.config import Stream
 from adalayers.errors import BadInput
+from adalayers.states import Stream
 from adalayers.storage import hub
 
 UNLIMITED_TOKENS = 1_000_000

@@ -13,8 +13,8 @@ from typing import Any
 
 from adalayers.backbones import pretrained
 from adalayers.backbones.families import Family, known
-from adalayers.config import ComputeType, State, Stream
 from adalayers.errors import BadInput, local_path, unknown
+from adalayers.states import ComputeType, State, Stream
 from adalayers.storage import hub
 
 ALIASES: dict[str, str] = {

@@ -13,10 +13,11 @@ import torch
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
 from adalayers.command.identity import identity, opened, smallest_effect
-from adalayers.config import Shape, TrialConfig, with_overrides
+from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.prepare import Prepared, prepare
 from adalayers.errors import BadInput
 from adalayers.request import DataRequest, Resources
+from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
 from adalayers.study import Plan, Space, Study, base_config

@@ -17,13 +17,14 @@ from adalayers.backbones.pretrained import saved_bytes, weights
 from adalayers.command import expected
 from adalayers.command.expected import Range
 from adalayers.command.flags import Flags
-from adalayers.config import State, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
 from adalayers.data.feature_plan import SAMPLE, feature_plan, not_stored
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
+from adalayers.states import State
 from adalayers.study import Plan
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import train

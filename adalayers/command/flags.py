@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from adalayers.config import ComputeType, Precision, TrialConfig, parse_overrides
+from adalayers.config import TrialConfig, parse_overrides
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.request import DataRequest, Resources, Scheduler, Search, StudyRequest
+from adalayers.states import ComputeType, Precision
 from adalayers.storage.cache_folder import default_cache
 from adalayers.study import Study
 

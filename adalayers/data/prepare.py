@@ -16,11 +16,12 @@ from adalayers.backbones import pretrained, sources, tokens
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Shape, State, TrialConfig, chosen_streams
+from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
 from adalayers.request import DataRequest
+from adalayers.states import Shape, State, chosen_streams
 from adalayers.storage.cache_folder import default_cache
 from adalayers.tasks.task import Split, Task, label_bytes, load_task
 

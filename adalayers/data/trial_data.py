@@ -14,10 +14,10 @@ from torch import Tensor
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Shape, State
 from adalayers.errors import BadInput
 from adalayers.features.features import Features
 from adalayers.features.subset import Subset
+from adalayers.states import Shape, State
 from adalayers.tasks.kind import TaskKind
 from adalayers.tensors.ragged import moved, ragged_index
 

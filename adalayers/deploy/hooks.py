@@ -11,8 +11,8 @@ from torch import nn
 from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import list_of_layers
 from adalayers.backbones.families import known
-from adalayers.config import Shape, State, Stream
 from adalayers.errors import BadInput
+from adalayers.states import Shape, State, Stream
 
 INNER = "decoder."
 """What a decoder's layers are named below where task models call that part itself, and pass the model by (OPT)."""

@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from adalayers.config import State
 from adalayers.deploy.hooks import Place
 from adalayers.deploy.streaming_sum import Sums
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
+from adalayers.states import State
 from adalayers.tensors.ragged import moved
 
 HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192

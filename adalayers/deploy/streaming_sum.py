@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from adalayers.config import State
 from adalayers.fusion.fusion import Term
+from adalayers.states import State
 
 
 class _Part(NamedTuple):

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import State
 from adalayers.features.store import Writer
+from adalayers.states import State
 from adalayers.tensors.ragged import ragged_index, token_batches
 
 EXTRACT_TOKENS = 4096

@@ -25,13 +25,13 @@ from torch import Tensor
 from adalayers.backbones.backbone import Backbone, load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Precision, State
 from adalayers.console.progress import say
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.lazy import Lazy
 from adalayers.features.store import OutOfRange, item_bytes
+from adalayers.states import Precision, State
 from adalayers.tensors.ragged import moved, ragged_rows
 
 FORMAT = 3

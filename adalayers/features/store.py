@@ -29,9 +29,9 @@ import xxhash
 from filelock import FileLock, Timeout
 from torch import Tensor
 
-from adalayers.config import State
 from adalayers.console.progress import say
 from adalayers.errors import BadInput
+from adalayers.states import State
 
 META, PROGRESS, USED = "meta.json", "progress.json", "used"
 KEEP_SECONDS = 5.0

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.config import State
 from adalayers.features.features import Features
+from adalayers.states import State
 
 
 class Subset:

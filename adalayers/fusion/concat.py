@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State
 from adalayers.fusion.fusion import Fusion, Term, check_states
 from adalayers.fusion.projections import ProjectedConfig, projections
+from adalayers.states import Shape, State
 
 
 @dataclass(frozen=True, kw_only=True)

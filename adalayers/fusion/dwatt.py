@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
 
 KEY_LATENT = 24

@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State, chosen_streams
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.states import Shape, State, chosen_streams
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.ragged import length_groups, padded

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from adalayers.config import State
+from adalayers.states import State
 
 
 @dataclass(frozen=True)

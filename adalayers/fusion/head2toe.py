@@ -12,8 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Head, Shape, State, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.states import Head, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
 

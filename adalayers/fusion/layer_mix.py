@@ -12,10 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, ParameterGroup, Term, check_states
 from adalayers.fusion.projections import NORM_EPS, projections
+from adalayers.states import Shape, State
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
 

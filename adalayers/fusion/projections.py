@@ -10,8 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.fusion.fusion import Term
+from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
 
 NORM_EPS = 1e-5

@@ -11,10 +11,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import Shape, State
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, check_states
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
+from adalayers.states import Shape, State
 from adalayers.tensors.ragged import length_groups, moved, padded
 
 ITERATIONS = 2

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from adalayers.config import Shape, State
 from adalayers.fusion.fusion import Fusion, ParameterGroup, Term, check_states
 from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.states import Shape, State
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from adalayers.config import Shape, State
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Examples, Fusion, Term, check_states
 from adalayers.fusion.projections import (
@@ -22,6 +21,7 @@ from adalayers.fusion.projections import (
     projection,
     projection_seed,
 )
+from adalayers.states import Shape, State
 from adalayers.tensors.ragged import moved, sequence_means
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import State
 from adalayers.features.extract import extraction_batches, hidden_states
 from adalayers.measures.given import SEED, Given
 from adalayers.results.measures import Measured
+from adalayers.states import State
 
 EXAMPLES = 300
 """Most examples of one dataset."""

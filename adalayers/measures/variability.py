@@ -12,13 +12,13 @@ from torch import Tensor
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import State
 from adalayers.data.trial_data import Passes, SplitData
 from adalayers.errors import BadInput
 from adalayers.features.extract import hidden_states
 from adalayers.fusion.variability import labelled, variability
 from adalayers.measures.given import SEED, Given
 from adalayers.results.measures import Measured
+from adalayers.states import State
 
 EXAMPLES = 1000
 WORDS = 5000

@@ -9,7 +9,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import POOLED, Pooling, Shape, TrialConfig
+from adalayers.config import POOLED, Pooling, TrialConfig
+from adalayers.states import Shape
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
 

@@ -16,11 +16,12 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from adalayers.config import Shape, State, Stream, TrialConfig, as_values, trial_config
+from adalayers.config import TrialConfig, as_values, trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import ParameterGroup
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.results.files import holding
+from adalayers.states import Shape, State, Stream
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import redacted
 from adalayers.study import Variant

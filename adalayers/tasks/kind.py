@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from adalayers.config import Head
 from adalayers.errors import BadInput
+from adalayers.states import Head
 
 if TYPE_CHECKING:  # reading the flags needs tasks, and importing torch takes seconds
     import pandas as pd

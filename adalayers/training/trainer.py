@@ -22,12 +22,13 @@ import torch
 import xxhash
 from torch import Tensor
 
-from adalayers.config import State, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.console.progress import say
 from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
+from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
 from adalayers.tensors.cpu_dropout import draw_from

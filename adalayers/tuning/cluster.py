@@ -21,11 +21,11 @@ from urllib.parse import urlsplit
 from adalayers.backbones.backbone import load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Precision
 from adalayers.console.progress import say
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.states import Precision
 from adalayers.storage.folder import Folder
 from adalayers.storage.hub import PROBE_SECONDS
 from adalayers.storage.redaction import reason

@@ -14,7 +14,7 @@ import ray
 import torch
 from ray import tune
 
-from adalayers.config import StreamChoice, hyperparameters, trial_config
+from adalayers.config import hyperparameters, trial_config
 from adalayers.console.progress import say
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
@@ -22,6 +22,7 @@ from adalayers.models.model import save
 from adalayers.request import DataRequest
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.record import PROGRESS
+from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
 from adalayers.tuning.heartbeat import Beat

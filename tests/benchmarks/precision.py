@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adalayers.config import Precision, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.console.progress import say
 from adalayers.data.prepare import prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
+from adalayers.states import Precision
 from adalayers.training.trainer import train
 
 SEEDS = range(1, 9)

@@ -27,11 +27,11 @@ import numpy as np
 import torch
 
 import adalayers
-from adalayers.config import Shape, Stream
 from adalayers.console.progress import say
 from adalayers.deploy import recorder as passes
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.states import Shape, Stream
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128

@@ -11,10 +11,11 @@ import torch
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Shape, TrialConfig
+from adalayers.config import TrialConfig
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import LiveFeatures
 from adalayers.fusion.fusion import Fusion
+from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
 
 WORDS = (20, 60)

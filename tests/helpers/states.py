@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adalayers.config import Head, Shape, State, Stream
+from adalayers.states import Head, Shape, State, Stream
 
 
 def encoder(*numbers: int) -> list[State]:

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.backbones.backbone import Backbone, list_of_layers, with_token_types
-from adalayers.config import State
 from adalayers.errors import BadInput
+from adalayers.states import State
 from adalayers.tensors.ragged import length_groups, moved
 
 PASS_TOKENS = 128

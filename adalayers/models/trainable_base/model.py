@@ -11,13 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from adalayers.backbones.backbone import Backbone
-from adalayers.config import Shape, State, TrialConfig
+from adalayers.backbones.layer_parts import layer_parts
+from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import ParameterGroup
-from adalayers.layer_parts import layer_parts
 from adalayers.models.model import BaseUse, FusionModel
 from adalayers.models.trainable_base.adapters import Adapters
 from adalayers.models.trainable_base.base import Base
+from adalayers.states import Shape, State
 from adalayers.study import Variant
 
 

@@ -7,12 +7,8 @@ import pytest
 
 from adalayers.config import (
     FUSIONS,
-    Shape,
-    State,
-    Stream,
     TrialConfig,
     as_values,
-    chosen_states,
     config_class,
     hyperparameters,
     parse_overrides,
@@ -21,6 +17,7 @@ from adalayers.config import (
 )
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.states import Shape, State, Stream, chosen_states
 from tests.helpers.states import encoder, made_shape
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from adalayers.comparisons import PlannedArm
-from adalayers.config import Stream
+from adalayers.states import Stream
 from adalayers.study import Setting, base_config, plan
 from studies.decoder_layers import STUDY
 from tests.helpers.states import made_shape

@@ -22,8 +22,8 @@ from adalayers.backbones.backbone import count_parameters, fitting_dtype, load
 from adalayers.backbones.objectives import objective
 from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
-from adalayers.config import State
 from adalayers.errors import BadInput
+from adalayers.states import State
 from adalayers.storage import hub
 from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES, tiny_backbone

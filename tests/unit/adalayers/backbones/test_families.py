@@ -15,8 +15,8 @@ from adalayers.backbones.families import FAMILIES
 from adalayers.backbones.pretrained import read_config
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
-from adalayers.config import State
 from adalayers.errors import BadInput
+from adalayers.states import State
 from tests.helpers.studying import ROOT
 from tests.helpers.tiny import tiny_backbone
 

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from adalayers.backbones.backbone import load
-from adalayers.config import State, trial_config
+from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
 from adalayers.request import DataRequest
+from adalayers.states import State
 from tests.helpers.tiny import tiny_backbone
 
 SMALL = {"train_examples": 12, "eval_examples": 6, "max_length": 16}

@@ -8,9 +8,9 @@ import transformers
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import known
-from adalayers.config import Shape, State, Stream
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.states import Shape, State, Stream
 from tests.helpers.tiny import tiny_backbone
 
 LAYERS, WIDTH = 4, 16

@@ -8,10 +8,10 @@ import adalayers
 from adalayers.backbones.backbone import load
 from adalayers.backbones.families import FAMILIES
 from adalayers.backbones.sources import resolve
-from adalayers.config import Shape
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.states import Shape
 from tests.helpers.tiny import tiny_backbone
 
 CLASSES = {

@@ -12,7 +12,6 @@ import torch
 import adalayers
 from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
-from adalayers.config import Shape, Stream
 from adalayers.console import progress
 from adalayers.deploy.answers import Label, Tags
 from adalayers.deploy.facts import facts
@@ -20,6 +19,7 @@ from adalayers.deploy.predictor import Predictor
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.states import Shape, Stream
 from tests.helpers.made_tasks import SMALL, made_task
 from tests.helpers.tiny import tiny_backbone
 

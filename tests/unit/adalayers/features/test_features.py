@@ -16,13 +16,13 @@ import torch
 
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones import sources, tokens
-from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
 from adalayers.features.store import META, Writer
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import train

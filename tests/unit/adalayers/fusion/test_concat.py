@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.config import State
 from adalayers.fusion.concat import Concat, ConcatConfig
+from adalayers.states import State
 from tests.helpers import formulas
 from tests.helpers.states import encoder, made_shape
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.config import State
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
+from adalayers.states import State
 from adalayers.tensors import cpu_mix as fused
 from adalayers.tensors.cpu_dropout import draw_from, kept
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix, Workspace

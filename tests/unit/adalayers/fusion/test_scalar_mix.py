@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.config import State
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.states import State
 from tests.helpers import formulas
 from tests.helpers.states import encoder, made_shape
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.config import Shape, Stream
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import PooledHead, build_head
+from adalayers.states import Shape, Stream
 
 ENCODER, DECODER = Stream("encoder", 4), Stream("decoder", 4)
 TEXTS = Shape("sequence", 2, (ENCODER,), 16, "bert")

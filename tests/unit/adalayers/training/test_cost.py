@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from adalayers.config import Stream, trial_config
+from adalayers.config import trial_config
 from adalayers.models.model import BaseUse, FusionModel
+from adalayers.states import Stream
 from adalayers.tensors.cpu_attention import VECTOR
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.trainer import Trainer

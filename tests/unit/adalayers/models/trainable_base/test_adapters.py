@@ -9,12 +9,12 @@ from torch.nn.functional import gelu
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import Family
-from adalayers.config import Stream
+from adalayers.backbones.layer_parts import PARTS, layer_parts
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.layer_parts import PARTS, layer_parts
 from adalayers.models.trainable_base.adapters import START, Adapter, Adapters
 from adalayers.models.trainable_base.model import TrainableBaseModel
+from adalayers.states import Stream
 from tests.helpers.made_tokens import TopConfig, shape_of
 from tests.helpers.states import made_shape
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from adalayers.config import State
 from adalayers.errors import BadInput
 from adalayers.models.trainable_base.base import Base
+from adalayers.states import State
 from tests.helpers.made_tokens import made_tokens
 from tests.helpers.states import encoder
 from tests.helpers.tiny import FAMILIES
