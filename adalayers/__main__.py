@@ -6,18 +6,22 @@ Each command's own module is imported once its flags are parsed: `--help` does n
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 
-from adalayers.console.progress import say
-from adalayers.errors import BadInput, local_path, nobody_reads
+from adalayers.console.progress import log_to_stderr
+from adalayers.errors import BadInput, exit_on_broken_pipe, local_path
 from adalayers.storage.cache_folder import default_cache
+
+logger = logging.getLogger("adalayers")
 
 _FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org/name"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code: 0 done, 2 bad input."""
+    log_to_stderr()
     parser = argparse.ArgumentParser(prog="python -m adalayers", allow_abbrev=False)
     commands = parser.add_subparsers(required=True)
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
@@ -33,10 +37,10 @@ def main(argv: list[str] | None = None) -> int:
         arguments.run(arguments)
         sys.stdout.flush()
     except BadInput as error:
-        say(f"error: {error}")
+        logger.error(f"error: {error}")
         return 2
     except BrokenPipeError:
-        return nobody_reads()
+        return exit_on_broken_pipe()
     return 0
 
 

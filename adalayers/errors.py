@@ -25,14 +25,14 @@ class CannotWrite(BadInput):
     """A file that could not be written: the disk is full, or its place is not ours to write to."""
 
 
-NOBODY_READS = 141
+BROKEN_PIPE = 141
 """Exit code of a program whose output nobody reads any more, as a shell has it of SIGPIPE."""
 
 
-def nobody_reads() -> int:
+def exit_on_broken_pipe() -> int:
     """Drop what is still to be written to stdout, its reader having left (`... | head`); return the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return NOBODY_READS
+    return BROKEN_PIPE
 
 
 def local_path(text: str | os.PathLike[str], what: str) -> Path:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adalayers.errors import BadInput, nobody_reads
+from adalayers.errors import BadInput, exit_on_broken_pipe
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except BrokenPipeError:
-        return nobody_reads()
+        return exit_on_broken_pipe()
     return 2 if broken else 0
 
 

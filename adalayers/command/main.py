@@ -6,6 +6,7 @@ What needs torch or Ray is imported once the flags are parsed: `--help` and a mi
 from __future__ import annotations
 
 import contextlib
+import logging
 import shlex
 import sys
 from collections.abc import Collection, Sequence
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from adalayers.command.flags import parse
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
-from adalayers.console.progress import say
-from adalayers.errors import BadInput, nobody_reads
+from adalayers.console.progress import log_to_stderr
+from adalayers.errors import BadInput, exit_on_broken_pipe
 from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
+
+logger = logging.getLogger(__name__)
 
 DONE, ALL_FAILED, BAD_INPUT = 0, 1, 2
 
@@ -37,6 +40,7 @@ def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> i
 
     reports: the package of that name
     """
+    log_to_stderr()
     argv = list(sys.argv[1:] if argv is None else argv)
     command = shlex.join(["python", f"studies/{study.name}.py", *(redacted(word) for word in argv)])
     interrupts = Interrupts(f"interrupted; continue with: {command}")
@@ -44,14 +48,14 @@ def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> i
         with interrupts.listening():
             ended = _run(study, reports, argv, command)
     except BadInput as error:
-        say(f"error: {error}")
+        logger.error(f"error: {error}")
         return BAD_INPUT
     except KeyboardInterrupt:
         ended = "interrupted"
     except BrokenPipeError:  # the paths of reports and the plan of a dry run are all that stdout gets
-        return nobody_reads()
+        return exit_on_broken_pipe()
     if ended == "interrupted":
-        say(interrupts.last_words)
+        logger.warning(interrupts.last_words)
         return INTERRUPTED
     return ALL_FAILED if ended == "all failed" else DONE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,13 +17,15 @@ from typing import Literal, TextIO
 import torch
 
 from adalayers.backbones.sources import BackboneSource
-from adalayers.console.progress import Rate, say
+from adalayers.console.progress import Rate
 from adalayers.deploy.answers import Answer, kind_of
 from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
 from adalayers.models.load import source_of
 from adalayers.models.model import FusionModel
+
+logger = logging.getLogger(__name__)
 
 Form = Literal["text", "jsonl", "csv"]
 
@@ -73,7 +76,9 @@ def predict(asked: RequestRecord, out: TextIO | None = None) -> None:
         except BrokenPipeError:  # whoever read the answers has had enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # else Python flushes into the pipe once more
     if predictor.cut:
-        say(f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond are of no entity")
+        logger.warning(
+            f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond are of no entity"
+        )
 
 
 def _predictor(asked: RequestRecord) -> Predictor:
@@ -97,7 +102,9 @@ def _predictor(asked: RequestRecord) -> Predictor:
     words: Words = "apart" if asked.words else "auto"
     predictor = Predictor(tasks, source, device=device, max_length=asked.max_length, words=words)
     if predictor.whole and any(kind_of(task).per_word for task in tasks.values()):
-        say("texts are read whole, for the tasks share a pass; --words reads all of them word by word")
+        logger.info(
+            "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
+        )
     return predictor
 
 
@@ -146,7 +153,7 @@ def _worded(lines: Iterable[tuple[int, bytes]], total: int | None) -> Iterator[t
         else:
             empty += 1
     if empty:
-        say(f"{empty} lines without a word were left out")
+        logger.warning(f"{empty} lines without a word were left out")
 
 
 def _as_text(out: TextIO) -> _Write:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ from adalayers.command.cases import Case, tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.command.identity import opened
-from adalayers.console.progress import Rate, say
+from adalayers.console.progress import Rate
 from adalayers.data.feature_plan import FeaturePlan, feature_plan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
@@ -24,6 +25,8 @@ from adalayers.tuning.run import CaseToRun, run_study
 
 if TYPE_CHECKING:
     from adalayers.command.main import Reports
+
+logger = logging.getLogger(__name__)
 
 Ended = Literal["done", "all failed", "interrupted"]
 
@@ -46,10 +49,10 @@ def run(
     for case, running, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)
         if flags.show_text:
-            say(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
+            logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
         for sentence in running.mirror.finish(case.folder):
-            say(sentence)
-        say(f"{case.name} {outcome.state}: {_counted(outcome.counts)}")
+            logger.warning(sentence)
+        logger.info(f"{case.name} {outcome.state}: {_counted(outcome.counts)}")
         print(report, flush=True)
     if len(cases) > 1:
         root = Folder(flags.output).child(study.name)
@@ -59,14 +62,16 @@ def run(
     if not all(outcome.all_failed for outcome in outcomes):
         return "done"
     why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
-    say(f"error: all trials failed; the first one: {why}")
+    logger.error(f"error: all trials failed; the first one: {why}")
     return "all failed"
 
 
 def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
     """Return the case with its hidden states, computed where they are missing, and its mirror."""
     before = _set_aside(case) if flags.fresh else case.before
-    say(f"{study.name} on {case.prepared.source.name} and {case.prepared.task.name}: {case.folder.uri}")
+    logger.info(
+        f"{study.name} on {case.prepared.source.name} and {case.prepared.task.name}: {case.folder.uri}"
+    )
     if study.measures:
         _measure(study, flags, case)
     features, data = _data(flags, case.prepared)
@@ -96,7 +101,7 @@ def _measure(study: Study, flags: Flags, case: Case) -> None:
 
     for of in measure(study.measures, Given(case.prepared, flags.own), case.folder).values():
         nothing = "" if of.nothing is None else f" (where there is nothing to find: {of.nothing:.3g})"
-        say(f"{of.title}: {of.why or f'{of.value:.3g}, {of.unit}{nothing}'}")
+        logger.info(f"{of.title}: {of.why or f'{of.value:.3g}, {of.unit}{nothing}'}")
 
 
 def _left(resources: Resources, seconds: float) -> Resources:
@@ -115,7 +120,7 @@ def _data(flags: Flags, prepared: Prepared) -> tuple[FeaturePlan, TrialData]:
         gpus_per_trial=flags.resources.gpus_per_trial,
         dry_run=False,
     )
-    say(f"hidden states: {features.mode} ({features.why})")
+    logger.info(f"hidden states: {features.mode} ({features.why})")
     return features, prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates())
 
 
@@ -133,7 +138,7 @@ def _set_aside(case: Case) -> dict[str, Any]:
     if case.folder.exists():
         aside = case.folder.parent().child(f"{case.folder.name}.{time.strftime('%Y%m%d-%H%M%S')}")
         case.folder.move("", aside)
-        say(f"the earlier study is now {aside.uri}")
+        logger.info(f"the earlier study is now {aside.uri}")
     return opened(case.folder, {})
 
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from typing import Any, TextIO
 
+logger = logging.getLogger(__name__)
+
 EVERY_SECONDS = 2.0
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a line for the user, apart from what a command returns on stdout."""
-    print(text, file=stream or sys.stderr, flush=True)
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to what `sys.stderr` is at the time, as the handler of last resort of `logging` does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def log_to_stderr() -> None:
+    """Show what this package logs as plain lines on stderr; for command lines, not for users of the library."""
+    package = logging.getLogger("adalayers")
+    package.handlers = [_ToStderr()]
+    package.propagate = False
+    package.setLevel(logging.INFO)
 
 
 def duration(seconds: float) -> str:
@@ -36,7 +50,9 @@ class Rate:
             return
         self._said = now
         rate = done / (now - self._began)
-        say(f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left")
+        logger.info(
+            f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left"
+        )
 
 
 class TrialProgress:
@@ -65,7 +81,7 @@ class TrialProgress:
         named = "" if score is None else f" val/{self.metric} {score:.4f}"
         best = "" if self._best is None else f", best {self._best:.4f}"
         left = duration(remaining * elapsed / self._ended)
-        say(
+        logger.info(
             f"[{total - remaining}/{total}] {row['trial_id']} {row['arm'] or 'search'} seed {row['seed']}: "
             f"{row['status']}{named}{best} | {60 * self._ended / elapsed:.1f} trials/min, about {left} left"
         )

@@ -13,6 +13,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from torch import Tensor
 from adalayers.backbones.backbone import Backbone, load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.console.progress import say
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
@@ -33,6 +33,8 @@ from adalayers.features.lazy import Lazy
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
 from adalayers.tensors.ragged import moved, ragged_rows
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 3
 
@@ -218,7 +220,7 @@ def stored(
         ) from error
     with store.exclusive(folder):
         if store.is_whole(folder) and (wrong := _damaged(folder, source, encoded, precision)):
-            say(f"{folder.name} is damaged ({wrong}); its hidden states are computed again")
+            logger.warning(f"{folder.name} is damaged ({wrong}); its hidden states are computed again")
             try:
                 shutil.rmtree(folder)
             except OSError as error:

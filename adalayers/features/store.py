@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import logging
 import math
 import os
 import shutil
@@ -29,9 +30,10 @@ import xxhash
 from filelock import FileLock, Timeout
 from torch import Tensor
 
-from adalayers.console.progress import say
 from adalayers.errors import BadInput
 from adalayers.states import State
+
+logger = logging.getLogger(__name__)
 
 META, PROGRESS, USED = "meta.json", "progress.json", "used"
 KEEP_SECONDS = 5.0
@@ -306,7 +308,7 @@ def exclusive(folder: Path) -> Iterator[None]:
         if held:
             yield
             return
-    say(f"another process computes the hidden states {folder.name}; waiting for it")
+    logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
     with _lock(folder):
         yield
 

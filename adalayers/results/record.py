@@ -8,17 +8,19 @@ what a trial under way has left and cannot be read is made again, and what is lo
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 import pandas as pd
 
-from adalayers.console.progress import say
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
 from adalayers.storage.folder import Folder
 from adalayers.study import TRIAL_ID
+
+logger = logging.getLogger(__name__)
 
 PROGRESS = "progress.json"
 DAMAGED = ".damaged"
@@ -70,7 +72,7 @@ class StudyRecord:
             return results.read_rows(self.folder, name)
         except BadInput as error:
             self.folder.move(name, self.folder.child(f"{name}{DAMAGED}"))
-            say(
+            logger.warning(
                 f"{name} in {self.folder.uri} could not be read ({error}) and is now {name}{DAMAGED}: what it held of "
                 f"the trials that have ended is lost, {results.TRIALS} is not; put a copy back to have it again"
             )
@@ -87,7 +89,7 @@ class StudyRecord:
         except _Damaged as damage:
             finished = self.finished(trial_id)
             lost = "what it lacks beside its row is lost" if finished else "it goes on from its checkpoint"
-            say(f"trial {trial_id} left {damage}, which cannot be read: {lost}")
+            logger.warning(f"trial {trial_id} left {damage}, which cannot be read: {lost}")
             work.delete(PROGRESS)
             progress = {}
         known, left = row.get("epochs"), progress.get("row", {}).get("epochs")

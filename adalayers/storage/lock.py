@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import logging
 import os
 import socket
 import threading
@@ -19,10 +20,11 @@ from typing import Any, NoReturn
 
 from filelock import FileLock, Timeout
 
-from adalayers.console.progress import say
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import redacted
+
+logger = logging.getLogger(__name__)
 
 RENEW_SECONDS, STALE_SECONDS = 30.0, 120.0
 """How often a lease is renewed, and after how long without it counts for nothing."""
@@ -121,7 +123,7 @@ class Lease:
                     continue
             except (OSError, BadInput):  # the store is out of reach: later, perhaps
                 continue
-            say(
+            logger.error(
                 f"error: {_taken(self._uri, other)}; this run stood still for too long and writes nothing more"
             )
             (lost or (lambda: os._exit(2)))()

@@ -32,7 +32,6 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.console.progress import say
 from adalayers.errors import BadInput
 from adalayers.results.files import (
     BEST,
@@ -49,6 +48,8 @@ from adalayers.results.files import (
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
 from adalayers.tracking.values import Trial, finite_numbers, flat, run_name
+
+logger = logging.getLogger(__name__)
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
 _CUT_SHORT = ("interrupted", "time is up")
@@ -349,5 +350,7 @@ def _history(folder: Folder) -> pd.DataFrame:
         try:
             return read_rows(folder, HISTORY)
         except BadInput as error:
-            say(f"{HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves")
+            logger.warning(
+                f"{HISTORY} in {redacted(folder.uri)} cannot be read ({error}); runs go without their curves"
+            )
     return pd.DataFrame({"trial_id": []})

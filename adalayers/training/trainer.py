@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import io
+import logging
 import math
 import pickle
 import time
@@ -23,7 +24,6 @@ import xxhash
 from torch import Tensor
 
 from adalayers.config import TrialConfig
-from adalayers.console.progress import say
 from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
@@ -36,6 +36,8 @@ from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, outputs, variant_scores
 from adalayers.training.optimisers import Schedule, build_optimiser
+
+logger = logging.getLogger(__name__)
 
 CHECKPOINT = "checkpoint.pt"
 SEAL = b"adalayers-xxh3-128:"
@@ -147,7 +149,9 @@ def train(
             raise
         except DAMAGE as error:
             said = f"{type(error).__name__}: {error}".splitlines()[0]
-            say(f"{CHECKPOINT} in {checkpoint.uri} could not be read ({said}); the trial starts over")
+            logger.warning(
+                f"{CHECKPOINT} in {checkpoint.uri} could not be read ({said}); the trial starts over"
+            )
             checkpoint.delete(CHECKPOINT)
             trainer = Trainer(
                 config, data, seed=seed, device=torch.device(device)
@@ -211,7 +215,9 @@ class Trainer:
             # Outside the handler, where the exception no longer holds the tensors of what was begun.
             self.parts = min(2 * self.parts, len(examples))
             most = math.ceil(len(examples) / self.parts)
-            say(f"out of memory on a batch of {len(examples)}: it is passed {most} at a time from now on")
+            logger.warning(
+                f"out of memory on a batch of {len(examples)}: it is passed {most} at a time from now on"
+            )
             self.generator.set_state(began)
             self.optimiser.zero_grad(set_to_none=True)
             if self.device.type == "cuda":

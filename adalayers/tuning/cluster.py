@@ -7,6 +7,7 @@ did where nobody reads it. Both are asked first.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 import signal
@@ -21,7 +22,6 @@ from urllib.parse import urlsplit
 from adalayers.backbones.backbone import load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.console.progress import say
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
@@ -30,6 +30,8 @@ from adalayers.storage.folder import Folder
 from adalayers.storage.hub import PROBE_SECONDS
 from adalayers.storage.redaction import reason
 from adalayers.tuning import nodes
+
+logger = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5
 """How long a cluster may take to say who it is."""
@@ -192,7 +194,9 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
                 with contextlib.suppress(OSError, BadInput):
                     folder.delete(name)
     if filling := {node: wanted for node, wanted in missing.items() if wanted}:
-        say(f"{len(filling)} machines of the cluster do not see the store of hidden states; they compute it")
+        logger.info(
+            f"{len(filling)} machines of the cluster do not see the store of hidden states; they compute it"
+        )
     _fill_all(filling, data, others)
 
 
@@ -239,7 +243,7 @@ def _has_left(machine: str, node: str) -> bool:
 
     if any(each["NodeID"] == node and each["Alive"] for each in ray.nodes()):
         return False
-    say(f"the machine {machine} has left the cluster; the study goes on without it")
+    logger.warning(f"the machine {machine} has left the cluster; the study goes on without it")
     return True
 
 

@@ -6,6 +6,7 @@ then runs the trial again from its checkpoint, as after any death of a worker.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -15,10 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from adalayers.console.progress import duration, say
+from adalayers.console.progress import duration
 from adalayers.errors import BadInput
 from adalayers.storage.folder import Folder
 from adalayers.tuning import nodes
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT = "heartbeat.json"
 BEATS = 10
@@ -84,7 +87,9 @@ class Watch:
                 try:
                     self.look()
                 except Exception as error:  # one bad look shall not end the watch over a study of days
-                    say(f"could not look for signs of life this time ({type(error).__name__}: {error})")
+                    logger.warning(
+                        f"could not look for signs of life this time ({type(error).__name__}: {error})"
+                    )
 
         threading.Thread(target=watch, name="adalayers-heartbeats", daemon=True).start()
         try:
@@ -107,7 +112,7 @@ class Watch:
                 self._heard[trial_id] = _Heard(said, now)
             elif pid and now - heard.since > self._seconds:
                 self.hung[trial_id] = self.hung.get(trial_id, 0) + 1
-                say(
+                logger.warning(
                     f"trial {trial_id} has given no sign of life for {duration(self._seconds)}: its worker is ended"
                 )
                 _end(pid, node)

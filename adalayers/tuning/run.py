@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from ray import tune
 from ray.tune.schedulers import FIFOScheduler
 
 from adalayers.config import TrialConfig
-from adalayers.console.progress import TrialProgress, say
+from adalayers.console.progress import TrialProgress
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
@@ -30,6 +31,8 @@ from adalayers.tuning.scratch import scratch_folder
 from adalayers.tuning.searcher import Abandoned, StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
 from adalayers.tuning.trainable import trainable
+
+logger = logging.getLogger(__name__)
 
 FAILED = {"failed", "diverged"}
 
@@ -121,7 +124,7 @@ def run_study(
                 for case in running:
                     case.account.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)
-                say(f"{total - left} trials done, {left} to run, {concurrency} at a time")
+                logger.info(f"{total - left} trials done, {left} to run, {concurrency} at a time")
                 data = [case.data for case in cases]
                 _fit(searcher, stopping, data, per_trial, concurrency, interrupt, resources.retries)
         except KeyboardInterrupt:
@@ -129,7 +132,7 @@ def run_study(
         except Abandoned as abandoned:
             raise abandoned.__cause__ or abandoned from None
     else:
-        say("all trials are done, nothing to run")
+        logger.info("all trials are done, nothing to run")
     return [case.close(interrupt.reason or "finished") for case in running]
 
 
@@ -168,7 +171,7 @@ class _Running:
         if made := self.agenda.analyses():
             name = self._case.folder.name
             left = f"{len(arms)} arms go on" if arms else "all is decided"
-            say(f"{name}: analysis after {made[-1].after} seeds: {left}")
+            logger.info(f"{name}: analysis after {made[-1].after} seeds: {left}")
         return arms
 
     def on_end(self, row: dict[str, Any]) -> None:

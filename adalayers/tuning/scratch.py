@@ -8,6 +8,7 @@ environment, or write their output to a file in it. Nothing else is ever killed 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -20,7 +21,8 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from adalayers.console.progress import say
+logger = logging.getLogger(__name__)
+
 
 MARK = "ADALAYERS_RAY"
 """The name of the environment variable that Ray's processes get from the driver that starts them."""
@@ -76,7 +78,9 @@ def clear_dead() -> None:
         ended = end_processes(dead)
         for folder in dead:
             _remove(folder)
-    say(f"a killed run had left {ended} processes and {len(dead)} scratch folders here; they are gone now")
+    logger.warning(
+        f"a killed run had left {ended} processes and {len(dead)} scratch folders here; they are gone now"
+    )
 
 
 def end_processes(folders: Sequence[Path]) -> int:

@@ -16,11 +16,12 @@ import psutil
 from ray.tune import Stopper
 
 from adalayers.console import interrupts
-from adalayers.console.progress import say
 from adalayers.errors import BadInput
 from adalayers.storage.redaction import reason
 from adalayers.tuning.cluster import cluster_address, refused
 from adalayers.tuning.scratch import end_processes, inherited, marked, scratch_folder
+
+logger = logging.getLogger(__name__)
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -106,7 +107,7 @@ def _start(scratch: Path) -> None:
                     f"({reason(error, '')}); check that memory, processes and room in {scratch.parent} suffice, and "
                     "try again"
                 ) from error
-            say(f"Ray did not start ({reason(error, '')}); once more")
+            logger.warning(f"Ray did not start ({reason(error, '')}); once more")
 
 
 def _end(scratch: Path) -> None:
@@ -165,7 +166,9 @@ def watched() -> Iterator[None]:
         while not over.wait(WATCH_SECONDS):
             if dead := [name for name, process in zip(names, ours, strict=True) if not _lives(process)]:
                 if not listening.heard:
-                    say(f"Ray's own process {dead[0]} has died: killed from outside, or out of memory")
+                    logger.error(
+                        f"Ray's own process {dead[0]} has died: killed from outside, or out of memory"
+                    )
                     _thread.interrupt_main()
                 if not over.wait(LEAVE_SECONDS):
                     listening.quit()

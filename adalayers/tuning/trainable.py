@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import functools
 import gc
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,6 @@ import torch
 from ray import tune
 
 from adalayers.config import hyperparameters, trial_config
-from adalayers.console.progress import say
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
 from adalayers.models.model import save
@@ -26,6 +26,8 @@ from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
 from adalayers.tuning.heartbeat import Beat
+
+logger = logging.getLogger(__name__)
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
@@ -88,7 +90,9 @@ def run_in_study(config: dict[str, Any], data: TrialData) -> None:
         except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
             why = f"{type(error).__name__}: {error}".splitlines()[0]
             if left and not isinstance(error, BadInput):  # which would be the same again
-                say(f"trial {config['trial_id']} failed ({why}): it is tried again from its checkpoint")
+                logger.warning(
+                    f"trial {config['trial_id']} failed ({why}): it is tried again from its checkpoint"
+                )
                 _give_back()
                 continue
             _note(work, "failed", error=why)

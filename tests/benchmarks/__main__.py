@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adalayers.console.progress import say
+from adalayers.console.progress import log_to_stderr
 from tests.benchmarks import gpu, made, methods, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.precision import score_differences
@@ -25,6 +26,8 @@ from tests.benchmarks.resident import MODES
 from tests.benchmarks.resident_tokens import GROWN_FROM, resident_tokens
 from tests.benchmarks.scaling import scaling
 from tests.benchmarks.study import study_over_training
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 SEQUENCES = 512
 """Of CoLA, for RoBERTa-large's shape."""
@@ -98,7 +101,9 @@ class Bench:
 
     def study(self) -> Measured:
         seconds = study_over_training(self.root)
-        say(f"study of 32 trials: {seconds['wall']:.1f} s, {seconds['trial']:.2f} s of training a trial")
+        logger.info(
+            f"study of 32 trials: {seconds['wall']:.1f} s, {seconds['trial']:.2f} s of training a trial"
+        )
         return {"study_over_training": seconds["wall"] / seconds["training"]}
 
     def resident(self) -> Measured:
@@ -108,7 +113,7 @@ class Bench:
     def resident_tokens(self) -> Measured:
         most = resident_tokens(self.root)
         grown = most[-1] - most[GROWN_FROM - 1]
-        say(
+        logger.info(
             f"memory of {len(most)} token trials in one worker: {most[0]:.0f} MB in the first, {max(most):.0f} MB at "
             f"most, {grown:+.0f} MB from the {GROWN_FROM}th to the last"
         )
@@ -137,11 +142,12 @@ class Bench:
 
 def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
     ratio = seconds[above] / seconds[below]
-    say(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
+    logger.info(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
     return ratio
 
 
 def main() -> None:
+    log_to_stderr()
     benchmarks = (
         "epoch_minilm",
         "epoch_roberta_large",

@@ -7,6 +7,7 @@ and bfloat16, a step of every method, memory of a trial. Refused where there is 
 from __future__ import annotations
 
 import dataclasses
+import logging
 import shutil
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import torch
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.console.progress import say
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from tests.benchmarks import made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved
 from tests.benchmarks.training import CONFIG, batches_of, epoch_of
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 GPU = torch.device("cuda")
 HALF = "bfloat16"
@@ -47,7 +49,7 @@ def of_methods(root: Path) -> dict[str, float]:
 def _wanted() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
-    say(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    logger.info(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
 
 
 def _shape(root: Path, source: BackboneSource, encoded: Encoded) -> dict[str, float]:
@@ -69,7 +71,7 @@ def _shape(root: Path, source: BackboneSource, encoded: Encoded) -> dict[str, fl
         most[f"mb_{name}"] = (torch.cuda.max_memory_allocated() - before) / 1e6
     seconds = interleaved(epochs, REPEATS)
     for name, each in seconds.items():
-        say(
+        logger.info(
             f"{root.name}: an epoch over {name} features takes {each:.3g} s, {most[f'mb_{name}']:.0f} MB more"
         )
     ratios = {
@@ -114,7 +116,7 @@ def _extraction(
         3,
     )
     for name, each in seconds.items():
-        say(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {each:.3g} s")
+        logger.info(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {each:.3g} s")
     return {
         "extract_over_forward": seconds["extract float32"] / seconds["forward float32"],
         "extract_over_forward_bf16": seconds["extract bf16"] / seconds["forward bf16"],

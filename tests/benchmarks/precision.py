@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from adalayers.config import TrialConfig
-from adalayers.console.progress import say
 from adalayers.data.prepare import prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.states import Precision
 from adalayers.training.trainer import train
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 SEEDS = range(1, 9)
 DATASETS = ("acceptability-demo", "entities-demo")
@@ -35,7 +37,7 @@ def score_differences(root: Path) -> dict[str, float]:
             name: _scores(config, dataset, mode, precision, root) for name, (mode, precision) in ARMS.items()
         }
         spread = float(np.std(scores["float32"], ddof=1))
-        say(f"{dataset}: float32 {np.mean(scores['float32']):.4f}, SD over seeds {spread:.4f}")
+        logger.info(f"{dataset}: float32 {np.mean(scores['float32']):.4f}, SD over seeds {spread:.4f}")
         measured[f"score_sd/{dataset}"] = spread
         for name in ("live", "float16", "bfloat16"):
             differences = scores[name] - scores["float32"]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
 
-from adalayers.console.progress import say
 from adalayers.fusion.layer_mix import LayerMixConfig
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.study import study_over_training
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 BATCH = training.CONFIG.batch_size
 
@@ -20,7 +22,7 @@ def scaling(root: Path) -> dict[str, float]:
     measured: dict[str, float] = {}
 
     def note(key: str, value: float) -> None:
-        say(f"{key}: {value:.4g}")
+        logger.info(f"{key}: {value:.4g}")
         measured[key] = value
 
     for tokens in (8, 16, 32, 64, 128, 256):

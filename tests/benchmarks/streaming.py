@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -27,11 +28,13 @@ import numpy as np
 import torch
 
 import adalayers
-from adalayers.console.progress import say
+from adalayers.console.progress import log_to_stderr
 from adalayers.deploy import recorder as passes
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128
@@ -219,14 +222,14 @@ def measured(
         rivals.run("base")  # a GPU's libraries take their workspace in the first pass
         for name in rivals.names():  # also what warms up
             peaks[name] = rivals.peak(name)
-            say(f"{form.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
+            logger.info(f"{form.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
         same = _alike(rivals)
         shares: dict[str, list[float]] = {name: [] for name in rivals.names() if name.isdigit()}
         for _ in range(repeats):
             for name, found_shares in shares.items():
                 whole, own = rivals.run(name)
                 found_shares.append(own / (whole - own))
-                say(f"{form.name}, {name}: {whole:.4g} s, of them {own:.3g} s in hooks and heads")
+                logger.info(f"{form.name}, {name}: {whole:.4g} s, of them {own:.3g} s in hooks and heads")
     finally:
         for name, function in timed.items():
             setattr(passes.Passes, name, function)
@@ -246,7 +249,7 @@ def measured(
             found[f"stream_{name}_over_base_interleaved_{form.name}"] = ratio
         else:
             found[f"stream_{name}_over_base_{form.name}"] = ratio
-    say(
+    logger.info(
         f"{form.name}: a pass of the base model {median['base']:.3g} s, its peak {peaks['base'] / 1e6:.4g} MB, "
         f"a tensor of F {tensor / 1e6:.4g} MB"
     )
@@ -277,6 +280,7 @@ SHAPES: dict[str, tuple[str, dict[str, int]]] = {
 
 
 def main() -> None:
+    log_to_stderr()
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.streaming")
     parser.add_argument("--small", action="store_true", help="tiny shapes, to see that it works")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES)[:2], choices=SHAPES, metavar="SHAPE")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from adalayers.errors import NOBODY_READS
+from adalayers.errors import BROKEN_PIPE
 from tests.helpers.studying import ROOT
 
 HEAVY = (
@@ -93,7 +93,7 @@ def test_a_reader_that_leaves_is_no_error(command, tmp_path):
     process.stderr.close()
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
-    assert code == (NOBODY_READS if command[0] == "adalayers" else 2)
+    assert code == (BROKEN_PIPE if command[0] == "adalayers" else 2)
 
 
 def test_the_bar_bars():
