@@ -1,10 +1,16 @@
-"""What a study is asked for, and with what it may run, as records that need neither Ray nor torch."""
+"""What a study is asked for, on which data and with which resources.
+
+A field made by `flag` is a flag of the study scripts: `adalayers.command.flags` builds the parser, its help and its
+checks from the fields of these records. Nothing here needs torch or Ray.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
+from adalayers.config import TrialConfig
 from adalayers.states import ComputeType, Precision
 
 Search = Literal["grid", "random", "optuna"]
@@ -19,66 +25,135 @@ def grace(epochs: int) -> int:
     return max(1, epochs // 8)
 
 
+def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any:
+    """Return a dataclass field that a flag of its name fills; its type is that of the field.
+
+    Args:
+        help: As `--help` says it; "%(default)s" stands for the default, "{backbones}" and "{metrics}" for the study's.
+        default: Where the user gives nothing.
+        metavar: What `--help` calls the value.
+        more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
+            values, each of which makes a record; `option`: the flag's name where it is not the field's.
+    """
+    return field(default=default, metadata={"help": help, "metavar": metavar, **more})
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """Which data, seen through which backbone, by name: nothing of it is looked for yet.
+
+    metrics: by kind of task, the score that selects where `metric` is None; else the task's own does
+    """
+
+    backbone: str = flag(
+        "alias, hub id[@revision] or local folder, one or more; random: in front of one gives its shape with random "
+        "weights (default: {backbones})",
+        dataclasses.MISSING,
+        "NAME",
+        several=True,
+    )
+    dataset: str = flag(
+        "a dataset that has a name here (imdb, cola, conll2003, mnli, stsb, ...; see README), an embedded one "
+        "(acceptability-demo, inference-demo, similarity-demo, entities-demo, word-classes-demo), hub "
+        "id[:config][@revision] or local folder, one or more (default: the embedded demo; cola where --backbone is "
+        "given)",
+        dataclasses.MISSING,
+        "NAME",
+        several=True,
+    )
+    _: KW_ONLY
+    text_column: str | None = flag(
+        "column of texts or tokens, where the dataset's features do not tell; two with a comma between them are pairs "
+        "of texts",
+        metavar="NAME",
+    )
+    label_column: str | None = flag(
+        "column of labels, likewise; one of numbers is regression; of several, each is a case of its own",
+        metavar="NAME",
+        several=True,
+    )
+    data_dir: str | None = flag(
+        "folder of local copies of datasets and backbones, tried before the hub (default: ADALAYERS_DATA)",
+        metavar="DIR",
+    )
+    metric: str | None = flag(
+        "the score that selects, of those the task has (default: {metrics}the task's own)", metavar="NAME"
+    )
+    metrics: tuple[tuple[str, str], ...] = ()
+    train_examples: int | None = flag("train on a uniform subset (default: all)", least=1)
+    eval_examples: int | None = flag("at most this many for validation and for test (default: all)", least=1)
+    max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=1, most=1_000_000)
+    precision: Precision = flag(
+        "how the store keeps hidden states; another one is another study (default: %(default)s)", "float16"
+    )
+    backbone_dtype: Literal["auto"] | ComputeType = flag(
+        "in what the backbone computes; another one is another study (default: auto: float32, bfloat16 where that "
+        "does not fit the memory of a GPU, or without one of this machine)",
+        "auto",
+    )
+    seed: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
     """What a study was asked for, the same in all its cases.
 
-    search, scheduler: how the search's configurations are chosen, and stopped early
-    trials, seeds:     configurations of the search, and seeds of every confirmed arm
-    seed:              that of the search; confirmed arms have those above it
-    until_decided:     confirm in blocks of seeds, until every primary comparison is decided
-    fixed:             hyperparameters of --set
-    command:           how to run it again
+    smallest_effect: None: that of the study that is continued, else by metric
+    command:         how to run it again
     """
 
-    search: Search
-    scheduler: Scheduler
-    trials: int
-    seeds: int
-    seed: int = 0
-    until_decided: bool = False
-    fixed: dict[str, Any] = field(default_factory=dict)
+    search: Search = flag("how configurations are chosen (default: %(default)s)", "optuna")
+    scheduler: Scheduler = flag("how the search's trials are stopped early (default: %(default)s)", "asha")
+    trials: int = flag("configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000)
+    seeds: int = flag(
+        "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 5, least=1, most=100_000
+    )
+    until_decided: bool = flag(
+        "confirm in blocks of 3 seeds, until every primary comparison is decided or --seeds is reached", False
+    )
+    seed: int = flag(
+        "seed of the search and of the data subset (default: %(default)s)", 0, "S", least=0, most=2**32 - 1
+    )
+    smallest_effect: float | None = flag(
+        "smallest difference of interest, on the metric's scale; another one is another study (default: by metric; "
+        "that of the study that is continued)",
+        metavar="X",
+        above=0,
+    )
+    epochs: int = flag("most epochs of a trial (default: %(default)s)", TrialConfig.epochs)
+    fixed: dict[str, Any] = field(
+        default_factory=dict,
+        metadata={"help": "fix hyperparameters (default: none)", "metavar": "KEY=VALUE", "option": "set"},
+    )
+    smoke: bool = flag("a few tiny trials, label smoke: a complete report within 2 minutes", False)
     command: str = ""
-    smoke: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
     """With what a study may run; none of it changes a number.
 
-    gpus_per_trial: None: one where there is a GPU; max_concurrent: None: as many as the resources allow
-    retries:        how often a trial that fails, or whose worker dies, is tried again from its checkpoint
-    hang_minutes:   a trial without a sign of life for so long is ended, and counts as one whose worker died
+    gpus_per_trial: None: one where there is a GPU
+    max_concurrent: None: as many trials as the resources allow
+    max_hours:      of all cases together
     """
 
-    cpus_per_trial: float = 1.0
-    gpus_per_trial: float | None = None
-    max_concurrent: int | None = None
-    max_hours: float | None = None
-    address: str | None = None
-    retries: int = 1
-    hang_minutes: float = 30.0
-
-
-@dataclass(frozen=True)
-class DataRequest:
-    """Which data, seen through which backbone, as the flags of the same names say.
-
-    backbone_dtype: in what the backbone computes; auto: float32, bfloat16 where that does not fit the device
-    metric: the score that selects; None: that of `metrics`, by kind of task, else the task's own
-    """
-
-    backbone: str
-    dataset: str
-    _: KW_ONLY
-    data_dir: str | None = None
-    text_column: str | None = None
-    label_column: str | None = None
-    metric: str | None = None
-    metrics: tuple[tuple[str, str], ...] = ()
-    train_examples: int | None = None
-    eval_examples: int | None = None
-    max_length: int = 256
-    precision: Precision = "float16"
-    backbone_dtype: ComputeType | Literal["auto"] = "auto"
-    seed: int = 0
+    cpus_per_trial: float = flag("CPUs, and threads, of a trial (default: 1)", 1.0, above=0)
+    gpus_per_trial: float | None = flag(
+        "GPUs of a trial, fractions allowed (default: 1 where there is one)", least=0, most=1_000_000
+    )
+    max_concurrent: int | None = flag("trials at a time (default: as many as fit)", least=1)
+    max_hours: float | None = flag(
+        "end in good order after this time (default: no limit)", metavar="H", above=0
+    )
+    retries: int = flag(
+        "how often a trial that fails, or whose worker dies, is tried again from its checkpoint "
+        "(default: %(default)s)",
+        1,
+        least=0,
+        most=100,
+    )
+    hang_minutes: float = flag(
+        "kill and retry a trial after M minutes without progress (default: 30)", 30.0, "M", above=0
+    )
+    address: str | None = flag("an existing Ray cluster (default: a local one)", metavar="ADDR")

@@ -51,7 +51,7 @@ from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
-from adalayers.tuning.account import Account, looks_of
+from adalayers.tuning.account import Account, analyses_of
 from adalayers.tuning.cluster import cluster_address
 from reports.write import write_claims
 from studies.alpha_lambda import STUDY
@@ -184,7 +184,7 @@ class Fuzz:
             _safe("--label", flags.label)
 
     def _value(self, option: argparse.Action, rng: random.Random) -> str:
-        if option.dest == "set":
+        if option.dest == "fixed":
             return f"{rng.choice([*hyperparameters(), 'nonsense'])}{rng.choice(['=', '=', '=', '', '=='])}{_word(rng)}"
         if option.choices and rng.random() < 0.5:
             return str(rng.choice(list(option.choices)))
@@ -296,7 +296,7 @@ def _stop(evaluation: object) -> None:
 def _goes_on(folder: Folder, flags: dict[str, Any]) -> None:
     """Read of a study what its next run reads before it starts."""
     before = opened(folder, flags)
-    looks_of(before)
+    analyses_of(before)
     smallest_effect(folder, before, None, "matthews")
     Account(before, StudyRecord(folder, "f1"))
 

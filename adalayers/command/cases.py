@@ -63,7 +63,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         sources.canonical(request.backbone)
         tasks.canonical(request.dataset)
     space = study.space()
-    base = base_config(space, flags.fixed, flags.epochs)
+    base = base_config(space, flags.study.fixed, flags.study.epochs)
     label = [] if flags.label is None else [_safe("--label", flags.label)]
     columns = {request.label_column for request in flags.requests}
     found: list[Case] = []
@@ -129,7 +129,7 @@ def _case(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
-    plan = study_plan(study, space, prepared, base, flags.fixed, flags.own_identity)
+    plan = study_plan(study, space, prepared, base, flags.study.fixed, flags.own_identity)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
@@ -138,7 +138,7 @@ def _case(
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = {} if new else opened(folder, makes)
-    effect = smallest_effect(folder, before, flags.smallest_effect, prepared.task.metric)
+    effect = smallest_effect(folder, before, flags.study.smallest_effect, prepared.task.metric)
     return Case(prepared, plan, folder, makes, before, effect)
 
 

@@ -45,7 +45,7 @@ SLOW = 3.0
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
-    timed = timed_config(plan, flags.trials)
+    timed = timed_config(plan, flags.study.trials)
     forward, per_example = _rates(prepared, timed)
     cache, resources = flags.cache_dir, flags.resources
     missing = not_stored(prepared, cache)
@@ -54,10 +54,10 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         stored_bytes(prepared.source, len(encoded.input_ids), prepared.request.precision)
         for encoded in missing
     ]
-    searches = len(plan.searches) if flags.trials else 0
-    searched = flags.trials * searches
+    searches = len(plan.searches) if flags.study.trials else 0
+    searched = flags.study.trials * searches
     arms = [] if plan.tuned_only and searches else plan.arms
-    confirmed = flags.seeds * (len(arms) + searches)
+    confirmed = flags.study.seeds * (len(arms) + searches)
     concurrency = resources.max_concurrent or max(1, int((os.cpu_count() or 1) / resources.cpus_per_trial))
     features = feature_plan(
         prepared, flags.features, cache, gpus_per_trial=resources.gpus_per_trial, dry_run=True
@@ -67,18 +67,18 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         extraction = 0.0
         per_epoch += forward * sum(len(prepared.encoded[name].input_ids) for name in ("train", "validation"))
     per_trial = timed.epochs * per_epoch
-    runs = [(arm.config, flags.seeds) for arm in arms]
-    runs += [(search.base, flags.trials + flags.seeds) for search in plan.searches if searches]
+    runs = [(arm.config, flags.study.seeds) for arm in arms]
+    runs += [(search.base, flags.study.trials + flags.study.seeds) for search in plan.searches if searches]
     dearer = _dearer(prepared, [config for config, _ in runs], per_example)
     each = [
         (per_trial * _share(config, prepared, timed) * dearer[config.base_model], n) for config, n in runs
     ]
-    share = expected.searched(flags.trials, timed.epochs, flags.scheduler)
+    share = expected.searched(flags.study.trials, timed.epochs, flags.study.scheduler)
     training = Range(0.0, 0.0, 0.0)
     for (config, _), (seconds, n) in zip(runs, each, strict=True):
         ends = expected.patient(config)
         # A search's runs are its trials and the confirmations of its best, which no scheduler stops.
-        stopped = max(0, n - flags.seeds)
+        stopped = max(0, n - flags.study.seeds)
         either = Range(*(min(one, two) for one, two in zip(share, ends, strict=True)))
         training = training.plus(either.times(seconds * stopped)).plus(ends.times(seconds * (n - stopped)))
     spread = Range(1 / SPREAD, 1.0, SPREAD)
@@ -101,8 +101,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {cut(prepared.truncated)}",
         *(f"  shared      {line}" for line in [shared(prepared.task.shared)] if line),
-        f"  search      {searched} trials by {flags.search}, {flags.scheduler}",
-        f"  arms        {confirmed_arms}, {flags.seeds} seeds each: {confirmed} trials",
+        f"  search      {searched} trials by {flags.study.search}, {flags.study.scheduler}",
+        f"  arms        {confirmed_arms}, {flags.study.seeds} seeds each: {confirmed} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {cache}; {there}",
         f"  features    {features.mode}: {features.why}",

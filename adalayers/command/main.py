@@ -62,7 +62,7 @@ def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> i
 
 def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> str:
     """Return how the study ended: done, all failed or interrupted."""
-    flags = parse(study, argv)
+    flags = parse(study, argv, command)
     from adalayers.command.cases import cases
 
     if flags.dry_run:
@@ -84,4 +84,4 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
                 drivers.enter_context(one_driver(folder, command))
                 holding.add(folder.address)
 
-        return run(study, flags, cases(study, flags, hold), reports=reports, command=command)
+        return run(study, flags, cases(study, flags, hold), reports=reports)

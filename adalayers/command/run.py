@@ -37,15 +37,12 @@ def run(
     cases: list[Case],
     *,
     reports: Reports,
-    command: str,
 ) -> Ended:
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
     began = time.monotonic()
     ready = [_ready(study, flags, case) for case in cases]
     resources = _left(flags.resources, time.monotonic() - began)
-    outcomes = run_study(
-        study, ready, ask=flags.ask(command), resources=resources, undecided=reports.undecided_arms
-    )
+    outcomes = run_study(study, ready, ask=flags.study, resources=resources, undecided=reports.undecided_arms)
     for case, running, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)
         if flags.show_text:

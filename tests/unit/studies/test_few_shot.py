@@ -62,8 +62,8 @@ def test_the_command_line_reaches_the_arms():
     made = {}
     for argv in ([], ["--protocol", "whole"]):
         flags = parse(STUDY, argv)
-        base = base_config(space, flags.fixed, flags.epochs)
-        made[" ".join(argv)] = study_plan(STUDY, space, prepared, base, flags.fixed, flags.own_identity)
+        base = base_config(space, flags.study.fixed, flags.study.epochs)
+        made[" ".join(argv)] = study_plan(STUDY, space, prepared, base, flags.study.fixed, flags.own_identity)
     assert {argv: len(plan.arms) for argv, plan in made.items()} == {"": 46, "--protocol whole": 90}
     with pytest.raises(BadInput, match="unknown protocol"):
         parse(STUDY, ["--protocol", "all"])
