@@ -11,7 +11,7 @@ __all__ = ["TrainedTask", "__version__", "attach", "load"]
 _LAZY = {
     "TrainedTask": "adalayers.deploy.task",
     "attach": "adalayers.deploy.attached",
-    "load": "adalayers.models.load",
+    "load": "adalayers.models.saved",
 }
 
 

@@ -22,8 +22,8 @@ from adalayers.deploy.answers import Answer, kind_of
 from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.models.load import source_of
 from adalayers.models.model import FusionModel
+from adalayers.models.saved import base_model_source
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ def _predictor(asked: RequestRecord) -> Predictor:
         given = {} if asked.backbone is None else {"backbone": asked.backbone}
         task = TrainedTask.from_pretrained(folder, data_dir=asked.data_dir, **given).model
         if source is None:
-            source = source_of(task.about, asked.backbone, asked.data_dir)
+            source = base_model_source(task.about, asked.backbone, asked.data_dir)
         elif task.about.get("backbone", {}).get("fingerprint") != source.fingerprint:
             of = task.about.get("backbone", {}).get("id", "one that it does not name")
             raise BadInput(

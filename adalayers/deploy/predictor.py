@@ -126,5 +126,5 @@ class Predictor:
         flat = torch.from_numpy(np.concatenate([one.ids for one in batch])).to(self.device)
         for name in self._own:
             task = self.tasks[name]
-            given = task.answer(_Ragged(flat, torch.tensor(lengths)))  # type: ignore[arg-type]  # it reads token ids
+            given = task.forward_batch(_Ragged(flat, torch.tensor(lengths)))  # type: ignore[arg-type]  # it reads token ids
             yield name, given.split(lengths) if task.shape.head == "token" else given

@@ -11,8 +11,8 @@ from huggingface_hub.errors import HfHubHTTPError
 from adalayers.deploy.card import card
 from adalayers.deploy.origin import origin_of
 from adalayers.errors import BadInput
-from adalayers.models.load import load
-from adalayers.models.model import CONFIG, WEIGHTS, FusionModel, save
+from adalayers.models.model import FusionModel
+from adalayers.models.saved import CONFIG, WEIGHTS, load, save
 from adalayers.storage import hub
 from adalayers.storage.folder import Folder
 

@@ -125,19 +125,19 @@ class ExtraLayers(Fusion):
             parameter = next(self.parameters())
             return parameter.new_zeros(int(lengths.sum()), self.width)
         read = self.projected(live[0], states[live[0]])
-        groups = [lengths[first:last] for first, last in length_groups(lengths.tolist(), PASS_TOKENS)]
-        parts = read.split([int(group.sum()) for group in groups])
-        return torch.cat([self._layered(part, group) for part, group in zip(parts, groups, strict=True)])
+        groups, sizes = length_groups(lengths, PASS_TOKENS)
+        parts = zip(read.split(sizes), groups, strict=True)
+        return torch.cat([self._padded_outputs(part, group) for part, group in parts])
 
-    def _layered(
+    def _padded_outputs(
         self, flat: Float[Tensor, "tokens width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "tokens width"]:
         """Return what the layers make of a group of sequences that are padded to one length."""
-        rows, padding, places = padded(flat, lengths)
+        rows, padding, real_rows = padded(flat, lengths)
         for layer in self.layers:
             rows = layer(rows, padding)
         rows = rows.flatten(0, 1).float()
-        return rows if places is None else rows.index_select(0, places)
+        return rows if real_rows is None else rows.index_select(0, real_rows)
 
     def kept_at_use(self, inner: int) -> int:
         """Return the layers' width: the last hidden state is read as it comes."""

@@ -201,10 +201,9 @@ class RoutedLayers(Fusion):
         with torch.autocast(vectors.device.type, enabled=False):
             if self.per_token:
                 return self._routed(vectors, torch.ones(len(vectors), dtype=torch.long), None, live)
-            groups = [lengths[a:b] for a, b in length_groups(lengths.tolist(), PASS_TOKENS)]
-            parts = vectors.flatten(1).split([int(group.sum()) for group in groups])
+            groups, sizes = length_groups(lengths, PASS_TOKENS)
             routed = []
-            for part, group in zip(parts, groups, strict=True):
+            for part, group in zip(vectors.flatten(1).split(sizes), groups, strict=True):
                 rows, padding, _ = padded(part, group)
                 routed.append(self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live))
             return torch.cat(routed)

@@ -1,4 +1,4 @@
-"""The model of a trial: over stored hidden states, or over a base model of its own."""
+"""The one way to make a model: over stored hidden states, or over a base model of its own."""
 
 from __future__ import annotations
 
@@ -6,29 +6,47 @@ import dataclasses
 
 import torch
 
+from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
-from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import loaded
 from adalayers.models.model import FusionModel
 from adalayers.models.trainable_base.model import TrainableBaseModel
+from adalayers.states import Shape
+
+CPU = torch.device("cpu")
 
 
 def build_model(
-    config: TrialConfig, data: TrialData, *, seed: int = 0, device: torch.device | None = None
+    config: TrialConfig,
+    shape: Shape,
+    source: BackboneSource | None = None,
+    *,
+    seed: int = 0,
+    device: torch.device = CPU,
 ) -> FusionModel:
-    """Return the model that `config` asks for, on `device`: a `TrainableBaseModel` where its base model is not frozen.
+    """Return the model that a configuration asks for.
 
-    Raises `BadInput` where the base model is to be changed and `data` do not say where it is, or it cannot be.
+    Args:
+        config: The trial's configuration.
+        shape:  What the model needs to know of backbone and task.
+        source: Where the base model is; read only where it is not frozen.
+        seed:   Of the start of all parameters.
+        device: Where the model is put.
+
+    Returns:
+        A `FusionModel`; where `config.base_model` is not frozen, a `TrainableBaseModel`.
+
+    Raises:
+        BadInput: The base model is to be changed, and `source` is None, or it cannot be changed in that way.
     """
-    device = device or torch.device("cpu")
     if config.base_model == "frozen":
-        return FusionModel(config, data.shape, seed=seed).to(device)
-    if data.source is None:
+        return FusionModel(config, shape, seed=seed).to(device)
+    if source is None:
         raise BadInput(
             f"wanted a base model for base_model={config.base_model}, these data do not say where theirs is; "
             "prepare them with adalayers.data.prepare, or give TrialData its source"
         )
     # Its copy takes small steps, which bfloat16 would round away.
-    source = dataclasses.replace(data.source.whole, dtype="float32")
-    return TrainableBaseModel(config, data.shape, loaded(source, device), seed=seed).to(device)
+    whole = dataclasses.replace(source.whole, dtype="float32")
+    return TrainableBaseModel(config, shape, loaded(whole, device), seed=seed).to(device)

@@ -1,44 +1,31 @@
-"""The trained part of a trial: a fusion of hidden states and a head; built, saved and loaded here."""
+"""The trained part of a trial: a fusion of hidden states and a head."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from adalayers.config import TrialConfig, as_values, trial_config
-from adalayers.errors import BadInput
+from adalayers.config import TrialConfig
 from adalayers.fusion.fusion import ParameterGroup
 from adalayers.models.heads import build_head, sinusoidal_positions
-from adalayers.results.files import holding
-from adalayers.states import Shape, State, Stream
-from adalayers.storage.folder import Folder
-from adalayers.storage.redaction import redacted
+from adalayers.states import Shape, State
 from adalayers.study import Variant
 from adalayers.tensors.ragged import length_groups, padded
 from adalayers.tensors.seeds import drawing
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-FORMAT = 2
-
 
 @runtime_checkable
-class Readable(Protocol):
-    """What of a batch a model reads.
+class HiddenStateBatch(Protocol):
+    """What a model over a frozen base model reads of a batch.
 
-    states:    {hidden state: [tokens, K]} of the frozen base model, real tokens end to end
-    lengths:   int64 [batch], on the CPU
+    states:  {hidden state: [tokens, K]}, real tokens end to end
+    lengths: int64 [batch], on the CPU
     """
 
     @property
@@ -85,9 +72,8 @@ class FusionModel(nn.Module):
         with drawing(seed, "fusion"):
             self.fusion = config.build(shape)
         with drawing(seed, "head"):  # a stream of its own: the head starts alike whatever the fusion drew
-            self.head = (
-                None if self.fusion.gives == "logits" else build_head(config, shape, self.fusion.width)
-            )
+            logits = self.fusion.gives == "logits"
+            self.head = None if logits else build_head(config, shape, self.fusion.width)
 
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
@@ -102,41 +88,39 @@ class FusionModel(nn.Module):
     def read_out(
         self, fused: Float[Tensor, "rows width"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "items outputs"]:
-        """Return what `forward` does, of what the fusion gave; `lengths` are on the CPU."""
+        """Return the outputs of `forward`, computed from those of the fusion; `lengths` are on the CPU."""
         if self.head is None:
             return fused
         if self.fusion.gives == "sequence":
             return self.head(fused.unsqueeze(1))
-        groups = [
-            lengths[first:last] for first, last in length_groups(lengths.tolist(), self.head.pass_tokens)
-        ]
-        parts = fused.split([int(group.sum()) for group in groups])
-        given = [self._read(part, group) for part, group in zip(parts, groups, strict=True)]
-        return given[0] if len(given) == 1 else torch.cat(given)
+        groups, sizes = length_groups(lengths, self.head.pass_tokens)
+        parts = zip(fused.split(sizes), groups, strict=True)
+        outputs = [self._padded_outputs(part, group) for part, group in parts]
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
-    def _read(
+    def _padded_outputs(
         self, flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "items outputs"]:
         """Return what the head gives for a group of sequences that are padded to one length."""
         assert self.head is not None
-        rows, padding, places = padded(flat, lengths)
+        rows, padding, real_rows = padded(flat, lengths)
         if self.config.positions:
             rows = rows + sinusoidal_positions(*rows.shape[1:]).to(rows)
-        given = self.head(rows, padding)
+        outputs = self.head(rows, padding)
         if self.shape.head == "sequence":
-            return given
-        given = given.flatten(0, 1)
-        return given if places is None else given.index_select(0, places)
+            return outputs
+        outputs = outputs.flatten(0, 1)
+        return outputs if real_rows is None else outputs.index_select(0, real_rows)
 
-    def begin(self) -> None:
-        """Make ready for training, once, after the fusion has looked at the training data."""
+    def prepare_training(self) -> None:
+        """Prepare for training, once, after the fusion was fitted to the training data."""
 
     def live(self) -> list[State]:
-        """Return the hidden states that the next `answer` reads of a batch."""
+        """Return the hidden states that the next `forward_batch` reads of a batch."""
         return self.fusion.live()
 
-    def answer(self, batch: Readable) -> Float[Tensor, "items outputs"]:
-        """Return what `forward` does, of a batch."""
+    def forward_batch(self, batch: HiddenStateBatch) -> Float[Tensor, "items outputs"]:
+        """Return the outputs of `forward` for a batch."""
         return self(batch.states, batch.lengths)
 
     def parameter_groups(self) -> list[ParameterGroup]:
@@ -167,99 +151,13 @@ class FusionModel(nn.Module):
 
         A cutoff applies to fusions that tell their weights.
         """
-        given = self.fusion.diagnostics()
+        weights = self.fusion.diagnostics()
         dropped = [
             state
             for state in self.fusion.states
             if state.number in variant.without
-            or (variant.cutoff is not None and given.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
+            or (variant.cutoff is not None and weights.get(f"mix/weight_{state.name}", 1.0) <= variant.cutoff)
         ]
         if not dropped or len(dropped) == len(self.fusion.states):
             return None
         return self.fusion.without(dropped, renormalise=variant.renormalise)
-
-
-def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:
-    """Write the trained parts to `folder`; `about` says what they were trained on (backbone, dataset, labels)."""
-    folder.write_bytes(
-        WEIGHTS, save_tensors({name: t.contiguous() for name, t in model.state_dict().items()})
-    )
-    folder.write_json(
-        CONFIG,
-        {
-            "format": FORMAT,
-            "trial": as_values(model.config),
-            "shape": dataclasses.asdict(model.shape),
-            **about,
-        },
-    )
-
-
-@dataclass(frozen=True)
-class Saved:
-    """What a `best/` folder holds: what `save` was given, and the tensors of the trained parts by name."""
-
-    config: TrialConfig
-    shape: Shape
-    about: dict[str, Any]
-    tensors: dict[str, Tensor]
-
-
-def read(folder: Folder | str | Path) -> Saved:
-    """Return what a `best/` folder holds.
-
-    Raises `BadInput` where the folder holds no trained parts, or a fusion that is not known here.
-    """
-    place = holding(
-        folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
-    )
-    try:
-        saved = place.read_json(CONFIG)
-        tensors = load_tensors(place.read_bytes(WEIGHTS))
-        if not isinstance(saved, dict):
-            raise ValueError(f"{CONFIG} holds no object")
-    except (ValueError, SafetensorError) as error:
-        raise BadInput(
-            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} or {WEIGHTS} cannot be read ({error}); "
-            "take another copy, or run the study's command again, which writes them anew"
-        ) from error
-    if saved.get("format") != FORMAT:
-        raise BadInput(
-            f"wanted trained parts of format {FORMAT} in {place.uri}, got format {saved.get('format')}, written by "
-            "another version; load them with that version"
-        )
-    about = {name: value for name, value in saved.items() if name not in ("format", "trial", "shape")}
-    try:
-        config, shape = trial_config(**saved["trial"]), _shape(**saved["shape"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise BadInput(
-            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} does not say what they are "
-            f"({type(error).__name__}: {error}); take another copy"
-        ) from error
-    return Saved(config, shape, about, tensors)
-
-
-def load(folder: Folder | str | Path) -> FusionModel:
-    """Return the trained parts saved in a `best/` folder, in eval mode; those of a frozen base model.
-
-    Raises `BadInput` where the folder holds no such parts, or a fusion that is not known here.
-    """
-    saved = read(folder)
-    if saved.config.base_model != "frozen":
-        raise BadInput(
-            "wanted trained parts over a frozen base model, these have a base model of their own "
-            f"(base_model={saved.config.base_model}); use adalayers.load"
-        )
-    return restored(FusionModel(saved.config, saved.shape), saved)
-
-
-def restored(model: FusionModel, saved: Saved) -> FusionModel:
-    """Return `model` with the tensors of `saved`, and what it was trained on, in eval mode."""
-    model.load_state_dict(saved.tensors)
-    model.about = saved.about
-    model.fusion.finish()
-    return model.eval()
-
-
-def _shape(streams: list[dict[str, Any]], **rest: Any) -> Shape:
-    return Shape(streams=tuple(Stream(**stream) for stream in streams), **rest)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -43,15 +41,22 @@ def moved(tensor: Tensor, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-def length_groups(lengths: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Return (first, last + 1) of runs of neighbours that are padded together, each to at most `most` more tokens."""
-    groups, first, longest, total = [], 0, 0, 0
-    for place, length in enumerate(lengths):
+def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tensor], list[int]]:
+    """Return runs of neighbouring lengths to be padded together, with at most `most` tokens of padding, and their sums.
+
+    Args:
+        lengths: Of all sequences, on the CPU; best sorted.
+        most:    Tokens of padding that a group may have.
+    """
+    sizes, longest, total = [0], 0, 0
+    for length in lengths.tolist():
         longest, total = max(longest, length), total + length
-        if longest * (place + 1 - first) - total > most:
-            groups.append((first, place))
-            first, longest, total = place, length, length
-    return [*groups, (first, len(lengths))]
+        if longest * (sizes[-1] + 1) - total > most:
+            sizes.append(0)
+            longest, total = length, length
+        sizes[-1] += 1
+    groups = list(lengths.split(sizes))
+    return groups, [int(group.sum()) for group in groups]
 
 
 def padded(

@@ -28,7 +28,7 @@ PREFIXES = {"validation": "val", "test": "test"}
 def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
     """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
     with _reduced(batch.labels.device):
-        given = model.answer(batch)
+        given = model.forward_batch(batch)
         if batch.words is not None:
             given = given[batch.words]
     return given.float()

@@ -174,7 +174,7 @@ class Trainer:
         self.config, self.seed, self.device = config, seed, device
         drawn = data.view(config.train_examples, seed if config.draw is None else config.draw)
         self.data = drawn.at_words(config.word_token(data.shape))
-        self.model = build_model(config, data, seed=seed, device=device)
+        self.model = build_model(config, data.shape, data.source, seed=seed, device=device)
         self.generator = torch.Generator(device)
         draw_from(self.model, self.generator)
         self.progress = Progress()
@@ -259,7 +259,7 @@ class Trainer:
             self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
             if type(self.model.fusion).fit is not Fusion.fit:  # it looked at all of them
                 progress.read_to = self.model.shape.depth(states)
-            self.model.begin()
+            self.model.prepare_training()
             self._start_round()
             progress.history.append(self._point(0.0))
         while True:

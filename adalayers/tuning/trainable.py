@@ -18,7 +18,7 @@ from ray import tune
 from adalayers.config import hyperparameters, trial_config
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
-from adalayers.models.model import save
+from adalayers.models.saved import save
 from adalayers.request import DataRequest
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.record import PROGRESS

@@ -7,7 +7,8 @@ import torch
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.errors import BadInput
-from adalayers.models.model import FusionModel, load, save
+from adalayers.models.model import FusionModel
+from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from tests.helpers.states import made_shape
 

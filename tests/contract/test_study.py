@@ -23,7 +23,7 @@ from adalayers.__main__ import main as sync_command
 from adalayers.command import main as study_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.model import load
+from adalayers.models.saved import load
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
 from tests.contract.test_contributing_fusion import snippet

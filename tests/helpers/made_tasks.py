@@ -11,7 +11,7 @@ import pandas as pd
 from adalayers.config import TrialConfig, as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.model import save
+from adalayers.models.saved import save
 from adalayers.results.files import BEST, STUDY, write_trials
 from adalayers.results.study_file import (
     BackboneRecord,

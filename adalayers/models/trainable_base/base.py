@@ -73,14 +73,14 @@ class Base(nn.Module):
 
     def _unreached(self, parameters: Sequence[nn.Parameter], states: Sequence[State]) -> list[nn.Parameter]:
         """Return those of `parameters` that `states` do not depend on."""
-        was = self.training
+        was_training = self.training
         self.eval()
         with torch.enable_grad():
             ids = torch.full((2,), self.pad_id, device=parameters[0].device)
-            given = self(ids, torch.tensor([2]), states)
-            total = torch.stack([state.sum() for state in given.values()]).sum()
+            read = self(ids, torch.tensor([2]), states)
+            total = torch.stack([values.sum() for values in read.values()]).sum()
             gradients = torch.autograd.grad(total, parameters, allow_unused=True)
-        self.train(was)
+        self.train(was_training)
         return [p for p, gradient in zip(parameters, gradients, strict=True) if gradient is None]
 
     def forward(
@@ -99,16 +99,13 @@ class Base(nn.Module):
         if not wanted:
             return {}
         most = PASS_TOKENS if input_ids.device.type == "cpu" else 1 << 30  # a GPU's passes are best large
-        groups = [lengths[first:last] for first, last in length_groups(lengths.tolist(), most)]
-        sizes = [int(group.sum()) for group in groups]
-        typed = [None] * len(groups) if token_types is None else token_types.split(sizes)
-        found = [
-            self._read(part, group, wanted, types)
-            for part, group, types in zip(input_ids.split(sizes), groups, typed, strict=True)
-        ]
-        return {state: torch.cat([part[state] for part in found]) for state in wanted}
+        groups, sizes = length_groups(lengths, most)
+        types = [None] * len(groups) if token_types is None else token_types.split(sizes)
+        parts = zip(input_ids.split(sizes), groups, types, strict=True)
+        read = [self._padded_states(ids, group, wanted, group_types) for ids, group, group_types in parts]
+        return {state: torch.cat([part[state] for part in read]) for state in wanted}
 
-    def _read(
+    def _padded_states(
         self,
         input_ids: Int[Tensor, " tokens"],
         lengths: Int[Tensor, " batch"],
@@ -123,45 +120,45 @@ class Base(nn.Module):
         types = None
         if token_types is not None:
             types = token_types.new_zeros(real.numel()).index_copy(0, rows, token_types).view(real.shape)
-        found = self._run(ids, moved(real.long(), input_ids.device), states, types)
-        return {state: values.flatten(0, 1).index_select(0, rows) for state, values in found.items()}
+        given = self._run(ids, moved(real.long(), input_ids.device), states, types)
+        return {state: values.flatten(0, 1).index_select(0, rows) for state, values in given.items()}
 
     def _run(
         self, ids: Tensor, mask: Tensor, states: Sequence[State], types: Tensor | None
     ) -> dict[State, Tensor]:
         """Return hidden states [batch, time, K], running no layer beyond the deepest of them."""
-        found: dict[State, Tensor] = {}
+        seen: dict[State, Tensor] = {}
         deepest = max(state.number for state in states)
         with contextlib.ExitStack() as hooks:
             for state in states:
-                note = functools.partial(_note, found, state, deepest)
+                record = functools.partial(_record, seen, state, deepest)
                 if state.number < self.stream.layers:
                     hooks.enter_context(
-                        self.layers[state.number].register_forward_pre_hook(note, with_kwargs=True)
+                        self.layers[state.number].register_forward_pre_hook(record, with_kwargs=True)
                     )
                 elif state.before_norm:
                     norm = self.model.get_submodule(self.final_norm or "")
-                    hooks.enter_context(norm.register_forward_pre_hook(note, with_kwargs=True))
+                    hooks.enter_context(norm.register_forward_pre_hook(record, with_kwargs=True))
             with contextlib.suppress(_Reached):
-                given = self.model(
+                output = self.model(
                     input_ids=ids,
                     attention_mask=mask,
                     return_dict=True,
                     **with_token_types(self.model, types),
                 )
-                found |= {state: given.last_hidden_state for state in states if state not in found}
-        return found
+                seen |= {state: output.last_hidden_state for state in states if state not in seen}
+        return seen
 
 
-def _note(
-    found: dict[State, Tensor],
+def _record(
+    seen: dict[State, Tensor],
     state: State,
     deepest: int,
     module: nn.Module,
     inputs: tuple[Any, ...],
     named: dict[str, Any],
 ) -> None:
-    """Note what enters a module as the hidden state `state`; stop the pass where that is the deepest one."""
-    found[state] = inputs[0] if inputs else named["hidden_states"]
+    """Record what enters a module as the hidden state `state`; stop the pass where that is the deepest one."""
+    seen[state] = inputs[0] if inputs else named["hidden_states"]
     if state.number == deepest and not state.before_norm:
         raise _Reached

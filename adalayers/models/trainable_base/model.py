@@ -45,7 +45,7 @@ class TrainableBaseModel(FusionModel):
     Which layers (`config.base_layers`), l being the base model's, d the deepest hidden state that is read and n the
     fusion's `depth`: all: 1..d; selected: 1..n; as-many-top: l-n+1..d. Layers beyond d are not run. Fine-tuning trains
     what belongs to no layer too (embeddings), but for as-many-top. The fusion chooses by the frozen model (`fit`), so
-    the base model stays as it is until `begin`.
+    the base model stays as it is until `prepare_training`.
 
     backbone: what is copied; it is never changed
     seed:     of its start; fusion, head and each adapter draw from streams of their own
@@ -65,7 +65,7 @@ class TrainableBaseModel(FusionModel):
         self.span: Tensor
         self.register_buffer("span", torch.zeros(3, dtype=torch.long))
 
-    def begin(self) -> None:
+    def prepare_training(self) -> None:
         """Change the base model as configured. Raises `BadInput` where there is no layer to change."""
         deepest = max((state.number for state in self.fusion.live()), default=0)
         first, last = 1, deepest
@@ -106,10 +106,10 @@ class TrainableBaseModel(FusionModel):
                     layer.get_submodule(name).requires_grad_(True)
 
     def live(self) -> list[State]:
-        """Return no hidden state: `answer` reads token ids."""
+        """Return no hidden state: `forward_batch` reads token ids."""
         return []
 
-    def answer(self, batch: Tokenised) -> Float[Tensor, "items outputs"]:  # type: ignore[override]  # other batches
+    def forward_batch(self, batch: Tokenised) -> Float[Tensor, "items outputs"]:  # type: ignore[override]  # other batches
         """Return what `forward` does of the hidden states that the base model now gives."""
         with self._drawing():
             states = self.base(batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types)

@@ -9,7 +9,8 @@ import torch
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.head2toe import Head2Toe, best
-from adalayers.models.model import FusionModel, load, save
+from adalayers.models.model import FusionModel
+from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data

@@ -11,7 +11,8 @@ from adalayers.data.trial_data import Passes
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.variability import SelectedLayer, labelled, variabilities, variability
-from adalayers.models.model import FusionModel, load, save
+from adalayers.models.model import FusionModel
+from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data

@@ -1,4 +1,4 @@
-"""Heads and the whole trained part: parameter counts, padding, gradients, saving."""
+"""Heads and the whole trained part: parameter counts, padding, gradients, starts."""
 
 import math
 
@@ -9,8 +9,7 @@ import torch
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import sinusoidal_positions
-from adalayers.models.model import FusionModel, load, save
-from adalayers.storage.folder import Folder
+from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import length_groups
 from tests.helpers.states import encoder, made_shape
 
@@ -155,29 +154,19 @@ def test_positions_are_sines_and_cosines():
             np.testing.assert_allclose(table[position, 2 * pair + 1], math.cos(angle), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["sequence", "token"])
 @pytest.mark.parametrize(
-    "changes", [{"alpha": 4.0}, {"read_out": "linear", "normalise": False, "gelu_after_mix": True}], ids=str
+    ("lengths", "most", "expected"),
+    [
+        ([3, 3, 3], 0, [[3, 3, 3]]),
+        ([2, 3, 9, 9, 10], 4, [[2, 3], [9, 9, 10]]),
+        ([10, 2, 2], 8, [[10, 2], [2]]),
+        ([1, 2, 3, 4], 0, [[1], [2], [3], [4]]),
+    ],
 )
-def test_saved_parts_load_to_the_same_outputs(kind, changes, tmp_path):
-    model = FusionModel(LayerMixConfig(**changes, **SMALL), made_shape(kind)).eval()
-    save(model, Folder(tmp_path / "best"), about={"labels": ["a", "b", "c"]})
-    again = load(tmp_path / "best")
-    with torch.no_grad():
-        inputs, lengths = states(model, [3, 5]), torch.tensor([3, 5])
-        assert torch.equal(model(inputs, lengths), again(inputs, lengths))
-
-
-def test_loading_from_another_folder_is_bad_input(tmp_path):
-    with pytest.raises(BadInput, match="best/"):
-        load(tmp_path)
-
-
-def test_groups_are_runs_of_like_lengths():
-    assert length_groups([3, 3, 3], 0) == [(0, 3)]
-    assert length_groups([2, 3, 9, 9, 10], 4) == [(0, 2), (2, 5)]
-    assert length_groups([10, 2, 2], 8) == [(0, 2), (2, 3)]
-    assert length_groups([1, 2, 3, 4], 0) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+def test_groups_are_runs_of_like_lengths(lengths, most, expected):
+    groups, sizes = length_groups(torch.tensor(lengths), most)
+    assert [group.tolist() for group in groups] == expected
+    assert sizes == [sum(group) for group in expected]
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])

@@ -139,7 +139,7 @@ def test_counts_of_bert_base(changes, count):
     backbone = bert_base()
     config = TopConfig(base_model="adapters", read_out="first-token", **changes)
     model = TrainableBaseModel(config, shape_of(backbone, "bert"), backbone)
-    model.begin()
+    model.prepare_training()
     assert model.n_parameters() == count + LAST_CLASSIFIER
     grouped = [p for group in model.parameter_groups() for p in group.parameters]
     assert sum(p.numel() for p in grouped) == count + LAST_CLASSIFIER

@@ -22,13 +22,13 @@ def made(backbone, family="bert", *, head="sequence", config=LayerMixConfig, beg
         config(**{**small, **changes}), shape_of(backbone, family, head), backbone, seed=seed
     )
     if begin:
-        model.begin()
+        model.prepare_training()
     return model
 
 
 def answers(model, *lengths, seed=0):
     with torch.no_grad():
-        return model.eval().answer(made_tokens(*lengths, seed=seed))
+        return model.eval().forward_batch(made_tokens(*lengths, seed=seed))
 
 
 def moved(model, seed=0):
@@ -65,7 +65,7 @@ def test_a_step_reaches_all_that_is_trained_and_nothing_else(family, way, backbo
 
     # Keys' biases change no attention: weight decay moves them.
     optimiser = torch.optim.Adam([p for group in groups for p in group], lr=1e-2, weight_decay=1e-2)
-    out = model.answer(made_tokens(3, 5, 9))
+    out = model.forward_batch(made_tokens(3, 5, 9))
     (out * torch.tensor([1.0, -2.0])).sum().backward()
     assert all((p.grad is not None) == p.requires_grad for p in model.parameters())
     optimiser.step()
@@ -79,9 +79,9 @@ def test_adapters_leave_the_frozen_model_nearly_as_it_is_at_the_start(family, ba
     batch = made_tokens(3, 5, 9)
     model = made(backbone, family, base_model="adapters", adapter_sharing="none").eval()
     with torch.no_grad():
-        near = model.answer(batch)
+        near = model.forward_batch(batch)
         model.adapters.off = frozenset(model.adapters.layers)
-        frozen = model.answer(batch)
+        frozen = model.forward_batch(batch)
     torch.testing.assert_close(near, frozen, atol=1e-4, rtol=0)
     assert not torch.equal(near, frozen)
 
@@ -105,9 +105,9 @@ def test_padding_and_neighbours_change_nothing(way, head, backbone_of):
     model = moved(made(backbone_of("roberta"), "roberta", head=head, base_model=way)).eval()
     batch = made_tokens(3, 7, 5)
     with torch.no_grad():
-        together = model.answer(batch)
+        together = model.forward_batch(batch)
         parts = [
-            model.answer(type(batch)(ids, torch.tensor([len(ids)])))
+            model.forward_batch(type(batch)(ids, torch.tensor([len(ids)])))
             for ids in batch.input_ids.split(batch.lengths.tolist())
         ]
     torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
@@ -123,7 +123,7 @@ def test_the_shared_backbone_is_never_changed(way, backbone_of):
     before = copy.deepcopy(backbone.state_dict())
     model = made(backbone, base_model=way, adapter_norms=True).train()
     optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1.0)
-    model.answer(made_tokens(4, 4)).sum().backward()
+    model.forward_batch(made_tokens(4, 4)).sum().backward()
     optimiser.step()
     after = backbone.state_dict()
     assert before.keys() == after.keys()
@@ -184,7 +184,7 @@ def test_a_fusion_that_looks_at_the_data_decides_which_layers(backbone_of):
         backbone_of(), config=LookingConfig, base_model="fine-tuned", base_layers="selected", begin=False
     )
     model.fusion.fit([])
-    model.begin()
+    model.prepare_training()
     assert model.span.tolist() == [1, 2, 2]
     assert trained_layers(model) == ([1, 2], True)
 
@@ -236,12 +236,12 @@ def test_what_is_held_gives_the_same_answers(way, begun, backbone_of):
     changes = {"base_model": way, "base_layers": "selected", "adapter_norms": True, "config": LookingConfig}
     model = made(backbone, begin=False, **changes)
     model.fusion.fit([])
-    model.begin()
+    model.prepare_training()
     held = copy.deepcopy(moved(model).state_dict())
     again = made(backbone, begin=False, seed=1, **changes)
     if begun:
         again.fusion.fit([])
-        again.begin()
+        again.prepare_training()
     again.load_state_dict(held)
     assert again.fusion.depth() == 2
     assert torch.equal(answers(again, 3, 5), answers(model, 3, 5))
@@ -259,9 +259,9 @@ def test_dropout_within_the_base_model_follows_from_the_models_own_stream(backbo
 
     def two_steps(*, elsewhere=0):
         model.generator.manual_seed(5)
-        first = model.answer(made_tokens(6, 6)).detach()
+        first = model.forward_batch(made_tokens(6, 6)).detach()
         torch.rand(elsewhere)
-        return first, model.answer(made_tokens(6, 6)).detach()
+        return first, model.forward_batch(made_tokens(6, 6)).detach()
 
     torch.manual_seed(1)
     first, second = two_steps()
