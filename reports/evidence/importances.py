@@ -1,4 +1,4 @@
-"""Which hyperparameters the search's scores hang on, by Optuna's evaluators, and how sure that is.
+"""Hyperparameter importances by Optuna's evaluators, with their spread over resampled trials.
 
 Completed trials of the search alone: a stopped trial's score is no score. Optuna is imported only where
 there is something to evaluate: it costs two seconds.
@@ -11,7 +11,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,10 @@ import pandas as pd
 from adalayers.errors import BadInput
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.reading.space import Domain, as_choice
+from reports.reading.space import Domain, as_choice, numeric
+
+if TYPE_CHECKING:
+    from optuna import Study
 
 PED_ANOVA, FANOVA = "PED-ANOVA", "fANOVA"
 FEWEST = 10
@@ -66,17 +69,11 @@ def importances(
     if len(done) < FEWEST or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=COLUMNS)
     rng, resamples = np.random.default_rng(SEED), RESAMPLES[evaluator]
+    trials = rebuilt_study(done, space, plan).get_trials(deepcopy=False)
+    drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(resamples)]
     with _optuna_quiet():
-        frozen = _frozen(done, space)
-        whole = _shares(frozen, space, plan, evaluator)
-        spread = np.array(
-            [
-                _shares(
-                    [frozen[i] for i in rng.integers(len(frozen), size=len(frozen))], space, plan, evaluator
-                )
-                for _ in range(resamples)
-            ]
-        )
+        whole = _shares(trials, space, plan, evaluator)
+        spread = [_shares([trials[i] for i in draw], space, plan, evaluator) for draw in drawn]
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame(
         {
@@ -120,27 +117,44 @@ def _optuna_quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _frozen(done: pd.DataFrame, space: Sequence[Domain]) -> list[Any]:
-    """Return the trials as Optuna's. A bound of the space gives way to a value that rounding left outside."""
+def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> Study:
+    """Return completed trials as an Optuna study.
+
+    A bound of the space gives way to a value that rounding left outside.
+
+    Args:
+        done: Rows of `search_points`.
+        space: Domains of the columns to take over.
+        plan: Says whether more of the score is better.
+    """
     import optuna
     from optuna import distributions
     from optuna.trial import create_trial
 
-    kinds: dict[str, Any] = {}
+    columns, kinds = {}, {}
     for domain in space:
+        values = done[domain.name]
         if domain.choices:
-            kinds[domain.name] = distributions.CategoricalDistribution(domain.choices)
+            numbers_ = numeric(domain.choices) is not None
+            choice = {text: _number(text) if numbers_ else text for text in domain.choices}
+            columns[domain.name] = [choice[text] for text in values]
+            kinds[domain.name] = distributions.CategoricalDistribution(tuple(choice.values()))
         else:
-            low = min(domain.low, float(done[domain.name].min()))
-            high = max(domain.high, float(done[domain.name].max()))
-            kinds[domain.name] = distributions.FloatDistribution(low, high, log=domain.log)
-    names = [domain.name for domain in space]
-    study = optuna.create_study()  # which gives each trial an id of its own
-    study.add_trials(
-        create_trial(params=dict(zip(names, row, strict=True)), distributions=kinds, value=float(score))
-        for row, score in zip(done[names].itertuples(index=False), done["score"], strict=True)
-    )
-    return study.get_trials(deepcopy=False)
+            columns[domain.name] = values.tolist()
+            low, high = min(domain.low, values.min()), max(domain.high, values.max())
+            kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
+    with _optuna_quiet():
+        study = optuna.create_study(direction="minimize" if plan.mode == "min" else "maximize")
+    for *values, score in zip(*columns.values(), done["score"], strict=True):
+        parameters = dict(zip(columns, values, strict=True))
+        study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
+    return study
+
+
+def _number(text: str) -> float | int:
+    """Return a choice as a number, which a figure then orders, and names without ".0" where it is whole."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: str) -> np.ndarray:

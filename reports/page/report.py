@@ -24,7 +24,7 @@ GIVES_WAY = ("mix_levels", "speed")
 """Those that a study with parts of its own shows with the details."""
 
 PARTS = (
-    "method",
+    "setup",
     "arms",
     "published",
     "comparisons",
@@ -50,18 +50,14 @@ PARTS = (
     "errors",
     "residuals",
     "search",
-    "importances",
-    "surface",
     "parallel",
+    "importances",
     "analyses",
     "test_split_usage",
     "failures",
     "problems",
     "caveats",
     "measures",
-    "setup",
-    "labels",
-    "provenance",
 )
 """Those on details.md, each with its `PART`. Parts under one title, one after another, are one section."""
 

@@ -1,10 +1,13 @@
-"""What each component contributes: the differences to the whole method, largest loss first."""
+"""What each component contributes: the differences to the whole method, largest loss first.
+
+The figure stands where components were also tuned, next to each other; without that, it would be the figure of
+`quality` once more.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -61,34 +64,33 @@ def section(info: Info) -> list[str]:
     )
     return [
         f"One component of {code(info.control)} is changed at a time; below 0 the change costs quality.{tuned}",
-        figure_link("ablation", f"Difference of {scored} when one component is changed"),
+        figure_link("ablation", f"Difference of {scored} when one component is changed") if info.tuned else "",
         folded("Every component", len(rows), table(heads, rows)),
     ]
 
 
 @styled
-def draw(info: Info) -> Figure:
-    """A bar per component from 0, the largest loss on top, with its corrected interval and its seeds as dots."""
+def draw(info: Info) -> Figure | None:
+    """Two bars per component from 0, the largest loss on top, with corrected intervals and seeds as dots."""
+    if not info.tuned:
+        return None
     names = list(info.kept)
     figure = new_figure(1.5 + 0.34 * len(names))
     axes = figure.add_subplot()
-    apart = 0.2 if info.tuned else 0.0
-    kinds = [("hyperparameters kept", info.kept, COLOURS[0], -apart)]
-    kinds += [("both tuned", info.tuned, COLOURS[1], apart)] if info.tuned else []
-    height = 0.7 if not info.tuned else 0.36
     handles: list[Line2D | Patch] = []
+    kinds = [("hyperparameters kept", info.kept, COLOURS[0], -0.2), ("both tuned", info.tuned, COLOURS[1], 0.2)]
     for label, claims, colour, shift in kinds:
+        handles.append(Patch(color=colour, alpha=0.45, label=label))
         for place, name in enumerate(names):
             claim = claims.get(name)
             if claim is None or claim.difference is None:
                 continue
             y = place + shift
-            axes.barh(y, claim.difference, height=height, color=colour, alpha=0.45, zorder=1)
+            axes.barh(y, claim.difference, height=0.36, color=colour, alpha=0.45, zorder=1)
             if claim.low is not None and claim.high is not None:
                 axes.plot([claim.low, claim.high], [y, y], color=colour, linewidth=1.4, zorder=3)
-            dots = np.array(list(claim.values.values()))
-            axes.plot(dots, np.full(len(dots), y), ".", color="0.25", markersize=3.5, zorder=4)
-        handles.append(Patch(color=colour, alpha=0.45, label=label))
+            seeds = list(claim.values.values())
+            axes.plot(seeds, [y] * len(seeds), ".", color="0.25", markersize=3.5, zorder=4)
     if info.smallest is not None:
         axes.axvspan(-info.smallest, info.smallest, color="0.9", zorder=0)
         handles.append(Patch(color="0.9", label=f"within ±{info.smallest:g}"))

@@ -1,25 +1,26 @@
-"""Score against the cost at use, with the front of arms that none beats in both."""
+"""Score against the cost at use, with the Pareto front: the arms that none beats in both."""
 
 from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, unit_below
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
-from reports.evidence import costs as prices
 from reports.evidence import use_cost
+from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.text import code, escape, folded, number, several, table
 
-APART = 0.02
-"""Share by which the dearest arm costs more than the cheapest, below which cost does not matter."""
+SPREAD = 0.1
+"""Share by which the dearest arm of the front must cost more than the cheapest: below it, cost decides nothing."""
 NAMED = 8
 """Most arms of the front named in the figure."""
 
@@ -35,14 +36,16 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    # A study of methods has a price list of all of them; here stand layer mixes alone.
+    # A study of methods has a table of the costs of all of them; here stand layer mixes alone.
     if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.request.parts:
         return None
     costs = evidence.use_costs
-    known = costs["operations"].dropna()
-    if len(known) < 2 or known.max() < (1 + APART) * known.min():
+    known = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
+    log_costs = np.log(costs["operations"].where(costs["operations"] > 0)).round(2)  # alike within 1%
+    maximise = evidence.plan.mode == "max"
+    front = pareto_front(costs.assign(operations=log_costs), "operations", maximise=maximise)
+    if not front or known[front[-1]] < (1 + SPREAD) * known[front[0]]:
         return None
-    front = prices.front(costs, "operations", maximise=evidence.plan.mode == "max")
     return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)
 
 
@@ -66,9 +69,9 @@ def section(info: Info) -> list[str]:
         f"mean {scored}",
     ]
     return [
-        "The cost at use is **reckoned**, not timed: two operations per weight and token, of the base model up to the "
-        "deepest live layer, the live projections and the head (the same number is the size of these weights in "
-        "float16, in MB); means over seeds, no interval. No arm is better and cheaper at once than "
+        "The cost at use is **computed**, not measured: two operations per weight and token, of the base model up to "
+        "the deepest live layer, the live projections and the head (also the size of these weights in float16, in "
+        "MB); means over seeds, no interval. Pareto front, costs within 1% taken as equal: "
         f"{several([code(arm) for arm in info.front], 6)}.",
         figure_link("cost_at_use", f"{scored} against the operations per token at use"),
         folded("Cost and score of each arm", len(rows), table(heads, rows)),
@@ -86,7 +89,7 @@ def draw(info: Info) -> Figure:
     axes.plot(rest["operations"], rest["score"], "o", color="0.6", markersize=5)
     axes.plot(on_front["operations"], on_front["score"], "-s", color=COLOURS[0])
     handles = [
-        Line2D([], [], color=COLOURS[0], marker="s", label="front: none is better\nand cheaper"),
+        Line2D([], [], color=COLOURS[0], marker="s", label="Pareto front"),
         Line2D([], [], color="0.6", marker="o", linestyle="none", label="other arms"),
     ]
     # Names beside points would lie over each other: points have numbers, the legend their names.
@@ -96,7 +99,7 @@ def draw(info: Info) -> Figure:
         name = textwrap.fill(f"{place}: {arm}", 26)
         handles.append(Line2D([], [], linestyle="none", label=plain_text(name)))
     legend_right(figure, handles, "means over seeds")
-    axes.set_xlabel("operations per token at use (millions, reckoned)")
+    axes.set_xlabel("operations per token at use (millions, computed)")
     axes.set_ylabel(unit_below(escape(info.score)))
     axes.margins(x=0.12)
     return figure

@@ -183,4 +183,4 @@ def answer(info: Info) -> list[str]:
     ]
 
 
-PART = Part("What the search's scores hang on", info, section, {"importances": draw}, answer)
+PART = Part("Hyperparameter importance", info, section, {"importances": draw}, answer)

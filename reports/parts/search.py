@@ -234,4 +234,4 @@ def draw(info: Info) -> Figure | None:
     return figure
 
 
-PART = Part("The search, which supports no claims", info, section, {"search_trials": draw})
+PART = Part("Search (exploratory)", info, section, {"search_trials": draw})

@@ -1,121 +1,271 @@
-"""The set-up (thesis figures 7, 11, 15), and the hyperparameters with their roles."""
+"""Set-up: how the study was done, its data and model, its hyperparameters, and where the numbers come from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from adalayers.results.study_file import BackboneRecord, DatasetRecord, StudyFile
+from adalayers.results.study_file import BackboneRecord, DatasetRecord, EnvironmentRecord, RunsRecord
 from reports.evidence.evidence import Evidence
-from reports.parts.facts import facts, joined
 from reports.parts.part import Part
-from reports.reading.data import cuts, shared
+from reports.reading.data import NAMES, cuts, shared
+from reports.reading.factors import short
 from reports.reading.frames import numbers
-from reports.reading.load import Plan, as_text
-from reports.reading.space import Domain, describe
-from reports.words.labels import SPLITS, short
-from reports.words.text import code, table
+from reports.reading.load import as_text
+from reports.reading.space import describe
+from reports.words import labels
+from reports.words.text import NONE, code, count, escape, folded, listed, number, prose, several, table
+
+OF_SOME_STUDIES = ("pretrained for", "cut to the maximum length", "also in train")
+"""Facts that are left out, rather than called "not stated", where `study.json` does not hold them."""
 
 
 @dataclass(frozen=True)
 class Info:
-    """added: the smallest and the largest number of parameters that a trial trained; empty where unknown."""
+    """What the section says.
 
-    study: StudyFile
-    plan: Plan
-    space: tuple[Domain, ...]
-    added: tuple[int, ...]
+    Attributes:
+        method: The study's own paragraphs on its model and factors, by title.
+        tools: Names of the searcher and the scheduler.
+        speed_factors: Labels of the factors that change how fast a model trains.
+        seeds: Seeds of each confirmed arm; 0 where not known.
+        tuned: Whether each arm is confirmed with what a search of its own found.
+        tested: Whether arms are compared on test scores.
+        fixed: "name=value" of factors that the command fixed.
+        dropped: (arm, reason) of arms that were left out.
+        facts: Fact -> value, "" where `study.json` does not say.
+        hyperparameters: (name, role, value or search space).
+        labels: Split -> class -> examples, or what describes the numbers that are predicted.
+        numeric: Whether labels are numbers.
+        command: That of the study.
+    """
+
+    method: Mapping[str, str]
+    tools: tuple[str, ...]
+    speed_factors: tuple[str, ...]
+    seeds: int
+    tuned: bool
+    tested: bool
+    fixed: tuple[str, ...]
+    dropped: tuple[tuple[str, str], ...]
+    facts: Mapping[str, str]
+    hyperparameters: tuple[tuple[str, str, str], ...]
+    labels: Mapping[str, Mapping[str, float]]
+    numeric: bool
+    command: str
 
 
 def info(evidence: Evidence) -> Info:
-    return Info(evidence.loaded.study, evidence.plan, tuple(evidence.space[0]), _ends(evidence.trials))
+    study = evidence.loaded.study
+    request, dataset = study.request, study.environment.dataset
+    return Info(
+        method=request.method,
+        tools=tuple(tool for tool in (request.search, request.scheduler) if tool),
+        speed_factors=tuple(short(factor) for factor in evidence.plan.factors if factor.changes_speed),
+        seeds=request.seeds,
+        tuned="methods" in request.parts and evidence.searches > 1,
+        tested=evidence.split == "test",
+        fixed=tuple(
+            f"{name}={as_text(request.set[name])}" for name in request.scientific if name in request.set
+        ),
+        dropped=tuple((arm.arm or "?", arm.reason or "no reason given") for arm in request.dropped_arms),
+        facts=_study_facts(evidence) | _run_facts(study.environment, study.runs, evidence.trials),
+        hyperparameters=tuple(_hyperparameters(evidence)),
+        labels={split: classes for split, classes in dataset.distribution.items() if classes},
+        numeric=not dataset.labels,
+        command=request.command,
+    )
 
 
 def section(info: Info) -> list[str]:
-    study, plan = info.study, info.plan
-    asked, backbone, dataset = study.request, study.environment.backbone, study.environment.dataset
+    method = [f"**{escape(title)}.** {prose(text)}" for title, text in info.method.items()]
+    commands = [info.command] if info.command else []
+    hyperparameters = [[code(name), role, code(value)] for name, role, value in info.hyperparameters]
+    return [
+        *method[:1],
+        *_stages(info),
+        *method[1:],
+        f"**Fixed by the command**: {several(map(code, info.fixed))}. Nothing is said about other values."
+        if info.fixed
+        else "",
+        f"**Arms left out**:\n\n{listed(f'{code(arm)}: {escape(reason)}' for arm, reason in info.dropped)}"
+        if info.dropped
+        else "",
+        table(
+            ["what", "value"],
+            [[name, escape(value, 1000) or "not stated"] for name, value in info.facts.items()],
+        ),
+        table(["hyperparameter", "role", "value or search space"], hyperparameters)
+        if hyperparameters
+        else "",
+        *_labels(info),
+        "To repeat the study (first line) and to rebuild this page from its files (last line):",
+        "\n".join(["```", *commands, "python -m reports <the folder of this page>", "```"]),
+    ]
+
+
+def _stages(info: Info) -> list[str]:
+    tools = f" ({several(map(code, info.tools))})" if info.tools else ""
+    names = several(info.speed_factors)
+    judged = (
+        f"; {names} {'change' if len(info.speed_factors) > 1 else 'changes'} training speed, so **the search alone cannot judge {names}**" if names else ""
+    )
+    seeds = count(info.seeds, "seed") if info.seeds else "seeds"
+    source = (
+        "Each arm has the hyperparameters that its own search found best."
+        if info.tuned
+        else "Arms have the study's own nuisance hyperparameters; only the search's best has those of the search."
+    )
+    compared = "compared on test" if info.tested else "for lack of test scores, also compared there"
+    return [
+        f"**Search**{tools}: samples configurations and stops poor ones early, by validation score. This favours fast "
+        f"starters{judged}.",
+        f"**Confirmation**: trains every arm in full, without pruning, with the same {seeds}. Only this stage supports "
+        f"claims. {source}",
+        f"**Splits**: models are selected on validation and {compared}.",
+    ]
+
+
+def _labels(info: Info) -> list[str]:
+    if not info.labels:
+        return []
+    heads = [NAMES.get(split, split) for split in info.labels]
+    names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
+    if info.numeric:
+        rows = [[escape(name), *(number(of.get(name)) for of in info.labels.values())] for name in names]
+        return ["The numbers that are predicted:", table(["", *heads], rows)]
+    rows = [[escape(name), *(_share(classes, name) for classes in info.labels.values())] for name in names]
+    ratios = ", ".join(
+        f"{head} {_imbalance(classes)}" for head, classes in zip(heads, info.labels.values(), strict=True)
+    )
+    return [
+        f"Labels by class. The most frequent class against the rarest: {ratios}.",
+        folded(count(len(rows), "class", "classes"), len(rows), table(["class", *heads], rows), most=20),
+    ]
+
+
+def _share(classes: Mapping[str, float], name: str) -> str:
+    total = sum(classes.values())
+    return f"{classes[name]:,.0f} ({classes[name] / total:.1%})" if name in classes and total else NONE
+
+
+def _imbalance(classes: Mapping[str, float]) -> str:
+    """Return "12.3 to 1", or how many classes have no example."""
+    missing = sum(not examples for examples in classes.values())
+    if missing:
+        return f"has {count(missing, 'class', 'classes')} without any"
+    return f"{max(classes.values()) / min(classes.values()):.1f} to 1"
+
+
+def _study_facts(evidence: Evidence) -> dict[str, str]:
+    """Return the facts on model, data and budget; those of some studies alone are left out of others."""
+    study, plan = evidence.loaded.study, evidence.plan
+    request, backbone, dataset = study.request, study.environment.backbone, study.environment.dataset
     states, direction = study.environment.hidden_states, "lower" if plan.mode == "min" else "higher"
     size = {"layers": backbone.layers, "width": backbone.width, "parameters": backbone.parameters}
-    budget = {"trials": asked.trials, "seeds": asked.seeds, "epochs": asked.epochs}
-    rows = {
+    baseline = {labels.SPLITS.get(split, split): value for split, value in dataset.baseline.items()}
+    facts = {
         "backbone": _named(backbone),
-        **({"pretrained for": backbone.objective} if backbone.objective else {}),
-        "its size": joined({name: value or None for name, value in size.items()}),
+        "pretrained for": backbone.objective,
+        "backbone size": _joined({name: value or None for name, value in size.items()}),
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",
-        "added (trained) parameters": _added(info),
+        "trained parameters": _trained_parameters(evidence.trials, backbone.parameters),
         "dataset": _named(dataset),
         "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
         "labels": ", ".join(dataset.labels),
-        "examples": joined(dataset.examples),
-        **(
-            {"cut to the maximum length": "; ".join(cut.text() for cut in cuts(dataset))}
-            if dataset.truncated
-            else {}
-        ),
-        **({"also in train": "; ".join(shared(dataset)) or "none"} if dataset.shared else {}),
-        "metric": f"{short(plan.metric)}, {direction} is better" if plan.metric else "",
+        "examples": _joined(dataset.examples),
+        "cut to the maximum length": "; ".join(cut.text() for cut in cuts(dataset)),
+        "also in train": "; ".join(shared(dataset)) or ("none" if dataset.shared else ""),
+        "metric": f"{labels.short(plan.metric)}, {direction} is better" if plan.metric else "",
         "smallest effect of interest": "" if plan.smallest_effect is None else f"{plan.smallest_effect:g}",
-        "baseline (trivial model)": joined(
-            {SPLITS.get(split, split): value for split, value in dataset.baseline.items()}
-        ),
-        "budget": joined(budget),
+        "baseline (trivial model)": _joined(baseline),
+        "budget": _joined({"trials": request.trials, "seeds": request.seeds, "epochs": request.epochs}),
     }
-    paragraphs = [facts(rows)]
-    hyperparameters = _hyperparameters(info)
-    if hyperparameters:
-        paragraphs += [
-            "Hyperparameters. Scientific ones are what the study is about; nuisance ones are searched so "
-            "that the comparison is fair; the rest are fixed.",
-            table(["name", "role", "value or search space"], hyperparameters),
-        ]
-    return paragraphs
+    return {name: value for name, value in facts.items() if value or name not in OF_SOME_STUDIES}
 
 
-def _hyperparameters(info: Info) -> list[list[str]]:
-    asked = info.study.request
-    known = {domain.name: domain for domain in info.space}
-    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
-    rows = [
-        [
-            code(name),
-            roles.get(name, "searched"),
-            code(describe(known[name]) if name in known else as_text(value)),
-        ]
-        for name, value in asked.space.items()
+def _run_facts(environment: EnvironmentRecord, runs: RunsRecord, trials: pd.DataFrame) -> dict[str, str]:
+    """Return the facts on code, machine, seeds and time."""
+    git = environment.git
+    changes = {None: "changes unknown", True: "with uncommitted changes", False: "no uncommitted changes"}
+    seeds = {
+        str(stage): several((f"{seed:.0f}" for seed in sorted(rows["seed"].dropna().unique())), 12)
+        for stage, rows in trials.groupby("stage", sort=True)
+    }
+    times = {"wall time": runs.wall_seconds, "training, summed over trials": runs.training_seconds}
+    machines = sorted({run.machine for run in runs.history if run.confirmed and run.machine})
+    device = (environment.python, environment.platform, environment.device)
+    facts = {
+        "commit": f"{git.commit}, {changes[git.dirty]}" if git.commit else "",
+        "packages": ", ".join(f"{name} {version}" for name, version in environment.packages.items()),
+        "Python, platform, device": ", ".join(filter(None, device)),
+    }
+    if machines and machines != [environment.machine]:  # the device above is of the last run
+        facts["machines of confirmed trials"] = "; ".join(machines)
+    return facts | {
+        "seeds": "; ".join(f"{stage} {text}" for stage, text in seeds.items() if text),
+        "started, ended": ", ".join(filter(None, (runs.started, runs.ended))),
+        "seconds": _joined(times),
+        "trials at a time": str(runs.concurrency or ""),
+    }
+
+
+def _hyperparameters(evidence: Evidence) -> list[tuple[str, str, str]]:
+    request = evidence.loaded.study.request
+    domains = {domain.name: domain for domain in evidence.space[0]}
+    roles = {name: role for role in ("scientific", "nuisance") for name in getattr(request, role)}
+    searched = [
+        (name, roles.get(name, "searched"), describe(domains[name]) if name in domains else as_text(value))
+        for name, value in request.space.items()
     ]
-    own = {name for arm in asked.arms for name, value in arm.config.items() if asked.fixed.get(name) != value}
-    shared = {name: value for name, value in asked.fixed.items() if name not in own}
-    rest = {name: value for name, value in asked.fixed.items() if name in own}
-    fixed = (
-        ("fixed", shared),
-        ("fixed, unless an arm says otherwise", rest),
-        ("fixed by the command", asked.set),
+    by_arm = {
+        name for arm in request.arms for name, value in arm.config.items() if request.fixed.get(name) != value
+    }
+    role_of = {
+        name: "fixed, unless an arm says otherwise" if name in by_arm else "fixed" for name in request.fixed
+    }
+    fixed = [(name, role_of[name], as_text(value)) for name, value in request.fixed.items()]
+    fixed.sort(key=lambda row: row[1])  # those that arms share first
+    return [
+        *searched,
+        *fixed,
+        *((name, "fixed by the command", as_text(value)) for name, value in request.set.items()),
+    ]
+
+
+def _trained_parameters(trials: pd.DataFrame, backbone: int) -> str:
+    """Return how many parameters trials train, from the fewest to the most, and their share of the backbone's."""
+    trained = numbers(trials, "parameters").dropna()
+    if trained.empty:
+        return ""
+    ends = sorted({int(trained.min()), int(trained.max())})
+    share = (
+        f" ({' to '.join(f'{end / backbone:.2%}' for end in ends)} of the backbone)" if backbone > 0 else ""
     )
-    return rows + [
-        [code(name), role, code(as_text(value))] for role, values in fixed for name, value in values.items()
-    ]
+    return " to ".join(f"{end:,}" for end in ends) + share
 
 
-def _ends(trials: pd.DataFrame) -> tuple[int, ...]:
-    added = numbers(trials, "parameters").dropna()
-    return () if added.empty else tuple(sorted({int(added.min()), int(added.max())}))
-
-
-def _added(info: Info) -> str:
-    """Return the parameters that trials train, and their share of the backbone's."""
-    text, size = " to ".join(f"{end:,}" for end in info.added), info.study.environment.backbone.parameters
-    if text and size > 0:
-        text += f" ({' to '.join(f'{end / size:.2%}' for end in info.added)} of the backbone)"
-    return text
-
-
-def _named(what: BackboneRecord | DatasetRecord) -> str:
+def _named(record: BackboneRecord | DatasetRecord) -> str:
     """Return "name (id or source, revision ..., fingerprint ...)" with what is known."""
-    where = what.id if isinstance(what, BackboneRecord) else what.source
-    known = [where] if where else []
-    known += [f"{key} {value}" for key in ("revision", "fingerprint") if (value := getattr(what, key))]
-    return f"{what.name} ({', '.join(known)})" if known else what.name
+    source = record.id if isinstance(record, BackboneRecord) else record.source
+    known = [source] if source else []
+    known += [f"{key} {value}" for key in ("revision", "fingerprint") if (value := getattr(record, key))]
+    return f"{record.name} ({', '.join(known)})" if known else record.name
+
+
+def _joined(values: Mapping[str, Any]) -> str:
+    """Return "train 7,695, test 1,043", whole numbers as such, unknown values left out."""
+    texts = {
+        name: number(value, 0 if float(value).is_integer() else 3)
+        if isinstance(value, int | float)
+        else str(value)
+        for name, value in values.items()
+        if value is not None
+    }
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 PART = Part("Set-up", info, section)
