@@ -64,7 +64,9 @@ def section(info: Info) -> list[str]:
     )
     return [
         f"One component of {code(info.control)} is changed at a time; below 0 the change costs quality.{tuned}",
-        figure_link("ablation", f"Difference of {scored} when one component is changed") if info.tuned else "",
+        figure_link("ablation", f"Difference of {scored} when one component is changed")
+        if info.tuned
+        else "",
         folded("Every component", len(rows), table(heads, rows)),
     ]
 
@@ -78,7 +80,10 @@ def draw(info: Info) -> Figure | None:
     figure = new_figure(1.5 + 0.34 * len(names))
     axes = figure.add_subplot()
     handles: list[Line2D | Patch] = []
-    kinds = [("hyperparameters kept", info.kept, COLOURS[0], -0.2), ("both tuned", info.tuned, COLOURS[1], 0.2)]
+    kinds = [
+        ("hyperparameters kept", info.kept, COLOURS[0], -0.2),
+        ("both tuned", info.tuned, COLOURS[1], 0.2),
+    ]
     for label, claims, colour, shift in kinds:
         handles.append(Patch(color=colour, alpha=0.45, label=label))
         for place, name in enumerate(names):

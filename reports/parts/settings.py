@@ -27,16 +27,22 @@ NOTE = 400
 
 @dataclass(frozen=True)
 class Info:
-    """method: the study's own paragraphs on its model and factors; cells: arms in the core.
+    """What the section says.
 
-    alike: arm -> an earlier one, those of the core first, that predicts the very same on every seed; on: on what it ran
+    Attributes:
+        method: The study's own paragraphs on its model and factors.
+        backbone: The sizes of backbone and data, a sentence; "" where they are not known.
+        identical: Arm -> an earlier one, those of the core first, with the same predictions on every seed.
+        cells: Arms in the core.
+        shared: Settings that all arms share, with their values.
+        seeds: The most of an arm.
     """
 
     plan: Plan
     split: str
     method: tuple[str, ...]
-    on: str
-    alike: dict[str, str]
+    backbone: str
+    identical: dict[str, str]
     notes: tuple[str, ...]
     cells: int
     shared: dict[str, Any]
@@ -44,32 +50,31 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    asked = evidence.loaded.study.request
+    request = evidence.loaded.study.request
+    arms = sorted(evidence.plan.arms, key=lambda arm: arm.group != "core")
     return Info(
         plan=evidence.plan,
         split=evidence.split_name,
-        method=tuple(asked.method.values()),
-        on=_on(evidence.loaded.study.environment),
-        alike=evidence.alike(
-            arm.name for arm in sorted(evidence.plan.arms, key=lambda arm: arm.group != "core")
-        ),
-        notes=asked.notes,
+        method=tuple(request.method.values()),
+        backbone=_backbone(evidence.loaded.study.environment),
+        identical=evidence.alike(arm.name for arm in arms),
+        notes=request.notes,
         cells=len(evidence.core),
-        shared=asked.fixed,
-        seeds=asked.seeds,
+        shared=_shared(evidence.plan, request.fixed),
+        seeds=request.seeds,
     )
 
 
 def section(info: Info) -> list[str]:
     plan = info.plan
     rows = [
-        [escape(name(factor)), several([level_name(of) for of in known], 12)]
+        [escape(name(factor)), several([level_name(value) for value in known], 12)]
         for factor in plan.factors
         if (known := _levels(plan, factor.name))
     ]
     outside = [arm for arm in plan.arms if arm.group != "core" and arm.name != plan.control]
     rows += [
-        [code(arm.name), meaning(arm, plan) + _same_as(info.alike.get(arm.name))]
+        [code(arm.name), meaning(arm, plan) + _same_as(info.identical.get(arm.name))]
         for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
     ]
     if len(outside) > ARMS + 1:
@@ -84,11 +89,11 @@ def section(info: Info) -> list[str]:
     if not plan.factors:
         heads = ["arm", "what it is, as far as it differs from the control"]
     settings = ", ".join(
-        f"{key} {value}" for key, value in _alike(info).items() if key in ("lr", "k", "epochs", "batch_size")
+        f"{key} {value}" for key, value in info.shared.items() if key in ("lr", "k", "epochs", "batch_size")
     )
     return [
         prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
-        f"{info.on}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
+        f"{info.backbone}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
         f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}",
         table(heads, rows) if rows else "",
@@ -96,22 +101,20 @@ def section(info: Info) -> list[str]:
     ]
 
 
-def _alike(info: Info) -> dict[str, Any]:
+def _shared(plan: Plan, fixed: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that all arms share: their own value goes before the study's."""
-    own = {key: [arm.config.get(key, value) for arm in info.plan.arms] for key, value in info.shared.items()}
-    alike = {
-        key: values[0] if values else info.shared[key]
-        for key, values in own.items()
-        if all(value == values[0] for value in values)
+    values = {
+        name: [arm.config.get(name, value) for arm in plan.arms] or [value] for name, value in fixed.items()
     }
-    # What a search tunes is not fixed; the arms that no search has tuned have one value all the same.
-    rates = {arm.config.get("lr") for arm in info.plan.arms if arm.group != "best"}
-    return {"lr": rates.pop(), **alike} if len(rates) == 1 and None not in rates else alike
+    shared = {name: own[0] for name, own in values.items() if all(value == own[0] for value in own)}
+    # A searched learning rate is not fixed, but the arms that no search has tuned have one value all the same.
+    rates = {arm.config.get("lr") for arm in plan.arms if arm.group != "best"}
+    return {"lr": rates.pop(), **shared} if len(rates) == 1 and None not in rates else shared
 
 
-def _on(on: EnvironmentRecord) -> str:
+def _backbone(environment: EnvironmentRecord) -> str:
     """Return the sizes of backbone and data, as far as they are known: a sentence."""
-    backbone, examples = on.backbone, on.dataset.examples
+    backbone, examples = environment.backbone, environment.dataset.examples
     if not backbone.layers or not examples:
         return ""
     sizes = several([f"{n:,} {NAMES.get(split, split)}" for split, n in examples.items()])

@@ -110,9 +110,8 @@ def section(info: Info) -> list[str]:
 def _stages(info: Info) -> list[str]:
     tools = f" ({several(map(code, info.tools))})" if info.tools else ""
     names = several(info.speed_factors)
-    judged = (
-        f"; {names} {'change' if len(info.speed_factors) > 1 else 'changes'} training speed, so **the search alone cannot judge {names}**" if names else ""
-    )
+    verb = "change" if len(info.speed_factors) > 1 else "changes"
+    judged = f"; {names} {verb} training speed: **the search alone cannot judge {names}**" if names else ""
     seeds = count(info.seeds, "seed") if info.seeds else "seeds"
     source = (
         "Each arm has the hyperparameters that its own search found best."

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
+from reports.evidence.importances import FEWEST
 from reports.page.cover import Entry, cover, draw_cover
 from reports.page.report import PARTS, SHORT, details_page, parts, short_page
-from reports.parts.parallel import FEWEST
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.long_form import long_but
@@ -29,7 +29,7 @@ SHORT_FIGURES = {"quality", "mix_entropy", "mix_layers"}
 FIGURES = SHORT_FIGURES | {
     *("arms", "core_heatmap", "search_trials", "score_by_factor"),
     *("convergence", "mix_by_factor", "mix_weights", "mix_history"),
-    *("learning_curves", "importances", "search_surface", "search_parallel", "confusion"),
+    *("learning_curves", "importances", "search_parallel", "confusion"),
 }
 SEARCH = {"search_trials", "search_parallel"}
 CORE_FIGURES = {
@@ -40,7 +40,7 @@ CORE_FIGURES = {
     "mix_entropy",
     "mix_layers",
 }
-LEFT_OUT = {"importances", "search_surface", "mix_entropy", "mix_layers"}
+LEFT_OUT = {"importances", "mix_entropy", "mix_layers"}
 """Those that are left out, and their links with them, where there is nothing to draw."""
 
 
@@ -146,14 +146,14 @@ def odd_epochs(made: MadeUp) -> None:
 ALL = FIGURES - LEFT_OUT
 KINDS = {
     "no trials": (no_trials, LEFT_OUT, ALL),
-    "one trial": (one_trial, {"importances", "search_surface"}, {*SEARCH, "quality"}),
+    "one trial": (one_trial, {"importances"}, {*SEARCH, "quality"}),
     "one search trial": (one_search_trial, LEFT_OUT, ALL - SEARCH - {"mix_weights", "mix_history"}),
     "only failed": (only("failed"), LEFT_OUT, ALL),
     "only stopped": (only("stopped"), LEFT_OUT, ALL - {"search_trials"}),
     "only unfinished": (only("unfinished"), LEFT_OUT, ALL),
     "only diverged": (only("diverged"), LEFT_OUT, ALL),
     "nan metrics": (nan_metrics, LEFT_OUT, ALL),
-    "some nan": (some_nan, {"search_surface"}, set()),
+    "some nan": (some_nan, set(), set()),
     "no history": (
         no_history,
         {"mix_layers"},
@@ -165,7 +165,7 @@ KINDS = {
     "odd names": (odd_names, set(), set()),
     "no groups": (no_groups, CORE_FIGURES, set()),
     "no predictions": (no_predictions, set(), {"confusion"}),
-    "no space": (no_space, {"importances", "search_surface"}, {"search_parallel"}),
+    "no space": (no_space, {"importances", "search_parallel"}, set()),
     "odd epochs": (odd_epochs, {"mix_layers"}, set()),
     "whole": (lambda made: None, set(), set()),
 }
@@ -426,6 +426,8 @@ def test_drawn_axes_are_labelled(tmp_path):
     assert figures.keys() > FIGURES - {"confusion"}
     for name, figure in figures.items():
         axes_ = [axes for axes in figure.axes if axes.axison]
+        if name == "search_parallel":  # an axis per hyperparameter, named by the ticks of the first
+            axes_ = axes_[:1]
         for axes in axes_:
             beside = axes.get_shared_y_axes().get_siblings(axes)  # panels of one scale are labelled once
             assert any(other.get_ylabel() for other in beside), name

@@ -1,4 +1,4 @@
-"""The search as a report reads it: space, importances, surface; and the core's decomposition."""
+"""The search as a report reads it: space and importances; and the core's decomposition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from reports.evidence.importances import (
     search_points,
     target_share,
 )
-from reports.evidence.surfaces import bin_names, bin_places, surface, two_factors
 from reports.parts.part import DETAILS
 from reports.reading.load import load, make_plan
 from reports.reading.space import Domain, as_choice, describe, domains, read
@@ -208,37 +207,6 @@ def test_the_key_is_of_everything_that_counts():
     assert base != key(points(), SPACE, PLAN, PED_ANOVA)
     assert base != key(points(), SPACE[:2], PLAN, FANOVA)
     assert base != key(points(59), SPACE, PLAN, FANOVA)
-
-
-def test_a_surface_is_means_of_cells():
-    table = pd.DataFrame(
-        {
-            "status": ["completed"] * 3 + ["stopped"],
-            "alpha": [1.0, 2.0, 1024.0, 1.0],
-            "entropy_weight": ["0.0", "0.0", "0.01", "0.0"],
-            "score": [0.1, 0.3, 0.9, 5.0],
-        }
-    )
-    cells = surface(table, ALPHA, WEIGHT).set_index(["x", "y"])
-    assert len(cells) == 6 * 3
-    assert cells["n"].sum() == 3
-    first, last = bin_names(ALPHA)[0], bin_names(ALPHA)[-1]
-    assert cells.loc[(first, "0"), "mean"] == pytest.approx(0.2)
-    assert cells.loc[(first, "0"), "n"] == 2
-    assert cells.loc[(last, "0.01"), "mean"] == pytest.approx(0.9)
-    assert math.isnan(cells.loc[(first, "0.01"), "mean"])
-
-
-def test_bins_are_equal_on_the_scale_of_the_range():
-    values = pd.Series([0.9, 1.0, 3.17, 3.18, 1023.0, 2000.0])  # 1024 ** (1 / 6) = 3.1748
-    assert bin_places(values, ALPHA).tolist() == [0, 0, 0, 1, 5, 5]
-    assert bin_places(pd.Series(["0.0", "0.01"]), WEIGHT).tolist() == [0, 2]
-
-
-def test_a_range_goes_along_x():
-    assert two_factors([WEIGHT, ALPHA, LR]) == (ALPHA, WEIGHT)
-    assert two_factors([ALPHA, LR]) == (ALPHA, LR)
-    assert two_factors([ALPHA, Domain("mix", "scientific", choices=("learned", "last"))]) is None
 
 
 def grid(values: dict[tuple[float, float], list[float]]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:

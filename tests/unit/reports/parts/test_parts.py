@@ -21,14 +21,10 @@ from reports.parts import (
     core_lines,
     importances,
     interaction,
-    method,
-    next_run,
     parallel,
-    provenance,
     quality,
     settings,
     setup,
-    surface,
 )
 from reports.parts.part import Part
 from reports.reading.load import Loaded, load
@@ -111,10 +107,17 @@ def test_without_a_core_its_parts_are_left_out(tmp_path):
 
 
 def test_how_it_was_done(tmp_path):
-    found = method.info(small(tmp_path))
-    assert (found.tools, found.fast, found.seeds, found.split) == (("optuna", "asha"), ("α",), 2, "test")
-    assert found.dropped == (("published", "its cutoff 0.2 is not below 1/6"),)
-    assert found.fixed == ()
+    shown = setup.info(small(tmp_path))
+    assert (shown.tools, shown.speed_factors, shown.seeds, shown.tested) == (
+        ("optuna", "asha"),
+        ("α",),
+        2,
+        True,
+    )
+    assert shown.dropped == (("published", "its cutoff 0.2 is not below 1/6"),)
+    assert shown.fixed == ()
+    assert shown.facts["trained parameters"].startswith("165,512")
+    assert shown.facts["seeds"] == "confirm 1 and 2; search 0"
 
 
 def test_arms_and_their_fusion(tmp_path):
@@ -136,13 +139,6 @@ def test_comparisons_stand_under_their_kind(tmp_path):
     assert len(rows) == 31
 
 
-def test_facts(tmp_path):
-    evidence = small(tmp_path)
-    assert setup.info(evidence).added == (165_512,)
-    assert provenance.info(evidence).seeds == {"confirm": (1, 2), "search": (0,)}
-    assert next_run.info(evidence).claims == tuple(evidence.claims)
-
-
 @pytest.mark.parametrize(
     ("means", "told"),
     [
@@ -161,7 +157,8 @@ def test_advice_names_only_arms_whose_mean_is_known(tmp_path, means, told):
 
 
 @pytest.mark.parametrize(
-    ("machine", "told"), [("cpu, torch 2.13.0", ""), ("H100, torch 2.11.0", "H100, torch 2.11.0"), ("", "")]
+    ("machine", "told"),
+    [("cpu, torch 2.13.0", None), ("H100, torch 2.11.0", "H100, torch 2.11.0"), ("", None)],
 )
 def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path, machine, told):
     made = MadeUp(seeds=2)
@@ -169,29 +166,27 @@ def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(t
         {"confirmed": 30, "commit": "a", "machine": machine},
         {"confirmed": 0, "commit": "a", "machine": "cpu, torch 2.13.0"},
     ]
-    text = "\n".join(provenance.section(provenance.info(Evidence(load(made.write(tmp_path))))))
-    assert ("machines of confirmed trials" in text) == bool(told)
-    assert told in text
+    facts = setup.info(Evidence(load(made.write(tmp_path)))).facts
+    assert facts.get("machines of confirmed trials") == told
 
 
 def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
-    assert "cut to the maximum length" not in details_page(Evidence(read(made, tmp_path))).text()
+    assert "cut to the maximum length" not in setup.info(Evidence(read(made, tmp_path))).facts
     made.study["environment"]["dataset"] |= {
         "truncated": {"train": {"examples": 400, "words": 4000}, "test": {"examples": 0, "words": 0}},
         "shared": {"test": 126},
     }
     evidence = Evidence(read(made, tmp_path))
-    rows = setup.section(setup.info(evidence))[0]
-    said = "training 5.2% (400 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
-    assert f"| cut to the maximum length | {said} |" in rows
-    assert "| also in train | test 126 of 1,043 examples |" in rows
+    facts = setup.info(evidence).facts
+    assert (
+        facts["cut to the maximum length"]
+        == "training 5.2% (400 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
+    )
+    assert facts["also in train"] == "test 126 of 1,043 examples"
     for page in (short_page(evidence), details_page(evidence)):
-        assert (
-            "cut to the maximum length: training 5.2% (400 of 7,695 examples, 4,000 words lost)"
-            in page.text()
-        )
-        assert "Some examples are also in the training data: test 126 of 1,043 examples." in page.text()
+        assert "training 5.2% (400 of 7,695 examples, 4,000 words lost)" in page.text()
+        assert "test 126 of 1,043 examples" in page.text()
 
 
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
@@ -264,19 +259,21 @@ def test_no_function_changes_what_it_is_given(tmp_path):
 
 
 def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):
+    def roles():
+        return {name: role for name, role, _ in setup.info(evidence).hyperparameters}
+
     made = MadeUp(seeds=2, search=0, evaluations=2)
     evidence = Evidence(read(made, tmp_path))
-    assert "All else alike: k 64, batch" in "\n".join(settings.section(settings.info(evidence)))
-    table = "\n".join(setup.section(setup.info(evidence)))
-    assert "| `batch_size` | fixed | `32` |" in table
+    assert settings.info(evidence).shared["k"] == 64
+    assert "batch_size" in settings.info(evidence).shared
+    assert roles()["batch_size"] == "fixed"
     made.arms[1]["config"]["batch_size"] = 600
     for arm in made.arms:
         arm["config"]["k"] = 128
     evidence = Evidence(read(made, tmp_path))
-    text = "\n".join(settings.section(settings.info(evidence)))
-    assert "All else alike: k 128." in text
-    table = "\n".join(setup.section(setup.info(evidence)))
-    assert "| `batch_size` | fixed, unless an arm says otherwise | `32` |" in table
+    assert settings.info(evidence).shared["k"] == 128
+    assert "batch_size" not in settings.info(evidence).shared
+    assert roles()["batch_size"] == "fixed, unless an arm says otherwise"
 
 
 def test_a_pair_of_arms_is_not_called_a_comparison_with_the_control(tmp_path):
@@ -301,4 +298,4 @@ def test_trials_of_searches_for_different_components_are_not_pooled(tmp_path):
         row["search"] = "ab"[place % 2]
     evidence = Evidence(load(made.write(tmp_path / "two")))
     assert evidence.searches == 2
-    assert [part.info(evidence) for part in (importances, surface, parallel)] == [None] * 3
+    assert [part.info(evidence) for part in (importances, parallel)] == [None, None]

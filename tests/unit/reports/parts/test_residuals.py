@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from adalayers.results.study_file import DatasetRecord
 from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
-from reports.parts import errors, labels, residuals
+from reports.parts import errors, residuals, setup
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -65,7 +66,8 @@ def test_numbers_have_residuals_and_no_confusion(tmp_path):
     assert len(figure.axes) == 2
     largest = info.of_trial["residual"].abs().idxmax()
     assert f"| {largest} |" in text
-    assert "How the numbers" in labels.PART.section(labels.PART.info(evidence))[0]
+    labels = setup.info(evidence)
+    assert (labels.numeric, labels.labels) == (True, {"train": {"mean": 2.5, "lowest": 0.0}})
 
 
 def test_classes_have_confusion_and_no_residuals(tmp_path):
@@ -74,12 +76,12 @@ def test_classes_have_confusion_and_no_residuals(tmp_path):
     assert errors.PART.info(evidence) is not None
 
 
-def test_how_uneven_classes_are():
-    info = labels.Info({"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}, numeric=False)
-    text, table = labels.section(info)
+def test_how_imbalanced_classes_are(tmp_path):
+    evidence = Evidence(load(MadeUp(seeds=1, search=0, evaluations=2).write(tmp_path)))
+    distribution = {"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}
+    text = "\n".join(setup.section(replace(setup.info(evidence), labels=distribution, numeric=False)))
     assert "training 9.0 to 1, test has 1 class without any" in text
-    assert "| a | 90 (90.0%) | 5 (100.0%) |" in table
-    assert DatasetRecord().distribution == {}
+    assert "| a | 90 (90.0%) | 5 (100.0%) |" in text
 
 
 def test_words_are_told_apart_in_the_confusion():
