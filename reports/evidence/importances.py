@@ -131,7 +131,8 @@ def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> St
     from optuna import distributions
     from optuna.trial import create_trial
 
-    columns, kinds = {}, {}
+    columns: dict[str, list[Any]] = {}
+    kinds: dict[str, distributions.BaseDistribution] = {}
     for domain in space:
         values = done[domain.name]
         if domain.choices:
@@ -145,8 +146,8 @@ def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> St
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
     with _optuna_quiet():
         study = optuna.create_study(direction="minimize" if plan.mode == "min" else "maximize")
-    for *values, score in zip(*columns.values(), done["score"], strict=True):
-        parameters = dict(zip(columns, values, strict=True))
+    for *row, score in zip(*columns.values(), done["score"], strict=True):
+        parameters = dict(zip(columns, row, strict=True))
         study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
     return study
 
