@@ -18,7 +18,7 @@ from adalayers.errors import BadInput
 from adalayers.features.features import Features
 from adalayers.features.subset import Subset
 from adalayers.states import Shape, State
-from adalayers.tasks.kind import TaskKind
+from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tensors.ragged import moved, ragged_index
 
 _DRAWS = 0x0D2A
@@ -235,9 +235,13 @@ class TrialData:
             splits[name] = dataclasses.replace(split, word_starts=split.tokens.word_ends)
         return dataclasses.replace(self, splits=splits)
 
+    def gold(self, split: SplitData) -> Gold:
+        """Return the labels of a split as predictions are scored against them."""
+        return Gold(split.labels, self.label_names, split.word_offsets)
+
     def scores(
         self, split: SplitData, predictions: np.ndarray, *, published: bool = False
     ) -> dict[str, float]:
         """Return the named scores of flat predictions on a split; as a study publishes them, or quickly."""
         scores = self.kind.published_scores if published else self.kind.scores
-        return scores(split.labels, predictions, self.label_names, split.word_offsets)
+        return scores(self.gold(split), predictions)

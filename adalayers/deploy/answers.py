@@ -147,7 +147,7 @@ def _tags(
 ) -> Tags:
     """Return the tag of each word, that of its token in `places`, and the entities."""
     there = places >= 0
-    predicted = np.full(len(read.words), int(kind.lost(tuple(names))))
+    predicted = np.full(len(read.words), int(kind.truncated_prediction(tuple(names))))
     sure = np.ones(len(read.words))
     if there.any():
         decoded, probability = kind.decode(outputs[places[there]])

@@ -105,7 +105,7 @@ def quiet() -> Iterator[None]:
             (disable_progress_bars if hub_bars_off else enable_progress_bars)()
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the first line of what an error says."""
     return str(error).strip().partition("\n")[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,27 +13,29 @@ from adalayers.errors import BadInput
 from adalayers.storage import hub
 
 EMBEDDED = "embedded"
-"""The source of datasets that are generated here."""
+"""The source of datasets that lie in the package."""
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogEntry:
     """A dataset that has a name of its own here.
 
-    source:       hub id, with its config after a colon; "embedded" for those of `embedded`
-    metric:       what selects a model on validation; None: the kind's own
-    text, label:  columns; two texts for pairs
-    label_names:  for copies that lost them (csv, pandas), in the hub's order
-    validation:   source split, None for a tenth of train
-    test:         source split, None where there is none
-    hub_revision: what to load from the hub where no revision is asked for
-    also:         further ids of the same data
-    by_config:    what its configs on the hub are ("language"), each a dataset of its own, named "wikiann:de"; "" for
-                  one dataset
+    Attributes:
+        source: Hub id, with its config after a colon; `EMBEDDED` for those in the package.
+        metric: What selects a model on validation.
+        text: Text column; two of them for pairs.
+        label: Label column.
+        label_names: For copies that lost them (csv, pandas), in the hub's order.
+        validation: Source split, None for a tenth of train.
+        test: Source split, None where there is none.
+        hub_revision: What to load from the hub where no revision is asked for.
+        also: Further ids of the same data.
+        by_config: What its configs on the hub are ("language"), each a dataset of its own, named "wikiann:de"; "" for
+            one dataset.
     """
 
     source: str
-    metric: str | None = None
+    metric: str
     _: KW_ONLY
     text: str | tuple[str, str] = "text"
     label: str = "label"
@@ -48,12 +51,13 @@ class Known:
 class DatasetName:
     """A dataset's name, resolved: all spellings of one dataset give the same.
 
-    name:     short, lower case, safe in paths
-    source:   hub id and config, "embedded", or "local:<name>"
-    config:   the hub config, None for the dataset's own default
-    revision: the hub revision asked for
-    folder:   the folder where one was named, resolved
-    known:    what is known of it, None for datasets without a name of their own here
+    Attributes:
+        name: Short, lower case, safe in paths.
+        source: Hub id and config, `EMBEDDED`, or "local:<name>".
+        config: The hub config, None for the dataset's own default.
+        revision: The hub revision asked for.
+        folder: The folder where one was named, resolved.
+        entry: What the catalog says of it, None for datasets that are not in it.
     """
 
     name: str
@@ -61,7 +65,7 @@ class DatasetName:
     config: str | None = None
     revision: str | None = None
     folder: Path | None = None
-    known: Known | None = None
+    entry: CatalogEntry | None = None
 
     @property
     def id(self) -> str:
@@ -71,13 +75,14 @@ class DatasetName:
     @property
     def where(self) -> str:
         """What messages call the dataset."""
-        return str(self.folder) if self.folder is not None else self.source
+        return str(self.folder or self.source)
 
 
 def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
     """Return the source splits as `datasets.Dataset`: of the folder, a copy in `data_dir`, or the hub.
 
-    Raises `BadInput` where they cannot be had or read.
+    Raises:
+        BadInput: If they cannot be had or read.
     """
     import datasets
 
@@ -93,21 +98,23 @@ def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
     folder = hub.local_copy(copies, data_dir)
     if folder is None:
         return _read_hub(name)
-    config = (
-        name.config if folder.name in repositories and folder.name not in (name.name, name.config) else None
-    )
-    return _read_folder(folder, config)
+    holds_configs = folder.name in repositories and folder.name not in (name.name, name.config)
+    return _read_folder(folder, name.config if holds_configs else None)
 
 
-def roles(name: DatasetName, present: list[str]) -> dict[str, str]:
-    """Return role -> source split, of those `present`. Raises `BadInput` where one of them is missing."""
-    known = name.known
-    found = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
-    if known is None:
-        wanted = {"train": "train", "validation": found, "test": "test" if "test" in present else None}
-    else:
-        validation = found or known.validation if known.validation == "validation" else known.validation
-        wanted = {"train": "train", "validation": validation, "test": known.test}
+def roles(name: DatasetName, present: Collection[str]) -> dict[str, str]:
+    """Return the source split of each role, of those `present`.
+
+    Raises:
+        BadInput: If a split is missing.
+    """
+    validation = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
+    test = "test" if "test" in present else None
+    if name.entry is not None:
+        test = name.entry.test
+        if validation is None or name.entry.validation != "validation":
+            validation = name.entry.validation
+    wanted = {"train": "train", "validation": validation, "test": test}
     sources = {role: split for role, split in wanted.items() if split is not None}
     missing = [split for split in sources.values() if split not in present]
     if missing:
@@ -129,11 +136,8 @@ def _read_folder(folder: Path, config: str | None = None) -> dict[str, Any]:
             return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
         # The user's cache is no place for copies of what is on disk already.
         with tempfile.TemporaryDirectory(prefix="adalayers-") as cache:
-            return dict(
-                datasets.load_dataset(
-                    str(folder), config, data_files=_parts(folder), cache_dir=cache, keep_in_memory=True
-                )
-            )
+            options = {"data_files": _parts(folder), "cache_dir": cache, "keep_in_memory": True}
+            return dict(datasets.load_dataset(str(folder), config, **options))
     except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise
         raise BadInput(
             f"wanted a dataset in {str(folder)!r}, which cannot be read ({_cause(error)}); give a folder of "
@@ -152,16 +156,15 @@ def _parts(folder: Path) -> dict[str, list[str]] | None:
     """
     files: dict[str, list[str]] = {}
     for path in sorted(folder.iterdir()):
-        if found := _SHARD.fullmatch(path.name):
-            files.setdefault(found["split"], []).append(path.name)
+        if shard := _SHARD.fullmatch(path.name):
+            files.setdefault(shard["split"], []).append(path.name)
     return files if any(map(_PART.fullmatch, files)) else None
 
 
 def _read_hub(name: DatasetName) -> dict[str, Any]:
     import datasets
 
-    known = name.known
-    revision = name.revision or (known.hub_revision if known else None)
+    revision = name.revision or (name.entry.hub_revision if name.entry else None)
     try:
         hub.require_hub(f"dataset {name.source!r}")
     except BadInput:
@@ -173,13 +176,11 @@ def _read_hub(name: DatasetName) -> dict[str, Any]:
     try:
         return dict(datasets.load_dataset(name.id, name.config, revision=revision))
     except Exception as error:  # the hub's own errors, its transport's, and those of the files it holds
-        advice = "check the id, its config (id:config) and revision (id@revision), or give a local folder"
+        advice = "check the id, its config (id:config) and revision (id@revision)"
         if "scripts are no longer supported" in str(error):
-            advice = (
-                f"try the hub's parquet edition, {name.source}@refs/convert/parquet, or give a local folder"
-            )
+            advice = f"try the hub's parquet edition, {name.source}@refs/convert/parquet"
         raise BadInput(
-            f"wanted dataset {name.source!r} from the hub, got {_cause(error)}; {advice}"
+            f"wanted dataset {name.source!r} from the hub, got {_cause(error)}; {advice}, or give a local folder"
         ) from error
 
 
@@ -201,5 +202,4 @@ def _cause(error: BaseException) -> str:
     """Return the first line of the innermost cause, which is what the reader can act on."""
     while error.__cause__ is not None:
         error = error.__cause__
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {hub.first_line(error)}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -22,22 +23,67 @@ Inputs = list[str] | list[tuple[str, str]] | list[list[str]]
 """n texts, n pairs of texts, or n lists of words."""
 Labels = np.ndarray | list[np.ndarray]
 """One label of an example each, [n]; or n arrays [words], one label of a word each."""
+LabelsByRole = tuple[tuple[str, ...], dict[str, np.ndarray]]
+"""The names of the classes, () where labels are numbers; and by role of a split its labels [items]."""
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """The label column of a dataset as it was read.
+
+    Attributes:
+        where: What messages call the column.
+        feature: Its type in `datasets`.
+        values: Its values by role of the split; those of words end to end.
+        fallback_names: Names, in order, of classes that are numbers without names.
+    """
+
+    where: str
+    feature: Any
+    values: Mapping[str, list[Any]]
+    fallback_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The labels of a split in one array, against which predictions [items] are scored.
+
+    Attributes:
+        labels: [items], one of each example, or those of the words of all examples end to end.
+        names: Names of the classes, () where labels are numbers.
+        offsets: int64 [n + 1]; example i owns the items offsets[i]..offsets[i + 1]. None where an example is one item.
+    """
+
+    labels: np.ndarray
+    names: tuple[str, ...] = ()
+    offsets: np.ndarray | None = None
+
+    def by_example(self, values: np.ndarray) -> list[np.ndarray]:
+        """Return values [items] as an array per example.
+
+        Raises:
+            ValueError: If an example is one item, or there is not one value per item.
+        """
+        if self.offsets is None or len(values) != self.offsets[-1]:
+            wanted = "the offsets of sentences" if self.offsets is None else f"{self.offsets[-1]} words"
+            raise ValueError(f"wanted {wanted}, got {len(values)} words")
+        return np.split(values, self.offsets[1:-1])
 
 
 class TaskKind(ABC):
     """A kind of task, such as sequence classification. Stateless; one object per kind, in `kinds.KINDS`.
 
-    Labels and predictions of a split are flat arrays: [n], or the words of all sentences end to end, [items].
-    `offsets` is then int64 [n + 1], example i owns the items offsets[i]..offsets[i + 1]; None where an example is
-    one item.
-
-    name, title:     in `study.json` and in messages
-    head:            whether the head gives outputs per sequence or per token (thesis 5.2.1 and 5.2.2)
-    input_shapes, label_shapes: columns of a dataset that make it this kind, as `columns.shape_of` names them
-    named_only:      whether a column holds its labels only where somebody names it
-    metrics:         scores, without prefix; default_metric selects where nothing else is said
-    demo:            an embedded dataset of this kind, None where there is none
-    first_mistakes:  what those are called that `mistakes` gives first
+    Attributes:
+        name: In `study.json`.
+        title: In messages.
+        head: Whether the head gives outputs per sequence or per token (thesis 5.2.1 and 5.2.2).
+        input_shapes: Shapes of the text columns that make a dataset this kind, as `columns.shape_of` names them.
+        label_shapes: Those of the label column.
+        named_only: Whether a column holds its labels only where the user names the column.
+        metrics: Scores, without prefix.
+        default_metric: The score that selects where nothing else is asked for.
+        demo: An embedded dataset of this kind, None where there is none.
+        first_mistakes: What the rows that `mistakes` gives first are called.
     """
 
     name: ClassVar[str]
@@ -57,37 +103,31 @@ class TaskKind(ABC):
         return self.head == "token"
 
     @abstractmethod
-    def read_labels(
-        self, where: str, feature: Any, values: Mapping[str, list[Any]], fallback_names: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
-        """Return the label names (none where labels are no classes) and, by role, the labels [items].
+    def read_labels(self, column: LabelColumn) -> LabelsByRole:
+        """Read a column as labels.
 
-        where:          what messages call the column
-        feature:        its type in `datasets`
-        values:         its values by role, end to end
-        fallback_names: of classes that are numbers without names, in order
-
-        Raises `BadInput` for labels that cannot be had.
+        Raises:
+            BadInput: If its values cannot be labels of this kind.
         """
 
     def fits(self, label_names: tuple[str, ...]) -> bool:
-        """Say whether labels of these names can be this kind's, where several kinds read such a column."""
+        """Return whether labels of these names can be this kind's, where several kinds read such a column."""
         return True
 
     def fitted(self, labels: np.ndarray) -> TaskKind:
-        """Return the kind as it is for labels [items] of train: itself, where nothing depends on them."""
+        """Return the kind as it is for the labels [items] of train: itself, where nothing depends on them."""
         return self
 
     def about(self) -> dict[str, Any]:
-        """Return what reading a trained model's outputs takes, besides the label names, in JSON's own types."""
+        """Return what reading a trained model's outputs takes besides the label names, in JSON's own types."""
         return {}
 
     def as_saved(self, about: Mapping[str, Any]) -> TaskKind:
-        """Return the kind as `fitted` made it, of what `about` left next to a trained model."""
+        """Return the kind as `fitted` gave it, from what `about` left next to a trained model."""
         return self
 
-    def about_labels(self, labels: np.ndarray, label_names: tuple[str, ...]) -> dict[str, float]:
-        """Return how flat labels of a split are distributed, by name, for reports; {} where nothing is known."""
+    def describe_labels(self, gold: Gold) -> dict[str, float]:
+        """Return how labels are distributed, by name, for reports; {} where there is nothing to say."""
         return {}
 
     @abstractmethod
@@ -95,7 +135,7 @@ class TaskKind(ABC):
         """Return how many numbers the head gives per item."""
 
     def strata(self, labels: Labels) -> np.ndarray | None:
-        """Return the class of each example [n] by which validation is set aside; None draws without strata."""
+        """Return the stratum of each example [n] by which validation is set aside; None draws without strata."""
         return None
 
     @abstractmethod
@@ -106,61 +146,60 @@ class TaskKind(ABC):
     def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return predictions [items] and their probabilities [items] (1 where there are none)."""
 
-    def lost(self, label_names: tuple[str, ...]) -> float:
-        """Return what an item that truncation cut away counts as, with probability 1."""
+    def truncated_prediction(self, label_names: tuple[str, ...]) -> float:
+        """Return what stands, with probability 1, for the prediction of an item that truncation cut away.
+
+        Its type, int or float, is that of the array of predictions.
+        """
         return 0
 
     @abstractmethod
-    def scores(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, float]:
-        """Return all `metrics`, and what else there is to say, by name."""
+    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+        """Return all `metrics` of predictions [items], and what other scores there are, by name."""
 
-    def published_scores(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def published_scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return `scores` as a study publishes them of its best model, by the tool that the field uses for it."""
-        return self.scores(labels, predictions, label_names, offsets)
+        return self.scores(gold, predictions)
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the scores that can select a model on a task with these labels."""
         return self.metrics
 
     @abstractmethod
-    def baseline(self, metric: str, labels: np.ndarray, label_names: tuple[str, ...]) -> float:
-        """Return what the best constant answer scores on flat labels: the floor to stand above."""
+    def baseline(self, metric: str, gold: Gold) -> float:
+        """Return what the best constant answer scores."""
 
-    def class_weights(
-        self, scheme: str, labels: np.ndarray, label_names: tuple[str, ...]
-    ) -> list[float] | None:
+    def class_weights(self, scheme: str, gold: Gold) -> list[float] | None:
         """Return a weight per label name for the loss, from the labels of train; None for equal weights.
 
-        Raises `BadInput` for a scheme that this kind does not have.
+        Raises:
+            BadInput: If this kind has no such scheme.
         """
         if scheme == "none":
             return None
         raise BadInput(f"wanted class_weights=none for {self.title}, got class_weights={scheme}; change it")
 
     @abstractmethod
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
+        """Return labels or predictions [items] as a text per example, for `predictions.parquet`."""
+
     def prediction_columns(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        probabilities: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
+        self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray
     ) -> dict[str, list[Any]]:
-        """Return the columns label, prediction and score of `predictions.parquet`, a value per example."""
+        """Return the columns label, prediction and score of `predictions.parquet`, a value per example.
+
+        The score is the probability of the prediction, or the mean over an example's items.
+        """
+        scores = probabilities.tolist()
+        if gold.offsets is not None:
+            scores = [float(items.mean()) if len(items) else 1.0 for items in gold.by_example(probabilities)]
+        return {
+            "label": self.as_text(gold, gold.labels),
+            "prediction": self.as_text(gold, predictions),
+            "score": scores,
+        }
 
     def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of `predictions.parquet` that are wrong, those to be read first before others."""
+        """Return the rows of `predictions.parquet` that are wrong, the most telling first."""
         wrong = rows[rows["label"] != rows["prediction"]]
         return wrong.sort_values("score", ascending=False, kind="stable")

@@ -2,13 +2,16 @@
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
 and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs. The entity scores
-that a study publishes are seqeval's own (`published`).
+that a study publishes of its best model are seqeval's own.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +22,11 @@ CUT = "(cut)"
 
 _SEQUENCE = ("accuracy", "f1_macro", "matthews")
 _TOKEN = ("precision", "recall", "f1")
-_NUMBERS = ("pearson", "spearman", "r2")
 
 _USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
+
+Tags = Sequence[Sequence[str]]
+"""A list of tags per sentence: `O`, `B-TYPE`, `I-TYPE` (and `E-`, `S-`)."""
 
 
 def bounds(metric: str) -> tuple[float, float] | None:
@@ -34,25 +39,27 @@ def bounds(metric: str) -> tuple[float, float] | None:
 
 
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
-    """Return `accuracy`, `f1_macro` and `matthews` of integer labels [n] and predictions [n].
+    """Score classes.
 
-    `f1_macro` is the mean over all `n_labels` classes; a class neither present nor predicted counts 0.
-    `matthews` is Gorodkin's R_K (2004), for two classes the Matthews correlation of GLUE; it is 0 where
-    labels or predictions are constant. Raises `ValueError` where there is nothing to score, where the two
-    differ in shape, or where a value is no class.
+    Args:
+        labels: Integers [n] in 0..n_labels - 1.
+        predictions: The same.
+        n_labels: Number of classes.
+
+    Returns:
+        `accuracy`; `f1_macro`, the mean over all classes, where one neither present nor predicted counts 0; `matthews`,
+        Gorodkin's R_K (2004), for two classes the Matthews correlation of GLUE, 0 where labels or predictions are
+        constant.
+
+    Raises:
+        ValueError: If there is nothing to score, the two differ in shape, or a value is no class.
     """
     labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
-        raise ValueError(
-            f"wanted as many predictions as labels, in one dimension and at least one; "
-            f"got labels {labels.shape} and predictions {predictions.shape}"
-        )
+    _check_shapes(labels, predictions)
     for what, values in (("labels", labels), ("predictions", predictions)):
         if values.min() < 0 or values.max() >= n_labels:
             raise ValueError(f"wanted {what} in 0..{n_labels - 1}, got {values.min()}..{values.max()}")
-    confusion = np.bincount(labels * n_labels + predictions, minlength=n_labels**2).reshape(
-        n_labels, n_labels
-    )
+    confusion = np.bincount(labels * n_labels + predictions, minlength=n_labels**2).reshape(n_labels, -1)
     correct, gold, predicted = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
     # Python's integers do not overflow: these are products of counts, multiplied once more.
     n, hits = len(labels), int(correct.sum())
@@ -65,10 +72,18 @@ def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) 
     }
 
 
+def _check_shapes(labels: np.ndarray, predictions: np.ndarray) -> None:
+    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
+        raise ValueError(
+            f"wanted as many predictions as labels, in one dimension and at least one; "
+            f"got labels {labels.shape} and predictions {predictions.shape}"
+        )
+
+
 def word_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
     """Return `accuracy` and `f1_macro` of integer labels [words] and predictions [words], as `sequence_scores` does.
 
-    A prediction of `n_labels` is no class: it is wrong, and counts for none. Raises `ValueError` likewise.
+    A prediction of `n_labels` is no class: it is wrong, and counts for none.
     """
     scores = sequence_scores(labels, predictions, n_labels + 1)
     # The mean there is over a class more, which counts 0 in it.
@@ -76,20 +91,23 @@ def word_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> d
 
 
 def number_scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
-    """Return `pearson`, `spearman`, `r2`, `rmse` and `mae` of numbers [n], labels and predictions.
+    """Score numbers.
 
-    r2 is 1 - sum (y - prediction)^2 / sum (y - mean y)^2, at most 1: 0 for the mean as the answer to all, and lower for
-    worse. Spearman's correlation is Pearson's of the ranks, equal values sharing theirs. What is undefined is 0: a
-    correlation where labels or predictions are constant, and r2 where labels are. `rmse` and `mae`, the root of the
-    mean squared error and the mean absolute error, are on the labels' scale, and lower is better.
-    Raises `ValueError` where there is nothing to score, or the two differ in shape.
+    Args:
+        labels: Numbers [n].
+        predictions: The same.
+
+    Returns:
+        `pearson`; `spearman`, Pearson's correlation of the ranks, equal values sharing theirs; `r2`,
+        1 - sum (y - prediction)^2 / sum (y - mean y)^2, at most 1 and 0 for the mean as the answer to all; `rmse` and
+        `mae`, on the labels' scale, lower is better. What is undefined is 0: a correlation where labels or predictions
+        are constant, and r2 where labels are.
+
+    Raises:
+        ValueError: If there is nothing to score, or the two differ in shape.
     """
     labels, predictions = np.asarray(labels, dtype=np.float64), np.asarray(predictions, dtype=np.float64)
-    if labels.shape != predictions.shape or labels.ndim != 1 or not len(labels):
-        raise ValueError(
-            f"wanted as many predictions as labels, in one dimension and at least one; "
-            f"got labels {labels.shape} and predictions {predictions.shape}"
-        )
+    _check_shapes(labels, predictions)
     ones = np.ones((1, len(labels)))
     errors = labels - predictions
     return {
@@ -120,9 +138,9 @@ def correlations(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarra
     squares = [(weights * values**2).sum(axis=1) for values in (a, b)]
     sizes = [(weights * values**2).sum(axis=1) for values in (x, y)]
     varies = (squares[0] > _CONSTANT * sizes[0]) & (squares[1] > _CONSTANT * sizes[1])
-    found = np.zeros(len(weights))
-    np.divide(covariance, np.sqrt(squares[0] * squares[1]), out=found, where=varies)
-    return found.clip(-1.0, 1.0)
+    correlation = np.zeros(len(weights))
+    np.divide(covariance, np.sqrt(squares[0] * squares[1]), out=correlation, where=varies)
+    return correlation.clip(-1.0, 1.0)
 
 
 def ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -132,87 +150,22 @@ def ranks(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    group = np.cumsum(np.concatenate([[0], ordered[1:] != ordered[:-1]]))
-    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    sizes = np.add.reduceat(weights[:, order], begins, axis=1)
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    sizes = np.add.reduceat(weights[:, order], np.flatnonzero(begins), axis=1)
     middle = np.cumsum(sizes, axis=1) - sizes + (sizes + 1) / 2
-    found = np.empty(weights.shape)
-    found[:, order] = middle[:, group]
-    return found
+    ranked = np.empty(weights.shape)
+    ranked[:, order] = middle[:, np.cumsum(begins) - 1]
+    return ranked
 
 
 def explained(labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return r2 [draws] of predictions [n] of labels [n], taken `weights` [draws, n] times; 0 for constant labels."""
     mean = (weights @ labels) / weights.sum(axis=1)
-    left, whole = weights @ (labels - predictions) ** 2, (weights * (labels - mean[:, None]) ** 2).sum(axis=1)
-    found = np.ones(len(weights))
-    varies = whole > _CONSTANT * (weights @ labels**2)
-    np.divide(left, whole, out=found, where=varies)
-    return 1.0 - found
-
-
-def token_scores(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Return `precision`, `recall`, `f1` over entities, and `f1/<TYPE>` for each type in `labels`, by name.
-
-    `labels` and `predictions` hold a list of tags per sentence: `O`, `B-TYPE`, `I-TYPE` (and `E-`, `S-`). An
-    entity counts where start, end and type agree. Boundaries are conlleval's (Tjong Kim Sang and De Meulder
-    2003), as in seqeval's default mode: an `I-` that follows no entity of its type starts one. A tag
-    without a prefix is read as `I-`: a run of it is an entity. What is undefined, for want of entities, is 0.
-
-    Raises `ValueError` where the two differ in length, naming the sentence.
-    """
-    check_tags(labels, predictions)
-    types: dict[str, int] = {}
-    gold, predicted = entities(labels, types), entities(predictions, types)
-    mine = _agreeing(gold, predicted)
-    kinds, predicted_kinds, n_types = gold[2], predicted[2], len(types)
-    correct = np.bincount(kinds[mine], minlength=n_types)
-    gold_counts = np.bincount(kinds, minlength=n_types)
-    predicted_counts = np.bincount(predicted_kinds, minlength=n_types)
-    hits, n_gold, n_predicted = len(mine), len(kinds), len(predicted_kinds)
-    return {
-        "precision": hits / max(n_predicted, 1),
-        "recall": hits / max(n_gold, 1),
-        "f1": 2 * hits / max(n_gold + n_predicted, 1),
-    } | {
-        f"f1/{name}": float(2 * correct[kind] / (gold_counts[kind] + predicted_counts[kind]))
-        for name, kind in sorted(types.items())
-        if gold_counts[kind]
-    }
-
-
-def entity_counts(
-    labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, each int64 [sentences], how many entities are in `labels`, in `predictions`, and in both.
-
-    Entities as in `token_scores`, whose overall scores follow from the sums. Raises `ValueError` likewise.
-    """
-    check_tags(labels, predictions)
-    types: dict[str, int] = {}
-    gold, predicted = entities(labels, types), entities(predictions, types)
-    # Sentences lie end to end, an O before the first and after each.
-    begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
-
-    def per_sentence(places: np.ndarray) -> np.ndarray:
-        return np.bincount(np.searchsorted(begins, places, side="right") - 1, minlength=len(labels))
-
-    mine = _agreeing(gold, predicted)
-    return per_sentence(gold[0]), per_sentence(predicted[0]), per_sentence(gold[0][mine])
-
-
-def majority_score(metric: str, labels: np.ndarray, n_labels: int) -> float:
-    """Return what always answering the most frequent of integer `labels` scores: the floor to stand above.
-
-    Matthews correlation and the entity scores are 0 by definition there: a constant correlates with nothing,
-    and the most frequent tag is O. Raises `ValueError` for a metric that does not exist.
-    """
-    if metric == "matthews" or metric in _TOKEN or metric.startswith("f1/"):
-        return 0.0
-    if metric not in _SEQUENCE:
-        raise ValueError(f"unknown metric {metric!r}; known: {', '.join((*_SEQUENCE, *_TOKEN))}")
-    most_frequent = np.bincount(labels, minlength=n_labels).argmax()
-    return sequence_scores(labels, np.full_like(labels, most_frequent), n_labels)[metric]
+    residual = weights @ (labels - predictions) ** 2
+    total = (weights * (labels - mean[:, None]) ** 2).sum(axis=1)
+    unexplained = np.ones(len(weights))
+    np.divide(residual, total, out=unexplained, where=total > _CONSTANT * (weights @ labels**2))
+    return 1.0 - unexplained
 
 
 def smallest_effect(metric: str) -> float:
@@ -227,70 +180,144 @@ def smallest_effect(metric: str) -> float:
     return _WIDE_EFFECT if metric in ("matthews", "r2") or metric.startswith("f1/") else _USUAL_EFFECT
 
 
-def is_entity_tag(tag: str) -> bool:
-    """Say whether a tag marks entities: it is O, or has a prefix."""
-    prefix, dash, _ = tag.partition("-")
-    return tag == OUTSIDE or (bool(dash) and prefix in {"B", "I", "E", "S"})
+# Entities
 
 
-Entities = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Start, end and type of every entity, as `entities` gives them."""
+class Entities(NamedTuple):
+    """Start, end (exclusive) and number of the type of every entity, each int64 [entities], in order."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    types: np.ndarray
 
 
-def check_tags(labels: Sequence[Sequence[str]], predictions: Sequence[Sequence[str]]) -> None:
-    """Raise `ValueError` where labels and predictions differ in length, naming the sentence."""
+def token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
+    """Score entities.
+
+    An entity counts where start, end and type agree. Boundaries are conlleval's (Tjong Kim Sang and De Meulder
+    2003), as in seqeval's default mode: an `I-` that follows no entity of its type starts one. A tag
+    without a prefix is read as `I-`: a run of it is an entity. What is undefined, for want of entities, is 0.
+
+    Returns:
+        `precision`, `recall`, `f1` over all entities, and `f1/<TYPE>` for each type in `labels`, by name.
+
+    Raises:
+        ValueError: If the two differ in length; it names the sentence.
+    """
+    types: dict[str, int] = {}
+    gold, predicted, matched = _compare(labels, predictions, types)
+    n_correct, n_gold, n_predicted = (
+        np.bincount(numbers, minlength=len(types))
+        for numbers in (gold.types[matched], gold.types, predicted.types)
+    )
+    return {
+        "precision": len(matched) / max(len(predicted.types), 1),
+        "recall": len(matched) / max(len(gold.types), 1),
+        "f1": 2 * len(matched) / max(len(gold.types) + len(predicted.types), 1),
+    } | {
+        f"f1/{name}": float(2 * n_correct[number] / (n_gold[number] + n_predicted[number]))
+        for name, number in sorted(types.items())
+        if n_gold[number]
+    }
+
+
+def published_token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
+    """Return what `token_scores` does, but for rounding, from seqeval (Nakayama 2018) in its default mode.
+
+    About ten times as slow.
+    """
+    types: dict[str, int] = {}
+    _compare(labels, predictions, types)
+    if not types:  # seqeval fails where there is nothing to report
+        return dict.fromkeys(_TOKEN, 0.0)
+    from seqeval.metrics import classification_report
+
+    # seqeval takes the first letter of any tag for its prefix.
+    prefixed = [
+        [[tag if tag == OUTSIDE else "-".join(split_tag(tag)) for tag in sentence] for sentence in sentences]
+        for sentences in (labels, predictions)
+    ]
+    with warnings.catch_warnings():
+        # On what no prediction or no label makes undefined: it is 0 here, and documented to be.
+        warnings.simplefilter("ignore", UserWarning)
+        report = classification_report(*prefixed, output_dict=True, zero_division=0)
+    overall = report["micro avg"]
+    scores = zip(_TOKEN, (overall["precision"], overall["recall"], overall["f1-score"]), strict=True)
+    return {name: float(score) for name, score in scores} | {
+        f"f1/{name}": float(row["f1-score"])
+        for name, row in sorted(report.items())
+        if name not in ("micro avg", "macro avg", "weighted avg") and row["support"]
+    }
+
+
+def entity_counts(labels: Tags, predictions: Tags) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, each int64 [sentences], how many entities are in `labels`, in `predictions`, and in both.
+
+    The overall scores of `token_scores` follow from the sums.
+    """
+    gold, predicted, matched = _compare(labels, predictions, {})
+    # Sentences lie end to end, an O before the first and after each.
+    begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
+
+    def per_sentence(starts: np.ndarray) -> np.ndarray:
+        return np.bincount(np.searchsorted(begins, starts, side="right") - 1, minlength=len(labels))
+
+    return per_sentence(gold.starts), per_sentence(predicted.starts), per_sentence(gold.starts[matched])
+
+
+def _compare(labels: Tags, predictions: Tags, types: dict[str, int]) -> tuple[Entities, Entities, np.ndarray]:
+    """Return the entities of both, and which of those of `labels` are in `predictions` too, as int64 indices."""
     if len(labels) != len(predictions):
         raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
-    for i, (gold, predicted) in enumerate(zip(labels, predictions, strict=True)):
-        if len(gold) != len(predicted):
+    for i, (sentence, predicted_tags) in enumerate(zip(labels, predictions, strict=True)):
+        if len(sentence) != len(predicted_tags):
             raise ValueError(
-                f"sentence {i}: wanted {len(gold)} predictions, one per label, got {len(predicted)}"
+                f"sentence {i}: wanted {len(sentence)} predictions, one per label, got {len(predicted_tags)}"
             )
-
-
-def _agreeing(gold: Entities, predicted: Entities) -> np.ndarray:
-    """Return which entities of `gold` are in `predicted` too, as their places in it."""
+    gold, predicted = entities(labels, types), entities(predictions, types)
     # An entity's start is unique among entities, so agreement can be looked up by start.
-    _, mine, theirs = np.intersect1d(gold[0], predicted[0], assume_unique=True, return_indices=True)
-    agree = (gold[1][mine] == predicted[1][theirs]) & (gold[2][mine] == predicted[2][theirs])
-    return mine[agree]
+    _, mine, theirs = np.intersect1d(gold.starts, predicted.starts, assume_unique=True, return_indices=True)
+    agree = (gold.ends[mine] == predicted.ends[theirs]) & (gold.types[mine] == predicted.types[theirs])
+    return gold, predicted, mine[agree]
 
 
-def entities(sentences: Sequence[Sequence[str]], types: dict[str, int]) -> Entities:
-    """Return start, end (exclusive) and type of every entity, each int64 [entities], in order.
+def split_tag(tag: str) -> tuple[str, str]:
+    """Return the prefix and the type of a tag; one without a prefix is inside (`I`) its own type."""
+    prefix, dash, name = tag.partition("-")
+    return (prefix, name) if dash and prefix in {"B", "I", "E", "S"} else ("I", tag)
 
-    Places count through all sentences laid end to end with one O after each. `types` numbers the type names
-    and grows by those met here.
+
+def is_entity_tag(tag: str) -> bool:
+    """Return whether a tag marks entities: it is O, or has a prefix."""
+    return tag == OUTSIDE or split_tag(tag)[1] != tag
+
+
+def entities(sentences: Tags, types: dict[str, int]) -> Entities:
+    """Return the entities of sentences.
+
+    Starts and ends count through all sentences laid end to end, with one O before the first and after each.
+
+    Args:
+        sentences: Their tags.
+        types: Numbers of the types by name; it grows by those met here.
     """
-    tags: dict[str, tuple[str, int]] = {}
-
-    def parse(tag: str) -> tuple[str, int]:
-        if tag == OUTSIDE:
-            return (OUTSIDE, -1)
-        prefix, dash, name = tag.partition("-")
-        if not dash or prefix not in {"B", "I", "E", "S"}:
-            prefix, name = "I", tag
-        return (prefix, types.setdefault(name, len(types)))
-
-    for sentence in sentences:
-        for tag in sentence:
-            if tag not in tags:
-                tags[tag] = parse(tag)
-    between = (OUTSIDE, -1)
-    parsed = [between] + [
-        item for sentence in sentences for item in (*(tags[tag] for tag in sentence), between)
-    ]
-    prefixes = np.array([prefix for prefix, _ in parsed])
-    kinds = np.array([kind for _, kind in parsed])
-    inside = kinds >= 0
-    follows = np.zeros(len(parsed), dtype=bool)  # the token carries on the entity of the token before it
+    parsed = {OUTSIDE: (OUTSIDE, -1)}
+    for tag in itertools.chain.from_iterable(sentences):
+        if tag not in parsed:
+            prefix, name = split_tag(tag)
+            parsed[tag] = (prefix, types.setdefault(name, len(types)))
+    tags = [parsed[tag] for sentence in ((), *sentences) for tag in (*sentence, OUTSIDE)]
+    prefixes = np.array([prefix for prefix, _ in tags])
+    numbers = np.array([number for _, number in tags])
+    inside = numbers >= 0
+    follows = np.zeros(len(tags), dtype=bool)  # the token carries on the entity of the token before it
     follows[1:] = (
         inside[1:]
-        & (kinds[1:] == kinds[:-1])
+        & (numbers[1:] == numbers[:-1])
         & np.isin(prefixes[1:], ["I", "E"])
         & np.isin(prefixes[:-1], ["B", "I"])
     )
     starts = np.flatnonzero(inside & ~follows)
     breaks = np.flatnonzero(~follows)
     ends = breaks[np.searchsorted(breaks, starts, side="right")]
-    return starts, ends, kinds[starts]
+    return Entities(starts, ends, numbers[starts])

@@ -23,28 +23,30 @@ import numpy as np
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.storage import hub
 from adalayers.tasks import columns, corpora, embedded
+from adalayers.tasks.catalog import CATALOG
 from adalayers.tasks.corpora import EMBEDDED, DatasetName
-from adalayers.tasks.kind import Inputs, Labels, TaskKind
+from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.known import KNOWN
 
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
-_BY_ID: dict[str, str] = {}
-"""Name or id, lower case -> the name of the first entry that has it."""
-for _name, _known in KNOWN.items():
-    for _identifier in (_name, *_known.also, *([] if _known.source == EMBEDDED else [_known.source])):
-        _BY_ID.setdefault(_identifier.lower(), _name)
+_NAMES = {
+    identifier.lower(): name
+    for name, entry in reversed(CATALOG.items())  # the first of several names of one id is meant by it
+    for identifier in (name, *entry.also, *([] if entry.source == EMBEDDED else [entry.source]))
+}
+"""The name in the catalog by name or id, lower case."""
 
 
 @dataclass(frozen=True)
 class Split:
     """Examples of one split.
 
-    inputs: n texts, n pairs of texts, or n lists of words
-    labels: [n], or n arrays [words]; classes are int64, numbers float32
-    index:  int64 [n], the row of each example in the source split it came from
+    Attributes:
+        inputs: n texts, n pairs of texts, or n lists of words.
+        labels: [n], or n arrays [words]; classes are int64, numbers float32.
+        index: int64 [n], the row of each example in the source split it came from.
     """
 
     inputs: Inputs
@@ -59,14 +61,12 @@ class Split:
         """Where the labels of each example begin and end among all: int64 [n + 1]; None with one label each."""
         if isinstance(self.labels, np.ndarray):
             return None
-        return np.cumsum([0, *(len(labels) for labels in self.labels)])
+        return np.cumsum([0, *map(len, self.labels)])
 
     @property
     def flat_labels(self) -> np.ndarray:
         """The labels end to end: [n], or those of all words."""
-        if isinstance(self.labels, np.ndarray):
-            return self.labels
-        return np.concatenate([np.asarray(labels) for labels in self.labels])
+        return self.labels if isinstance(self.labels, np.ndarray) else np.concatenate(self.labels)
 
     def take(self, rows: np.ndarray) -> Split:
         """Return the examples at `rows` [m] of this split, in that order."""
@@ -81,13 +81,17 @@ class Split:
 class Task:
     """A dataset ready to be learned.
 
-    name:        short, lower case, safe in paths
-    source:      the canonical id; "embedded"; "local:<name>" for a folder
-    revision:    the hub revision asked for
-    metric:      the selection metric, without prefix; default_metric: what it is where nobody asks for another
-    splits:      "train", "validation", and "test" where there is a labelled one
-    fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the
-                 same for the hub and for a local copy of it
+    Attributes:
+        name: Short, lower case, safe in paths.
+        source: The canonical id; "embedded"; "local:<name>" for a folder.
+        revision: The hub revision asked for.
+        kind: What kind of task it is, fitted to the labels of train.
+        label_names: Names of the classes, () where labels are numbers.
+        metric: The selection metric, without prefix.
+        default_metric: What it is where nobody asks for another.
+        splits: "train", "validation", and "test" where there is a labelled one.
+        fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the same
+            for the hub and for a local copy of it.
     """
 
     name: str
@@ -107,12 +111,12 @@ class Task:
         Of the splits as they are here, after validation was set aside and the sizes were capped. Inputs are compared
         character by character.
         """
-        train = set(map(_key, self.splits["train"].inputs))
-        return {
-            role: sum(_key(value) in train for value in split.inputs)
+        keys = {
+            role: [text if isinstance(text, str) else tuple(text) for text in split.inputs]
             for role, split in self.splits.items()
-            if role != "train"
         }
+        train = set(keys.pop("train"))
+        return {role: sum(key in train for key in split_keys) for role, split_keys in keys.items()}
 
     @property
     def title(self) -> str:
@@ -123,32 +127,35 @@ class Task:
     @property
     def distribution(self) -> dict[str, dict[str, float]]:
         """By split, how often each class is a label, or what describes the numbers that are labels."""
-        return {
-            role: self.kind.about_labels(split.flat_labels, self.label_names)
-            for role, split in self.splits.items()
-        }
+        return {role: self.kind.describe_labels(self.gold(role)) for role in self.splits}
 
-    def baseline(self, split: str) -> float:
-        """Return what the best constant answer scores on `split`, on the selection metric."""
-        return self.kind.baseline(self.metric, self.splits[split].flat_labels, self.label_names)
+    def gold(self, role: str) -> Gold:
+        """Return the labels of a split as predictions are scored against them."""
+        split = self.splits[role]
+        return Gold(split.flat_labels, self.label_names, split.offsets)
 
-
-def _key(value: str | Sequence[str]) -> str | tuple[str, ...]:
-    return value if isinstance(value, str) else tuple(value)
+    def baseline(self, role: str) -> float:
+        """Return what the best constant answer scores on a split, on the selection metric."""
+        return self.kind.baseline(self.metric, self.gold(role))
 
 
 def canonical(name: str) -> DatasetName:
     """Resolve a dataset's name: a known one, "id[:config][@revision]" on the hub, or a folder.
 
     A known name goes before a folder of that name (write ./cola for the folder); a folder before a hub id.
-    Nothing is read. Raises `BadInput` for a plain name that is neither, and for a path that is no folder.
+    Nothing is read.
+
+    Raises:
+        BadInput: If a plain name is neither, or a path is no folder.
     """
     identifier, revision = hub.split_revision(name)
     plain = "/" not in identifier and os.sep not in identifier
-    whole, _, part = identifier.partition(":")
-    if (short := _BY_ID.get(whole.lower())) and KNOWN[short].by_config:
-        return _of_config(short, part, revision)
-    if not (plain and identifier.lower() in _BY_ID):
+    repository, _, config = identifier.partition(":")
+    short = _NAMES.get(repository.lower())
+    if short and CATALOG[short].by_config:
+        return _with_config(short, config, revision)
+    short = _NAMES.get(identifier.lower())
+    if not (plain and short):
         path = local_path(name, "--dataset")
         if name and path.is_dir():
             safe = hub.safe_name(path.name, "dataset")
@@ -156,33 +163,30 @@ def canonical(name: str) -> DatasetName:
         if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
             raise BadInput(
                 f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder, "
-                f"a hub id (owner/name), or one of {', '.join(sorted(KNOWN))}"
+                f"a hub id (owner/name), or one of {', '.join(sorted(CATALOG))}"
             )
-    if identifier.lower() in _BY_ID:
-        short = _BY_ID[identifier.lower()]
-        known = KNOWN[short]
-        source = known.source
-        if source == EMBEDDED and revision is not None:
+    if short:
+        entry = CATALOG[short]
+        if entry.source == EMBEDDED and revision is not None:
             raise BadInput(f"wanted a dataset, got {name!r}, but {short} is embedded; drop @{revision}")
-        return DatasetName(short, source, source.partition(":")[2] or None, revision, known=known)
+        return DatasetName(short, entry.source, entry.source.partition(":")[2] or None, revision, entry=entry)
     if plain:
         raise unknown(
-            "dataset", name, KNOWN, hint="A hub id (owner/name[:config][@revision]) or a folder works too."
+            "dataset", name, CATALOG, hint="A hub id (owner/name[:config][@revision]) or a folder works too."
         )
-    repository, _, config = identifier.partition(":")
-    short = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
-    return DatasetName(short, identifier, config or None, revision)
+    safe = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
+    return DatasetName(safe, identifier, config or None, revision)
 
 
-def _of_config(short: str, config: str, revision: str | None) -> DatasetName:
-    """Return a known dataset that is one for each config. Raises `BadInput` where none is named."""
-    known = KNOWN[short]
+def _with_config(short: str, config: str, revision: str | None) -> DatasetName:
+    """Return the config of a known dataset that is one for each config. Raises `BadInput` where none is named."""
+    entry = CATALOG[short]
     if not config:
         raise BadInput(
-            f"wanted the {known.by_config} of {short}, got none; name it after a colon, as the hub does: {short}:NAME"
+            f"wanted the {entry.by_config} of {short}, got none; name it after a colon, as the hub does: {short}:NAME"
         )
     name = hub.safe_name(f"{short}-{config}", "dataset")
-    return DatasetName(name, f"{known.source}:{config}", config, revision, known=known)
+    return DatasetName(name, f"{entry.source}:{config}", config, revision, entry=entry)
 
 
 def load_task(
@@ -203,10 +207,20 @@ def load_task(
     `eval_examples` from validation and from test: uniformly, without replacement, by `seed`, in the order of
     the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
 
-    `metric` selects instead of the dataset's own; without it that of `metrics`, by kind of task, where it has one.
+    Args:
+        name: As `canonical` takes it.
+        data_dir: Folder of local copies.
+        text_column: Where it cannot be inferred; two with a comma between them for pairs of texts.
+        label_column: Where it cannot be inferred.
+        metric: Selects instead of the dataset's own.
+        metrics: By kind of task, what selects where no `metric` is named.
+        train_examples: None for all.
+        eval_examples: None for all.
+        seed: Of the draws.
 
-    Raises `BadInput` for whatever of it cannot be had: the hub out of reach, no such dataset, columns missing
-    or ambiguous, labels missing, a split empty, no such metric.
+    Raises:
+        BadInput: If any of it cannot be had: the hub out of reach, no such dataset, columns missing or ambiguous,
+            labels missing, a split empty, no such metric.
     """
     for flag, wanted in (("--train-examples", train_examples), ("--eval-examples", eval_examples)):
         if wanted is not None and wanted < 1:
@@ -214,58 +228,57 @@ def load_task(
                 f"wanted at least 1 example as {flag}, got {wanted}; raise it or leave it out for all"
             )
     resolved = canonical(name)
-    known = resolved.known
-    if resolved.source == EMBEDDED:
-        if text_column or label_column:
-            raise BadInput(
-                f"wanted column {text_column or label_column!r} of {resolved.name}, which has no columns; "
-                "leave out --text-column and --label-column"
-            )
-        found, label_names, kind_name = embedded.read(resolved.name)
-        kind = KINDS[kind_name]
-    else:
-        raw = corpora.read(resolved, data_dir)
-        roles = corpora.roles(resolved, list(raw))
-        text = _text_columns(text_column, raw[roles["train"]].column_names) or (known.text if known else ())
-        label = label_column or (known.label if known else None)
-        fallback_names = known.label_names if known and label == known.label else ()
-        found, label_names, kind = columns.labelled(
-            resolved.where,
-            raw,
-            roles,
-            (text,) if isinstance(text, str) else text,
-            label,
-            fallback_names,
-            KINDS,
-        )
-    sources = {
-        role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in found.items()
+    entry = resolved.entry
+    examples, label_names, kind = _read(resolved, data_dir, text_column, label_column)
+    whole = {
+        role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in examples.items()
     }
-    splits = {"train": sources["train"], "validation": sources.get("validation"), "test": sources.get("test")}
-    if splits["validation"] is None:
-        splits["train"], splits["validation"] = _set_validation_aside(resolved, sources["train"], kind)
-    whole = {role: split for role, split in splits.items() if split is not None}
-    caps = {"train": train_examples, "validation": eval_examples, "test": eval_examples}
-    if metric is None:
-        metric = (metrics or {}).get(kind.name)
-    # Another label column is another task than the one the metric was chosen for.
-    default = (known.metric if known and label_column in (None, known.label) else None) or kind.default_metric
-    drawn = {role: _draw(split, caps[role], seed) for role, split in whole.items()}
-    kind = kind.fitted(drawn["train"].flat_labels)
+    if "validation" not in whole:
+        whole["train"], whole["validation"] = _set_validation_aside(resolved, whole["train"], kind)
+    whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
+    drawn = {
+        role: _draw(split, train_examples if role == "train" else eval_examples, seed)
+        for role, split in whole.items()
+    }
+    asked = (metrics or {}).get(kind.name) if metric is None else metric
+    # Another label column is another task than the one the entry's metric was chosen for.
+    own = entry.metric if entry and label_column in (None, entry.label) else kind.default_metric
     task = Task(
         name=resolved.name,
         source=resolved.source,
         revision=resolved.revision,
-        kind=kind,
+        kind=kind.fitted(drawn["train"].flat_labels),
         label_names=label_names,
-        metric=default if metric is None else metric,
-        default_metric=default,
+        metric=own if asked is None else asked,
+        default_metric=own,
         splits=drawn,
         fingerprint=_fingerprint(label_names, whole),
     )
-    if metric is not None:
+    if asked is not None:
         _check_metric(task)
     return task
+
+
+def _read(
+    name: DatasetName, data_dir: str | Path | None, text_column: str | None, label_column: str | None
+) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind]:
+    """Return inputs and labels by role, the names of the classes, and the kind."""
+    entry = name.entry
+    if name.source == EMBEDDED:
+        if text_column or label_column:
+            raise BadInput(
+                f"wanted column {text_column or label_column!r} of {name.name}, which has no columns; "
+                "leave out --text-column and --label-column"
+            )
+        examples, label_names, kind = embedded.read(name.name)
+        return examples, label_names, KINDS[kind]
+    raw = corpora.read(name, data_dir)
+    roles = corpora.roles(name, raw)
+    text = _text_columns(text_column, raw[roles["train"]].column_names) or (entry.text if entry else ())
+    label = label_column or (entry.label if entry else None)
+    names = entry.label_names if entry and label == entry.label else ()
+    text = (text,) if isinstance(text, str) else text
+    return columns.labelled(name.where, raw, roles, text, label, names, KINDS.values())
 
 
 def _text_columns(asked: str | None, columns: Sequence[str]) -> tuple[str, ...]:
@@ -282,10 +295,8 @@ def _check_metric(task: Task) -> None:
     if task.metric not in choices:
         raise unknown(f"metric of {task.name}", task.metric, choices)
     for role, split in task.splits.items():
-        labels = split.flat_labels
-        if role != "train" and task.metric not in task.kind.scores(
-            labels, labels, task.label_names, split.offsets
-        ):
+        gold = task.gold(role)
+        if role != "train" and task.metric not in task.kind.scores(gold, gold.labels):
             raise BadInput(
                 f"wanted something in {role} of {task.name} that {task.metric} is about, got none in "
                 f"{len(split)} examples; name another --metric, or raise --eval-examples"

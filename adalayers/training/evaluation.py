@@ -56,13 +56,14 @@ def evaluate(
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
-    What a row says is the kind's (`TaskKind.prediction_columns`); items lost to truncation count as its `lost`.
+    What a row says is the kind's (`TaskKind.prediction_columns`); items that truncation cut away count as its
+    `truncated_prediction`.
     published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
     on_batch:  called after each batch
     """
     split = data.splits[name]
     model.eval()
-    predicted = np.full(len(split.labels), data.kind.lost(data.label_names))
+    predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
     probability = np.ones(len(split.labels))
     for examples in token_batches(split.features.lengths, EVALUATION_TOKENS):
         batch = split.batch(examples, model.live(), device)
@@ -72,9 +73,7 @@ def evaluate(
         on_batch()
     prefix = PREFIXES[name]
     scores = data.scores(split, predicted, published=published)
-    columns = data.kind.prediction_columns(
-        split.labels, predicted, probability, data.label_names, split.word_offsets
-    )
+    columns = data.kind.prediction_columns(data.gold(split), predicted, probability)
     frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
     return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
 

@@ -181,9 +181,7 @@ class Trainer:
         self.on_batch: Callable[[], None] = lambda: None
         self.parts = 1
         self._counted: dict[tuple[State, ...], Operations] = {}
-        weights = data.kind.class_weights(
-            config.class_weights, self.data.splits["train"].labels, data.label_names
-        )
+        weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
         self.class_weights = None if weights is None else torch.tensor(weights, device=device)
         self._start_round()
 

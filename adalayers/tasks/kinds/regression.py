@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adalayers.errors import BadInput
-from adalayers.tasks.kind import Labels, TaskKind
+from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import number_scores
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
-STRATA = 10
-"""Most groups of like labels from which validation is drawn in equal shares."""
+MAX_STRATA = 10
+"""Most groups of similar labels from which validation is drawn in equal shares."""
 
 
 class Regression(TaskKind):
     """One number per text or pair of texts.
 
-    mean, sd: of the labels of train. A model learns labels in standard deviations from their mean, and its answers are
-              turned back: a head then starts near the mean, and the learning rate suits labels of any scale
+    A model learns labels in standard deviations from their mean, and its outputs are turned back: a head then starts
+    near the mean, and the learning rate suits labels of any scale.
+
+    Attributes:
+        mean: Of the labels of train.
+        sd: Their standard deviation.
     """
 
     name = "regression"
@@ -40,20 +44,19 @@ class Regression(TaskKind):
     def __init__(self, mean: float = 0.0, sd: float = 1.0):
         self.mean, self.sd = mean, sd
 
-    def read_labels(
-        self, where: str, feature: Any, values: Mapping[str, list[Any]], fallback_names: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], dict[str, np.ndarray]]:
+    def read_labels(self, column: LabelColumn) -> LabelsByRole:
         """Return no names and, by role, the numbers as float32 [items]."""
-        numbers = {role: np.array(column, dtype=np.float32) for role, column in values.items()}
-        wrong = sum(int((~np.isfinite(column)).sum()) for column in numbers.values())
+        labels = {role: np.array(values, dtype=np.float32) for role, values in column.values.items()}
+        wrong = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
         if wrong:
-            raise BadInput(f"wanted finite numbers in {where}, got {wrong} others; mend or drop them")
-        return (), numbers
+            raise BadInput(f"wanted finite numbers in {column.where}, got {wrong} others; mend or drop them")
+        return (), labels
 
     def fitted(self, labels: np.ndarray) -> Regression:
         """Return the kind with the mean and standard deviation of labels [n].
 
-        Raises `BadInput` where the labels are all the same: nothing can be learned from them.
+        Raises:
+            BadInput: If the labels are all the same, for nothing can be learned from them.
         """
         mean, sd = float(labels.mean(dtype=np.float64)), float(labels.std(dtype=np.float64))
         if not sd > 0:
@@ -68,16 +71,21 @@ class Regression(TaskKind):
         return {"label_scale": {"mean": self.mean, "sd": self.sd}}
 
     def as_saved(self, about: Mapping[str, Any]) -> Regression:
-        """Return the kind with the scale that a model was trained on; raises `KeyError` where nothing tells."""
+        """Return the kind with the scale that a model was trained on.
+
+        Raises:
+            KeyError: If `about` does not hold it.
+        """
         return Regression(**about["label_scale"])
 
-    def about_labels(self, labels: np.ndarray, label_names: tuple[str, ...]) -> dict[str, float]:
+    def describe_labels(self, gold: Gold) -> dict[str, float]:
         """Return mean, standard deviation, and the quartiles with the ends."""
-        ends = ("lowest", "first quartile", "median", "third quartile", "highest")
-        quartiles = np.quantile(labels.astype(np.float64), [0, 0.25, 0.5, 0.75, 1])
-        found = {"mean": labels.mean(dtype=np.float64), "standard deviation": labels.std(dtype=np.float64)}
+        names = ("lowest", "first quartile", "median", "third quartile", "highest")
+        quartiles = np.quantile(gold.labels.astype(np.float64), [0, 0.25, 0.5, 0.75, 1])
         return {
-            name: float(value) for name, value in (found | dict(zip(ends, quartiles, strict=True))).items()
+            "mean": float(gold.labels.mean(dtype=np.float64)),
+            "standard deviation": float(gold.labels.std(dtype=np.float64)),
+            **dict(zip(names, quartiles.tolist(), strict=True)),
         }
 
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
@@ -91,13 +99,12 @@ class Regression(TaskKind):
         """
         numbers = np.asarray(labels)
         # Validation, a tenth, has one of each group.
-        groups = max(1, min(STRATA, len(numbers) // STRATA))
+        groups = max(1, min(MAX_STRATA, len(numbers) // MAX_STRATA))
         begins = np.arange(1, groups) * len(numbers) // groups
         edges = np.unique(np.sort(numbers)[begins]).tolist()
         while True:
             strata = np.searchsorted(edges, numbers, side="right")
-            counts = np.bincount(strata, minlength=len(edges) + 1)
-            small = np.flatnonzero(counts < 2)
+            small = np.flatnonzero(np.bincount(strata, minlength=len(edges) + 1) < 2)
             if not edges or not len(small):
                 return strata
             del edges[min(int(small[0]), len(edges) - 1)]  # joins it with its neighbour
@@ -113,40 +120,21 @@ class Regression(TaskKind):
         numbers = outputs.squeeze(1).double() * self.sd + self.mean
         return numbers, numbers.new_ones(len(numbers))
 
-    def lost(self, label_names: tuple[str, ...]) -> float:
-        """Return the mean: no text is lost whole, so it is never asked for."""
+    def truncated_prediction(self, label_names: tuple[str, ...]) -> float:
+        """Return the mean; truncation leaves something of every text, so it is never used."""
         return self.mean
 
-    def scores(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, float]:
+    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return Pearson and Spearman correlation and R², and errors on the labels' scale: `rmse`, `mae`."""
-        return number_scores(labels, predictions)
+        return number_scores(gold.labels, predictions)
 
-    def baseline(self, metric: str, labels: np.ndarray, label_names: tuple[str, ...]) -> float:
+    def baseline(self, metric: str, gold: Gold) -> float:
         """Return 0, what the mean of these labels scores as the answer to all: a constant explains nothing."""
-        if metric not in self.metrics:
-            raise ValueError(f"unknown metric {metric!r}; known: {', '.join(self.metrics)}")
         return 0.0
 
-    def prediction_columns(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        probabilities: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, list[Any]]:
-        """Return numbers as text that gives them back to nine digits, and a score of 1: there is no probability."""
-        return {
-            "label": [f"{label:.9g}" for label in labels],
-            "prediction": [f"{prediction:.9g}" for prediction in predictions],
-            "score": probabilities.tolist(),
-        }
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
+        """Return numbers to nine digits, which give a float32 back."""
+        return [f"{value:.9g}" for value in values]
 
     def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return all rows, the largest errors first."""

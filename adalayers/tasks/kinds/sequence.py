@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from adalayers.tasks.kind import Labels
+from adalayers.tasks.kind import Gold, Labels
 from adalayers.tasks.kinds.classes import Classification
 from adalayers.tasks.metrics import sequence_scores
 
@@ -27,28 +25,10 @@ class SequenceClassification(Classification):
         """Return the classes themselves: each keeps its share in validation."""
         return np.asarray(labels)
 
-    def scores(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, float]:
-        """Return accuracy, macro F1 and Matthews correlation of classes [n]."""
-        return sequence_scores(labels, predictions, len(label_names))
+    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+        """Return accuracy, macro F1 and Matthews correlation."""
+        return sequence_scores(gold.labels, predictions, len(gold.names))
 
-    def prediction_columns(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        probabilities: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, list[Any]]:
-        """Return class names, and the probability of the predicted class."""
-        names = np.array(label_names)
-        return {
-            "label": names[labels].tolist(),
-            "prediction": names[predictions].tolist(),
-            "score": probabilities.tolist(),
-        }
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
+        """Return the names of classes."""
+        return np.array(gold.names)[values].tolist()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from adalayers.tasks.kind import Gold
 from adalayers.tasks.kinds.classes import Classification
-from adalayers.tasks.kinds.token import sentence_columns
 from adalayers.tasks.metrics import CUT, word_scores
 
 
 class WordClassification(Classification):
-    """One class per word of texts that come as words; no class marks what is no part of anything."""
+    """One class per word of texts that come as words; no class stands for words outside any entity."""
 
     name = "word"
     title = "word classification"
@@ -23,28 +21,15 @@ class WordClassification(Classification):
     default_metric = "accuracy"
     demo = "word-classes-demo"
 
-    def lost(self, label_names: tuple[str, ...]) -> int:
+    def truncated_prediction(self, label_names: tuple[str, ...]) -> int:
         """Return a number that is no class: a word that truncation cut away is wrong, whatever it is."""
         return len(label_names)
 
-    def scores(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, float]:
-        """Return accuracy and macro F1 over all words [items], wherever they stand."""
-        return word_scores(labels, predictions, len(label_names))
+    def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
+        """Return accuracy and macro F1 over all words."""
+        return word_scores(gold.labels, predictions, len(gold.names))
 
-    def prediction_columns(
-        self,
-        labels: np.ndarray,
-        predictions: np.ndarray,
-        probabilities: np.ndarray,
-        label_names: tuple[str, ...],
-        offsets: np.ndarray | None = None,
-    ) -> dict[str, list[Any]]:
-        """Return the classes of a sentence's words joined by spaces, and the mean probability of the predicted ones."""
-        names = tuple("_".join(name.split()) for name in (*label_names, CUT))
-        return sentence_columns(labels, predictions, probabilities, names, offsets)
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
+        """Return the classes of a sentence's words joined by spaces; within a name they become underscores."""
+        names = np.array(["_".join(name.split()) for name in (*gold.names, CUT)])
+        return [" ".join(names[sentence]) for sentence in gold.by_example(values)]

@@ -2,8 +2,6 @@
 
 import itertools
 import random
-import subprocess
-import sys
 import time
 import warnings
 
@@ -13,13 +11,12 @@ import pytest
 from adalayers.tasks import metrics
 from adalayers.tasks.metrics import (
     entity_counts,
-    majority_score,
     number_scores,
+    published_token_scores,
     sequence_scores,
     smallest_effect,
     token_scores,
 )
-from adalayers.tasks.published import published_token_scores
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
@@ -230,16 +227,6 @@ def test_lengths_that_differ_name_the_sentence():
         token_scores([["O"], ["O"]], [["O"]])
 
 
-def test_majority_score():
-    labels = array(0, 1, 1, 1)
-    assert majority_score("accuracy", labels, 2) == 0.75
-    assert majority_score("f1_macro", labels, 2) == pytest.approx(6 / 7 / 2)
-    for metric in ("matthews", "f1", "precision", "recall", "f1/PER"):
-        assert majority_score(metric, labels, 2) == 0.0
-    with pytest.raises(ValueError, match="unknown metric 'rouge'"):
-        majority_score("rouge", labels, 2)
-
-
 def test_the_smallest_effect_of_matthews_is_that_of_accuracy_on_its_scale():
     """On balanced classes, as many right of each: a point of accuracy moves Matthews correlation by two."""
     labels = np.repeat([0, 1], 100)
@@ -261,13 +248,6 @@ def test_a_corpus_is_scored_well_under_a_second():
     start = time.perf_counter()
     assert token_scores(labels, labels)["f1"] == 1.0
     assert time.perf_counter() - start < 0.5
-
-
-def test_importing_metrics_is_free():
-    heavy = {"sklearn", "seqeval", "torch", "pandas"}
-    code = f"import sys, adalayers.tasks.metrics; print({heavy!r} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 # Numbers

@@ -13,6 +13,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 from adalayers.errors import BadInput
 from adalayers.storage import hub
 from adalayers.tasks import task as tasks
+from adalayers.tasks.catalog import CATALOG
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import Split, canonical, load_task
 
@@ -80,8 +81,8 @@ def test_ids_come_apart():
     assert (resolved.id, resolved.config, resolved.revision) == ("owner/set", "part", "refs/convert/parquet")
     assert canonical("cola@main").revision == "main"
     assert canonical("cola").config == "cola"
-    assert canonical("cola").known is tasks.KNOWN["cola"]
-    assert canonical("other/cola").known is None
+    assert canonical("cola").entry is CATALOG["cola"]
+    assert canonical("other/cola").entry is None
 
 
 def test_a_known_name_goes_before_a_folder_and_a_folder_before_an_id(tmp_path):
@@ -665,13 +666,13 @@ def test_text_sets_without_any_split_but_train(tmp_path):
 
 
 def test_every_entry_has_a_metric_of_its_kind_and_names_that_lead_to_it():
-    for name, known in tasks.KNOWN.items():
-        if known.by_config:
-            assert canonical(f"{name}:part").known is known
+    for name, entry in CATALOG.items():
+        if entry.by_config:
+            assert canonical(f"{name}:part").entry is entry
         else:
-            assert canonical(name).known is known
-            assert all(canonical(identifier).known is known for identifier in known.also)
-        assert any(known.metric in kind.metrics for kind in KINDS.values())
+            assert canonical(name).entry is entry
+            assert all(canonical(identifier).entry is entry for identifier in entry.also)
+        assert any(entry.metric in kind.metrics for kind in KINDS.values())
     assert canonical("eriktks/conll2003").name == "conll2003"
     assert canonical("nyu-mll/glue:mnli").name == "mnli"
 
@@ -838,8 +839,9 @@ def test_embedded_datasets_are_what_they_were(name, kind, metric, label_names, f
         assert labels.dtype == (np.int64 if label_names else np.float32)
         if label_names:
             assert set(labels.tolist()) == set(range(len(label_names)))
-        scores = task.kind.scores(labels, labels, label_names, split.offsets)
-        assert scores[metric] == 1.0 > task.baseline("validation")
+    for role in task.splits:
+        gold = task.gold(role)
+        assert task.kind.scores(gold, gold.labels)[metric] == 1.0 > task.baseline(role)
     split.inputs.clear()
     split.labels[0] = 5
     assert load_task(name).fingerprint == fingerprint  # a caller may change what it got

@@ -11,10 +11,12 @@ import torch
 
 import adalayers
 from adalayers.errors import BadInput
+from adalayers.tasks.kind import Gold
 from adalayers.tasks.kinds import KINDS
 from adalayers.tasks.task import load_task
 
 TAGS = ("O", "B-X", "I-X")
+CLASSES = ["sequence", "token", "word"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -24,21 +26,17 @@ def test_a_kind_is_complete(name):
     assert kind.default_metric in kind.metrics
     task = load_task(kind.demo)
     assert type(task.kind) is type(kind)
-    split = task.splits["validation"]
-    labels = split.flat_labels
-    offsets = split.offsets
-    scores = kind.scores(labels, labels, task.label_names, offsets)
+    gold, n = task.gold("validation"), len(task.splits["validation"])
+    scores = kind.scores(gold, gold.labels)
     assert set(kind.metrics_of(task.label_names)) <= set(scores)
     assert {metric: scores[metric] for metric in kind.metrics} == dict.fromkeys(kind.metrics, 1.0)
-    for metric in kind.metrics:
-        assert 0 <= kind.baseline(metric, labels, task.label_names) < 1
-    rows = kind.prediction_columns(labels, labels, np.ones(len(labels)), task.label_names, offsets)
-    assert {name: len(values) for name, values in rows.items()} == dict.fromkeys(
-        ("label", "prediction", "score"), len(split)
-    )
-
-
-CLASSES = ["sequence", "token", "word"]
+    assert all(0 <= kind.baseline(metric, gold) < 1 for metric in kind.metrics)
+    rows = kind.prediction_columns(gold, gold.labels, np.ones(len(gold.labels)))
+    assert {column: len(values) for column, values in rows.items()} == {
+        "label": n,
+        "prediction": n,
+        "score": n,
+    }
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -47,36 +45,52 @@ def test_loss_and_decoding_of_classes(name):
     outputs, labels = torch.tensor([[2.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), torch.tensor([0, 1])
     logs = torch.log_softmax(outputs, dim=1)
     assert kind.loss(outputs, labels, None) == pytest.approx(float(-(logs[0, 0] + logs[1, 1]) / 2))
-    weights = torch.tensor([1.0, 3.0, 1.0])
     weighted = float(-(logs[0, 0] + 3 * logs[1, 1]) / 4)
-    assert kind.loss(outputs, labels, weights) == pytest.approx(weighted)
-    classes, sure = kind.decode(outputs)
-    assert classes.tolist() == [0, 2]
-    assert sure.tolist() == pytest.approx([float(logs[0, 0].exp()), float(logs[1, 2].exp())])
+    assert kind.loss(outputs, labels, torch.tensor([1.0, 3.0, 1.0])) == pytest.approx(weighted)
+    predictions, probabilities = kind.decode(outputs)
+    assert predictions.tolist() == [0, 2]
+    assert probabilities.tolist() == pytest.approx([float(logs[0, 0].exp()), float(logs[1, 2].exp())])
 
 
-def test_words_cut_away_count_as_outside():
-    assert KINDS["token"].lost(("B-X", "O")) == 1
-    assert KINDS["token"].lost(("NOUN", "VERB")) == 0
+@pytest.mark.parametrize("name", CLASSES)
+def test_schemes_of_class_weights(name):
+    kind, gold = KINDS[name], Gold(np.array([0, 0, 0, 1]), TAGS)
+    assert kind.class_weights("none", gold) is None
+    assert kind.class_weights("balanced", gold) == pytest.approx([4 / 9, 4 / 3, 4 / 3])
+    assert kind.class_weights("published", gold) == [0.0292, 0.12, 0.12]
+    with pytest.raises(BadInput, match="class_weights=halved"):
+        kind.class_weights("halved", gold)
+
+
+def test_the_most_frequent_class_is_the_baseline():
+    gold = Gold(np.array([0, 1, 1, 1]), ("a", "b"))
+    for name in ("sequence", "word"):
+        assert KINDS[name].baseline("accuracy", gold) == 0.75
+        assert KINDS[name].baseline("f1_macro", gold) == pytest.approx(6 / 7 / 2)
+    assert KINDS["sequence"].baseline("matthews", gold) == 0.0
+    assert KINDS["token"].baseline("f1/PER", gold) == 0.0
 
 
 def test_rows_of_sentences():
-    rows = KINDS["token"].prediction_columns(
-        np.array([1, 2, 0]), np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]), TAGS, np.array([0, 2, 2, 3])
-    )
+    gold = Gold(np.array([1, 2, 0]), TAGS, np.array([0, 2, 2, 3]))
+    rows = KINDS["token"].prediction_columns(gold, np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]))
     assert rows == {
         "label": ["B-X I-X", "", "O"],
         "prediction": ["O I-X", "", "O"],
         "score": [0.75, 1.0, 0.25],
     }
+    with pytest.raises(ValueError, match="wanted 3 words, got 2"):
+        KINDS["token"].scores(gold, np.array([0, 2]))
 
 
-def test_a_word_that_was_cut_away_is_wrong_whatever_it_is():
-    word, names = KINDS["word"], ("NOUN", "VERB")
-    lost = word.lost(names)
-    labels, predictions = np.array([0, 1, 1, 0]), np.array([0, 1, lost, lost])
-    assert word.scores(labels, predictions, names) == pytest.approx({"accuracy": 0.5, "f1_macro": 2 / 3})
-    rows = word.prediction_columns(labels, predictions, np.ones(4), names, np.array([0, 3, 4]))
+def test_what_truncation_cut_away_is_outside_an_entity_and_wrong_as_a_class():
+    assert KINDS["token"].truncated_prediction(("B-X", "O")) == 1
+    assert KINDS["token"].truncated_prediction(("NOUN", "VERB")) == 0
+    word, gold = KINDS["word"], Gold(np.array([0, 1, 1, 0]), ("NOUN", "VERB"), np.array([0, 3, 4]))
+    cut = word.truncated_prediction(gold.names)
+    predictions = np.array([0, 1, cut, cut])
+    assert word.scores(gold, predictions) == pytest.approx({"accuracy": 0.5, "f1_macro": 2 / 3})
+    rows = word.prediction_columns(gold, predictions, np.ones(4))
     assert rows["label"] == ["NOUN VERB VERB", "NOUN"]
     assert rows["prediction"] == ["NOUN VERB (cut)", "(cut)"]
 
@@ -91,29 +105,32 @@ def test_tags_of_entities_and_classes_of_words_are_told_apart_by_their_names():
 def test_numbers_are_learned_in_standard_deviations_from_the_mean_and_answered_as_they_are():
     kind = KINDS["regression"].fitted(np.array([100.0, 300.0], dtype=np.float32))
     assert kind.about() == {"label_scale": {"mean": 200.0, "sd": 100.0}}
-    again = KINDS["regression"].as_saved({"label_scale": {"mean": 200.0, "sd": 100.0}, "labels": []})
-    assert again.about() == kind.about()
+    loaded = KINDS["regression"].as_saved({"label_scale": {"mean": 200.0, "sd": 100.0}, "labels": []})
+    assert loaded.about() == kind.about()
     assert KINDS["word"].as_saved({"labels": ["A"]}) is KINDS["word"]
     outputs, labels = torch.tensor([[0.0], [2.0]]), torch.tensor([300.0, 300.0])
     assert kind.loss(outputs, labels, None) == pytest.approx(1.0)
-    numbers, sure = kind.decode(outputs)
-    assert numbers.tolist() == [200.0, 400.0]
-    assert sure.tolist() == [1.0, 1.0]
+    numbers, probabilities = kind.decode(outputs)
+    assert (numbers.tolist(), probabilities.tolist()) == ([200.0, 400.0], [1.0, 1.0])
     with pytest.raises(BadInput, match="wanted numbers that differ as labels of train, got 3 for each of 2"):
         kind.fitted(np.array([3.0, 3.0]))
     with pytest.raises(BadInput, match="class_weights=balanced"):
-        kind.class_weights("balanced", np.array([1.0]), ())
+        kind.class_weights("balanced", Gold(np.array([1.0])))
 
 
-def test_numbers_are_stored_so_that_their_scores_can_be_worked_out_again():
+def test_numbers_are_stored_so_that_their_scores_can_be_computed_again():
     kind, rng = KINDS["regression"], np.random.default_rng(0)
-    labels, said = rng.normal(size=40).astype(np.float32), rng.normal(size=40) * 1e3
-    rows = kind.prediction_columns(labels, said, np.ones(40), ())
-    again = [np.array(rows[name], dtype=float) for name in ("label", "prediction")]
-    assert kind.scores(*again, ()) == pytest.approx(kind.scores(labels, said, ()), abs=1e-7, rel=1e-7)
+    gold, predictions = Gold(rng.normal(size=40).astype(np.float32)), rng.normal(size=40) * 1e3
+    rows = kind.prediction_columns(gold, predictions, np.ones(40))
+    labels, stored = (np.array(rows[name], dtype=float) for name in ("label", "prediction"))
+    assert kind.scores(Gold(labels), stored) == pytest.approx(
+        kind.scores(gold, predictions), abs=1e-7, rel=1e-7
+    )
 
 
-def test_strata_of_numbers_are_tenths_and_never_of_one():
+def test_strata():
+    assert KINDS["sequence"].strata(np.array([0, 1, 1])).tolist() == [0, 1, 1]
+    assert KINDS["token"].strata([np.array([0, 1])]) is None
     kind = KINDS["regression"]
     assert np.bincount(kind.strata(np.arange(200.0))).tolist() == [20] * 10
     assert len(set(kind.strata(np.arange(15.0)).tolist())) == 1
@@ -122,35 +139,20 @@ def test_strata_of_numbers_are_tenths_and_never_of_one():
         labels = rng.choice(rng.normal(size=rng.integers(1, 12)), rng.integers(20, 120))
         strata = kind.strata(labels)
         assert np.unique(strata, return_counts=True)[1].min() >= 2
-        for value in set(labels):
-            assert len(set(strata[labels == value])) == 1  # equal labels share a group
+        assert all(len(set(strata[labels == value])) == 1 for value in set(labels))
 
 
 def test_what_reports_are_told_of_labels():
-    assert KINDS["sequence"].about_labels(np.array([1, 1, 0]), ("a", "b")) == {"a": 1, "b": 2}
-    told = KINDS["regression"].about_labels(np.array([0.0, 1.0, 5.0]), ())
-    assert (told["mean"], told["lowest"], told["median"], told["highest"]) == (2.0, 0.0, 1.0, 5.0)
+    assert KINDS["sequence"].describe_labels(Gold(np.array([1, 1, 0]), ("a", "b"))) == {"a": 1, "b": 2}
+    described = KINDS["regression"].describe_labels(Gold(np.array([0.0, 1.0, 5.0])))
+    names = ("mean", "lowest", "median", "highest")
+    assert [described[name] for name in names] == [2.0, 0.0, 1.0, 5.0]
 
 
 def test_mistakes_are_wrong_answers_the_surest_first_and_numbers_by_their_error():
     rows = pd.DataFrame({"label": ["1", "2", "3"], "prediction": ["1", "5", "4"], "score": [0.9, 0.2, 0.7]})
     assert KINDS["sequence"].mistakes(rows).index.tolist() == [2, 1]
     assert KINDS["regression"].mistakes(rows).index.tolist() == [1, 2, 0]
-
-
-def test_strata_are_classes_and_sentences_have_none():
-    assert KINDS["sequence"].strata(np.array([0, 1, 1])).tolist() == [0, 1, 1]
-    assert KINDS["token"].strata([np.array([0, 1])]) is None
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_schemes_of_class_weights(name):
-    labels = np.array([0, 0, 0, 1])
-    assert KINDS[name].class_weights("none", labels, TAGS) is None
-    assert KINDS[name].class_weights("balanced", labels, TAGS) == pytest.approx([4 / 9, 4 / 3, 4 / 3])
-    assert KINDS[name].class_weights("published", labels, TAGS) == [0.0292, 0.12, 0.12]
-    with pytest.raises(BadInput, match="class_weights=halved"):
-        KINDS[name].class_weights("halved", labels, TAGS)
 
 
 def test_nothing_outside_the_kinds_asks_which_kind_a_task_is():
@@ -160,14 +162,15 @@ def test_nothing_outside_the_kinds_asks_which_kind_a_task_is():
         for path in root.rglob("*.py")
         if "kinds" not in path.parts
         for line in path.read_text().splitlines()
-        if any(f"kind{how} {sign} " in line for how in ("", ".name") for sign in ("==", "!="))
+        if any(f"kind{field} {sign} " in line for field in ("", ".name") for sign in ("==", "!="))
         and ('"token"' in line or '"sequence"' in line)
     ]
     assert not asking
 
 
-def test_importing_kinds_is_free():
-    heavy = {"torch", "sklearn", "seqeval", "datasets", "transformers", "pandas"}
-    code = f"import sys, adalayers.tasks.kinds; print({heavy!r} & set(sys.modules))"
+@pytest.mark.parametrize("module", ["adalayers.tasks.kinds", "adalayers.tasks.metrics"])
+def test_importing_is_quick(module):
+    heavy = {"torch", "sklearn", "seqeval", "datasets", "transformers", "pandas", "pyarrow"}
+    code = f"import sys, {module}; print({heavy!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

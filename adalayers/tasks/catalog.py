@@ -1,0 +1,95 @@
+"""Datasets that have a name here, an entry each: where they are, which columns and splits are read, what selects.
+
+GLUE withholds the labels of its test splits. As the thesis does for CoLA, its tasks give up a tenth of train as
+validation, and GLUE's validation split serves as test; MNLI has two of these, for texts of the domains of train and of
+others. Of MRPC and QQP GLUE prints accuracy and the F1 of one class: here accuracy selects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adalayers.tasks.corpora import EMBEDDED, CatalogEntry
+
+_CONLL_TAGS = ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")
+_WNUT_TYPES = ("corporation", "creative-work", "group", "location", "person", "product")
+_PAIR = ("sentence1", "sentence2")
+_ENTAILED = ("entailment", "not_entailment")
+_PARQUET = "refs/convert/parquet"
+"""The hub's own edition of a dataset whose main branch holds a loading script, which `datasets` no longer runs."""
+
+
+def _glue(config: str, metric: str, text: str | tuple[str, str], *names: str, **fields: Any) -> CatalogEntry:
+    usual = {"validation": None, "test": "validation", "also": (f"glue:{config}",)}
+    return CatalogEntry(f"nyu-mll/glue:{config}", metric, text=text, label_names=names, **{**usual, **fields})
+
+
+def _mnli(domain: str, **fields: Any) -> CatalogEntry:
+    names = ("entailment", "neutral", "contradiction")
+    return _glue("mnli", "accuracy", ("premise", "hypothesis"), *names, test=f"validation_{domain}", **fields)
+
+
+def _words(source: str, metric: str, label: str, **fields: Any) -> CatalogEntry:
+    return CatalogEntry(source, metric, text="tokens", label=label, **fields)
+
+
+CATALOG: dict[str, CatalogEntry] = {
+    "imdb": CatalogEntry(
+        "stanfordnlp/imdb",
+        "accuracy",
+        label_names=("neg", "pos"),
+        validation=None,
+        also=("stanfordnlp/imdb:plain_text",),
+    ),
+    "cola": _glue("cola", "matthews", "sentence", "unacceptable", "acceptable"),
+    "sst2": _glue("sst2", "accuracy", "sentence", "negative", "positive"),
+    "mrpc": _glue("mrpc", "accuracy", _PAIR, "not_equivalent", "equivalent"),
+    "qqp": _glue("qqp", "accuracy", ("question1", "question2"), "not_duplicate", "duplicate"),
+    "stsb": _glue("stsb", "spearman", _PAIR),
+    "mnli": _mnli("matched"),
+    "mnli-mismatched": _mnli("mismatched", also=()),
+    "qnli": _glue("qnli", "accuracy", ("question", "sentence"), *_ENTAILED),
+    "rte": _glue("rte", "accuracy", _PAIR, *_ENTAILED),
+    "wnli": _glue("wnli", "accuracy", _PAIR, "not_entailment", "entailment"),
+    "20newsgroups": CatalogEntry("SetFit/20_newsgroups", "accuracy", validation=None),
+    "sms-spam": CatalogEntry(
+        "ucirvine/sms_spam",
+        "f1_macro",
+        text="sms",
+        label_names=("ham", "spam"),
+        validation=None,
+        test=None,
+        also=("ucirvine/sms_spam:plain_text",),
+    ),
+    "crowdflower": CatalogEntry(
+        "tasksource/crowdflower", "accuracy", validation=None, test=None, by_config="task"
+    ),
+    "conll2003": _words(
+        "eriktks/conll2003",
+        "f1",
+        "ner_tags",
+        label_names=_CONLL_TAGS,
+        hub_revision=_PARQUET,
+        also=("eriktks/conll2003:conll2003",),
+    ),
+    "wnut2017": _words(
+        "leondz/wnut_17",
+        "f1",
+        "ner_tags",
+        label_names=("O", *(f"{prefix}-{name}" for name in _WNUT_TYPES for prefix in "BI")),
+        hub_revision=_PARQUET,
+        also=("wnut_17", "leondz/wnut_17:wnut_17"),
+    ),
+    "wikiann": _words(
+        "unimelb-nlp/wikiann", "f1", "ner_tags", label_names=_CONLL_TAGS[:7], by_config="language"
+    ),
+    "conll2003-pos": _words("eriktks/conll2003", "accuracy", "pos_tags", hub_revision=_PARQUET),
+    "universal-dependencies": _words(
+        "universal-dependencies/universal_dependencies", "accuracy", "upos", by_config="treebank"
+    ),
+    "acceptability-demo": CatalogEntry(EMBEDDED, "matthews"),
+    "inference-demo": CatalogEntry(EMBEDDED, "accuracy"),
+    "similarity-demo": CatalogEntry(EMBEDDED, "pearson"),
+    "entities-demo": CatalogEntry(EMBEDDED, "f1"),
+    "word-classes-demo": CatalogEntry(EMBEDDED, "accuracy"),
+}
