@@ -16,7 +16,7 @@ from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.presets import ClassScore
 from adalayers.states import Shape
-from adalayers.storage.plain import plain
+from adalayers.storage.to_json import to_json
 
 SEARCH_BEST = "search-best"
 TUNED = ", tuned"
@@ -495,5 +495,5 @@ def trial_id(config: TrialConfig, shape: Shape, seed: int, about: dict[str, Any]
         "precision": about["precision"],
         **{name: about[name] for name in ("metric",) if name in about},
     }
-    text = json.dumps(plain(identity), sort_keys=True)
+    text = json.dumps(to_json(identity), sort_keys=True)
     return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

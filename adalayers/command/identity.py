@@ -12,7 +12,7 @@ from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY, TRIALS, read_document
 from adalayers.storage.folder import Folder, damaged
-from adalayers.storage.plain import plain
+from adalayers.storage.to_json import to_json
 from adalayers.tasks import metrics
 
 WAYS_OUT = "keep what is there and begin another study with --label NAME, or set it aside with --fresh"
@@ -74,7 +74,7 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Any]:
         )
     if why := _odd(study):
         raise damaged(folder, STUDY, why, lost="what happened in the study is in doubt", advice=WAYS_OUT)
-    wanted = plain(identity)
+    wanted = to_json(identity)
     for name in {**flags, **wanted}:
         if flags.get(name) != wanted.get(name):
             raise _another(folder, name, wanted.get(name), flags.get(name))

@@ -17,9 +17,8 @@ from adalayers.config import TrialConfig, as_values, trial_config
 from adalayers.errors import BadInput
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
-from adalayers.results.files import holding
 from adalayers.states import Shape, Stream
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import Folder, require_files
 from adalayers.storage.redaction import redacted
 
 CONFIG = "config.json"
@@ -72,7 +71,7 @@ def load(
 
 def _read(folder: Folder | str | Path) -> tuple[TrialConfig, Shape, dict[str, Any], dict[str, Tensor]]:
     """Return what `save` was given, and the tensors of the trained parts by name."""
-    place = holding(
+    place = require_files(
         folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
     )
     try:

@@ -13,7 +13,6 @@ transformers or mlflow: `python -m reports` reads a folder with this module alon
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +23,8 @@ from typing import Any
 import pandas as pd
 
 from adalayers.errors import BadInput
-from adalayers.storage.folder import Folder, damaged
-from adalayers.storage.plain import plain
+from adalayers.storage.folder import Folder, damaged, require_files
+from adalayers.storage.to_json import to_json
 
 STUDY = "study.json"
 TRIALS = "trials.csv"
@@ -45,8 +44,6 @@ FINISHED = ("completed", "stopped", "diverged")
 _FIRST = ("trial_id", "stage", "arm", "search", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
 _LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
-_ADDED = ("search", "fusion", "train_examples", "draw")
-"""Columns that earlier versions did not write."""
 _TEXT = {"trial_id": str, "stage": str, "arm": str, "search": str, "status": str, "error": str, "fusion": str}
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
@@ -74,19 +71,10 @@ class Results:
     problems: list[str] = field(default_factory=list)
 
 
-def holding(folder: Folder | str | Path, names: Iterable[str], *, wanted: str, advice: str) -> Folder:
-    """Return the folder, which holds the files `names`. Raises `BadInput` that names the first it lacks."""
-    place = folder if isinstance(folder, Folder) else Folder(folder)
-    for name in names:
-        if not place.exists(name):
-            raise BadInput(f"wanted {wanted}, found no {name} in {place.uri}; name {advice}")
-    return place
-
-
 def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:
     """Return the folder of a study. Raises `BadInput` where it lacks what all else rests on."""
     advice = "a folder that a study wrote, <output>/<study>/<backbone>-<dataset>"
-    return holding(folder, (STUDY, TRIALS), wanted=wanted, advice=advice)
+    return require_files(folder, (STUDY, TRIALS), wanted=wanted, advice=advice)
 
 
 def load(folder: Folder | str | Path) -> Results:
@@ -95,46 +83,37 @@ def load(folder: Folder | str | Path) -> Results:
     A file of rows that is damaged is as one that is missing. Raises `BadInput` where `study.json` or `trials.csv`, on
     which all else rests, is missing or cannot be read.
     """
-    place = study_folder(folder)
-    study = read_document(place)
-    trials = read_trials(place)
+    opened = study_folder(folder)
+    study = read_document(opened)
+    trials = read_trials(opened)
     problems = []
     frames = {}
-    damaged_files: set[str] = set()
-    asked = study.get("request")
-    needed = {
-        HISTORY,
-        PREDICTIONS,
-        *([EVALUATIONS] if isinstance(asked, Mapping) and asked.get("variants") else []),
-    }
+    request, runs = study.get("request"), study.get("runs")
+    has_variants = isinstance(request, Mapping) and request.get("variants")
     for name in (HISTORY, PREDICTIONS, EVALUATIONS):
         frames[name] = pd.DataFrame({"trial_id": pd.Series(dtype=str)})
-        if place.exists(name):
+        if opened.exists(name):
             try:
-                frames[name] = read_rows(place, name)
+                frames[name] = read_rows(opened, name)
             except BadInput as error:
                 problems.append(f"`{name}` is damaged; what depends on it is left out ({error}).")
-                damaged_files.add(name)
-        elif name in needed:
+        elif name != EVALUATIONS or has_variants:
             problems.append(f"`{name}` is missing; what depends on it is left out.")
-    if (trials["status"] == "completed").any() and not place.exists(f"{BEST}/model.safetensors"):
+    if (trials["status"] == "completed").any() and not opened.exists(f"{BEST}/model.safetensors"):
         problems.append(f"`{BEST}/` is missing; the best model cannot be applied from this folder.")
     evaluated = trials.loc[trials["status"].isin(["completed", "stopped"]), "trial_id"]
-    silent = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
-    if silent and place.exists(HISTORY) and HISTORY not in damaged_files:
+    without_history = sorted(set(evaluated) - set(frames[HISTORY]["trial_id"]))
+    if without_history and len(frames[HISTORY]):
         problems.append(
-            f"{len(silent)} trials have no rows in `{HISTORY}`: {', '.join(silent[:5])}"
-            + ("…" if len(silent) > 5 else ".")
+            f"{len(without_history)} trials have no rows in `{HISTORY}`: {', '.join(without_history[:5])}"
+            + ("…" if len(without_history) > 5 else ".")
         )
-    summary = study.get("runs")
-    counted = summary.get("counts") if isinstance(summary, Mapping) else None
+    counted = runs.get("counts") if isinstance(runs, Mapping) else None
     if counted is not None and counted != counts(trials):
         problems.append(
             f"`{STUDY}` counts {counted}, `{TRIALS}` holds {counts(trials)}; the rows are what is reported."
         )
-    return Results(
-        place, dict(study), trials, frames[HISTORY], frames[PREDICTIONS], frames[EVALUATIONS], problems
-    )
+    return Results(opened, study, trials, frames[HISTORY], frames[PREDICTIONS], frames[EVALUATIONS], problems)
 
 
 def read_document(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, Any]:
@@ -161,7 +140,7 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
 
 
 def read_trials(folder: Folder, *, advice: str = "restore the file from a copy") -> pd.DataFrame:
-    """Read `trials.csv`; text columns stay text (an empty `arm` is ""), those added since it was written are empty.
+    """Read `trials.csv`; text columns stay text (an empty `arm` is "").
 
     Raises `BadInput`, which ends in the advice, for a file that is damaged or cut off.
     """
@@ -169,56 +148,36 @@ def read_trials(folder: Folder, *, advice: str = "restore the file from a copy")
     try:
         text = folder.read_bytes(TRIALS)
         frame = pd.read_csv(io.BytesIO(text), dtype=_TEXT)
-        lacking = [name for name in ("trial_id", "stage", "arm", "status", "error") if name not in frame]
-        if lacking:
-            raise ValueError(f"it has no column {lacking[0]!r}")
+        if missing := [name for name in TRIAL_COLUMNS if name not in frame]:
+            raise ValueError(f"it has no column {missing[0]!r}")
         if not text.endswith(b"\n"):
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:
         raise damaged(folder, TRIALS, error, lost=lost, advice=advice) from error
-    for column in _ADDED:
-        if column not in frame:
-            frame[column] = "" if column in _TEXT else pd.NA
-    for column in _TEXT:
-        frame[column] = frame[column].fillna("")
-    return frame
+    return frame.fillna(dict.fromkeys(_TEXT, ""))
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `trials.csv` whole: what identifies a trial, its settings, its scores, and what its fusion notes."""
-    rows = [plain(row) for row in rows]
-    seen = dict.fromkeys(key for row in rows for key in row)
-    named = [
+    """Write `trials.csv` whole: what identifies a trial, its settings, its scores, and what its fusion notes.
+
+    Raises `TypeError` for a fraction in a column of whole numbers.
+    """
+    rows = [to_json(row) for row in rows]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    first = [
         *_FIRST,
-        *sorted(key for key in seen if key.startswith("config/")),
+        *sorted(key for key in keys if key.startswith("config/")),
         *_MIDDLE,
-        *[key for key in seen if key.startswith("val/")],
-        *[key for key in seen if key.startswith("test/")],
+        *[key for key in keys if key.startswith("val/")],
+        *[key for key in keys if key.startswith("test/")],
     ]
-    columns = [*named, *(key for key in seen if key not in (*named, *_LAST)), *_LAST]
-    buffer = io.StringIO()
-    # Written twice a trial: of few rows, pandas would take ten times as long.
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_cells(name, [row.get(name) for row in rows]) for name in columns), strict=True))
-    folder.write_bytes(TRIALS, buffer.getvalue().encode())
-
-
-def _cells(column: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return a column as it is written: numbers all of one type, that which pandas gives them when it reads them."""
-    held = [value for value in values if value is not None]
-    if column in _WHOLE:
-        if odd := [value for value in held if int(value) != value]:
-            raise ValueError(f"wanted whole numbers in the column {column}, got {odd[0]}")
-        return [None if value is None else int(value) for value in values]
-    kinds = {type(value) for value in held}
-    if kinds <= {int, float} and (float in kinds or len(held) < len(values)):
-        return [None if value is None else float(value) for value in values]
-    return values
+    columns = [*first, *(key for key in keys if key not in (*first, *_LAST)), *_LAST]
+    frame = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_WHOLE, "Int64"))
+    folder.write_bytes(TRIALS, frame.to_csv(index=False).encode())
 
 
 def counts(trials: pd.DataFrame | Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
     """Return stage -> status -> number of trials, statuses without trials left out."""
-    held = Counter(zip(trials["stage"], trials["status"], strict=True))
-    stages = sorted({stage for stage, _ in held})
-    return {stage: {status: n for status in STATUSES if (n := held[stage, status])} for stage in stages}
+    counted = Counter(zip(trials["stage"], trials["status"], strict=True))
+    stages = sorted({stage for stage, _ in counted})
+    return {stage: {status: n for status in STATUSES if (n := counted[stage, status])} for stage in stages}

@@ -18,24 +18,10 @@ from adalayers.comparisons import Comparison
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.storage.folder import Folder
+from adalayers.storage.to_json import to_json
 from adalayers.study import Factor, Published
 
 FORMAT = 2
-
-ADDED = frozenset(
-    {
-        "variants",
-        "parts",
-        "published",
-        "layer_parameters",
-        "objective",
-        "condition",
-        "task",
-        "distribution",
-        "machine",
-    }
-)
-"""Fields that studies of earlier versions do not have: nothing is missing there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +251,8 @@ class StudyFile:
 
     def as_json(self) -> dict[str, Any]:
         """Return the records as JSON's own types."""
-        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        document: dict[str, Any] = to_json(dataclasses.asdict(self))
+        return document
 
 
 def parse(document: Any) -> tuple[StudyFile, list[str]]:
@@ -309,8 +296,7 @@ def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     for item in dataclasses.fields(kind):
         place, hint = f"{path}.{item.name}".lstrip("."), hints[item.name]
         if given.get(item.name) is None and not (item.name in given and _optional(hint)):
-            if item.name not in ADDED:
-                missing.append(place)
+            missing.append(place)
         elif given[item.name] is not None:
             try:
                 known[item.name] = _value(hint, given[item.name], place, missing)
@@ -346,13 +332,6 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
 def _entry(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return an entry of a mapping: anything where the type says so."""
     return value if hint is Any else _value(hint, value, path, missing)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with lists for tuples."""
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _optional(hint: Any) -> bool:

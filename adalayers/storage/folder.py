@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ import pandas as pd
 from pyarrow import fs
 
 from adalayers.errors import FULL, BadInput, CannotWrite
-from adalayers.storage.plain import plain
 from adalayers.storage.redaction import reason, redacted
+from adalayers.storage.to_json import to_json
 
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
 _LEFT_SECONDS = 600.0
@@ -140,7 +141,7 @@ class Folder:
         return json.loads(self.read_bytes(name), parse_int=_integer)
 
     def write_json(self, name: str, value: Any) -> None:
-        self.write_bytes(name, (json.dumps(plain(value), indent=1) + "\n").encode())
+        self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
 
     def read_parquet(self, name: str) -> pd.DataFrame:
         return pd.read_parquet(io.BytesIO(self.read_bytes(name)))
@@ -231,6 +232,15 @@ def _replace(target: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         raise
+
+
+def require_files(folder: Folder | str | Path, names: Iterable[str], *, wanted: str, advice: str) -> Folder:
+    """Return the folder, which holds the files `names`. Raises `BadInput` that names the first it lacks."""
+    opened = folder if isinstance(folder, Folder) else Folder(folder)
+    for name in names:
+        if not opened.exists(name):
+            raise BadInput(f"wanted {wanted}, found no {name} in {opened.uri}; name {advice}")
+    return opened
 
 
 def damaged(folder: Folder, name: str, why: object, *, lost: str, advice: str) -> BadInput:

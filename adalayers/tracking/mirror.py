@@ -20,8 +20,8 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results.files import read_document, study_folder
 from adalayers.storage.folder import Folder
-from adalayers.storage.plain import plain
 from adalayers.storage.redaction import reason, redacted
+from adalayers.storage.to_json import to_json
 from adalayers.tracking.session import RUN_STATUS, SQLITE, Session, is_outage, set_environment
 from adalayers.tracking.values import Trial
 
@@ -126,7 +126,7 @@ class Mirror:
 
     def start(self, study: dict[str, Any]) -> None:
         """Queue the parent run: find or create it, and write what study.json says was asked, and on what."""
-        self._study = study = plain(study)  # a copy: the caller goes on filling its own
+        self._study = study = to_json(study)  # a copy: the caller goes on filling its own
         self._put(_Item("study", lambda session: session.describe(study)))
 
     def trial(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from adalayers.storage.plain import plain
 from adalayers.storage.redaction import HIDDEN, SECRET_NAME, clean
+from adalayers.storage.to_json import to_json
 
 SERIES_POINTS = 200
 """At most so many points of a series are mirrored; history.parquet has them all."""
@@ -148,7 +148,7 @@ def _number(value: Any) -> float | None:
 
 def _text(value: Any) -> str:
     """Return a value as text, "" for what is missing. 8.0 is "8": a column with gaps comes back as floats."""
-    value = plain(value)
+    value = to_json(value)
     if value is None or value is pd.NA:
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

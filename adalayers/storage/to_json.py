@@ -7,21 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_ITSELF = frozenset({str, int, bool, type(None)})
+_JSON_SCALARS = frozenset({str, int, bool, type(None)})
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Return `value` in JSON's own types: NumPy scalars unwrapped, tuples as lists, NaN and infinities as None."""
-    if type(value) in _ITSELF:  # most are, and whole tables come by here
+    if type(value) in _JSON_SCALARS:  # most are, and whole tables come by here
         return value
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json(item) for item in value]
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, Path):
-        return str(value)
-    return value
+    return str(value) if isinstance(value, Path) else value
