@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
-from adalayers.deploy.card import bars, interval
-from adalayers.deploy.facts import Facts, facts
+from adalayers.deploy.model_card import bars, interval
+from adalayers.deploy.summary import TaskSummary, summarize
 from adalayers.deploy.task import TrainedTask
 
 
 def inspect(folder: str) -> None:
-    """Print the facts of the trained parts in a folder, or in a repository of the hub."""
-    print(described(facts(TrainedTask.from_pretrained(folder).model)))
+    """Print what is known of the trained parts in a folder, or in a repository of the hub."""
+    print(described(summarize(TrainedTask.from_pretrained(folder).model)))
 
 
-def described(known: Facts) -> str:
-    """Return the facts as lines for a terminal."""
+def described(summary: TaskSummary) -> str:
+    """Return a summary as lines for a terminal."""
     lines = [
-        known.title,
-        f"  {known.kind}" + (f", labels {', '.join(known.labels)}" if known.labels else ""),
-        f"  base model {known.backbone}",
+        summary.title,
+        f"  {summary.kind}" + (f", labels {', '.join(summary.labels)}" if summary.labels else ""),
+        f"  base model {summary.backbone}",
     ]
-    lines.append(f"  fusion {known.fusion}, {known.parameters:,} trained parameters")
-    if known.weights:
+    lines.append(f"  fusion {summary.fusion}, {summary.parameters:,} trained parameters")
+    if summary.weights:
         lines += [
             "",
             "mix weights (00: embeddings)",
-            *("  " + line for line in bars(known.weights).splitlines()),
+            *("  " + line for line in bars(summary.weights).splitlines()),
         ]
-    lines += ["", f"hidden states read: {', '.join(known.live)} of a base model of {known.of} layers"]
-    if known.frozen:
+    lines += ["", f"hidden states read: {', '.join(summary.live)} of a base model of {summary.layers} layers"]
+    if summary.frozen:
         how = (
             "one sum, added up while it runs"
-            if known.summed
+            if summary.summed
             else "hidden states, kept until its pass is over"
         )
-        lines.append(f"kept per token: {known.kept:,} numbers ({how})")
-    share = "" if known.base is None else f", {known.operations / known.base:.2%} of the base model's layers"
-    lines.append(
-        f"per token: {known.operations / 1e6:.3g} million operations next to the base model's pass{share}"
+        lines.append(f"kept per token: {summary.kept:,} numbers ({how})")
+    share = (
+        ""
+        if summary.base_operations is None
+        else f", {summary.operations / summary.base_operations:.2%} of the base model's layers"
     )
-    return "\n".join([*lines, *_study(known)])
+    lines.append(
+        f"per token: {summary.operations / 1e6:.3g} million operations next to the base model's pass{share}"
+    )
+    return "\n".join([*lines, *_study(summary)])
 
 
-def _study(known: Facts) -> list[str]:
+def _study(summary: TaskSummary) -> list[str]:
     """Return what the study says, as far as it is known."""
-    study = known.study
+    study = summary.study
     if not study:
         return ["", "trained on: nothing says (no study around this folder)"]
     data = study["dataset"]

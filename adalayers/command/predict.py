@@ -18,7 +18,7 @@ import torch
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import Rate
-from adalayers.deploy.answers import Answer, kind_of
+from adalayers.deploy.predictions import Prediction, task_kind
 from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
@@ -32,7 +32,7 @@ Form = Literal["text", "jsonl", "csv"]
 AT_ONCE = 256
 """Lines that are read, and answered in the order of their length, before any is printed."""
 
-_Write = Callable[[int, str, Mapping[str, Answer]], None]
+_Write = Callable[[int, str, Mapping[str, Prediction]], None]
 
 _COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
@@ -101,7 +101,7 @@ def _predictor(asked: RequestRecord) -> Predictor:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     words: Words = "apart" if asked.words else "auto"
     predictor = Predictor(tasks, source, device=device, max_length=asked.max_length, words=words)
-    if predictor.whole and any(kind_of(task).per_word for task in tasks.values()):
+    if predictor.whole and any(task_kind(task).per_word for task in tasks.values()):
         logger.info(
             "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
         )
@@ -157,7 +157,7 @@ def _worded(lines: Iterable[tuple[int, bytes]], total: int | None) -> Iterator[t
 
 
 def _as_text(out: TextIO) -> _Write:
-    def write(number: int, text: str, answers: Mapping[str, Answer]) -> None:
+    def write(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
         print(
             f"{number}: {text}",
             *(f"   {name}: {answer}" for name, answer in answers.items()),
@@ -169,7 +169,7 @@ def _as_text(out: TextIO) -> _Write:
 
 
 def _as_lines(out: TextIO) -> _Write:
-    def write(number: int, text: str, answers: Mapping[str, Answer]) -> None:
+    def write(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
         found = {name: answer.as_json() for name, answer in answers.items()}
         print(json.dumps({"line": number, "text": text, "tasks": found}, ensure_ascii=False), file=out)
 
@@ -180,7 +180,7 @@ def _as_table(out: TextIO) -> _Write:
     table = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
     table.writeheader()
 
-    def write(number: int, text: str, answers: Mapping[str, Answer]) -> None:
+    def write(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
         for name, answer in answers.items():
             for row in answer.rows():
                 table.writerow({"line": number, "task": name, "text": text, **row})

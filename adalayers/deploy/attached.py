@@ -9,23 +9,28 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.deploy.hooks import Place, place_of
-from adalayers.deploy.recorder import Passes
+from adalayers.deploy.hooks import find_stream
+from adalayers.deploy.recorder import PassRecorder
 from adalayers.errors import BadInput, unknown
 from adalayers.models.model import FusionModel
 
 
 def attach(base: Any, /, **tasks: FusionModel) -> Attached:
-    """Let trained tasks ride on the passes that a base model runs anyway; what is returned answers after each.
+    """Run trained tasks on the passes that a base model runs anyway.
 
         with adalayers.attach(base, entities=adalayers.load(folder)) as attached:
             output = base(**inputs)               # as without them, bit for bit
             tags = attached.answers()["entities"]
 
-    base:  a model of transformers, task models (`RobertaForMaskedLM`, `BartForConditionalGeneration`) included
-    tasks: by a name of your choice
+    Args:
+        base:  A model of transformers, task models (`RobertaForMaskedLM`, `BartForConditionalGeneration`) included.
+        tasks: By a name of your choice.
 
-    Raises `BadInput` for a base model that is not the one of the tasks, and for a task that changed its own.
+    Returns:
+        What gives the tasks' outputs after each pass.
+
+    Raises:
+        BadInput: The base model is not the one of the tasks, or a task changed its own.
     """
     return Attached(base, tasks)
 
@@ -53,13 +58,14 @@ class Attached:
         by_stream: dict[str, dict[str, FusionModel]] = {}
         for name, task in tasks.items():
             by_stream.setdefault(_stream(name, task), {})[name] = task
-            _same_base(base, name, task)
-        places = [
-            _common([place_of(base, task.shape, stream) for task in found.values()])
-            for stream, found in by_stream.items()
-        ]
-        self._passes = [Passes(place, found) for place, found in zip(places, by_stream.values(), strict=True)]
-        self._of = {name: passes for passes in self._passes for name in passes.tasks}
+            _check_same_base(base, name, task)
+        self._recorders = []
+        for stream, stream_tasks in by_stream.items():
+            modules = [
+                find_stream(base, task.shape, stream) for task in stream_tasks.values()
+            ]  # each one checks
+            self._recorders.append(PassRecorder(modules[0], stream_tasks))
+        self._recorder_of = {name: recorder for recorder in self._recorders for name in recorder.tasks}
         self._guard = base.register_forward_hook(self._failed, always_call=True)
 
     def __enter__(self) -> Attached:
@@ -71,34 +77,35 @@ class Attached:
     @property
     def kept(self) -> int:
         """How many numbers per token are kept for all tasks together until a pass is over."""
-        return sum(passes.kept for passes in self._passes)
+        return sum(recorder.kept for recorder in self._recorders)
 
     def answers(self) -> dict[str, Float[Tensor, ...]]:
-        """Return what every task's head makes of the last pass, by name: `answer` of each."""
-        return {name: self.answer(name) for name in self._of}
+        """Return the outputs of every task for the last pass, by name: `answer` of each."""
+        return {name: self.answer(name) for name in self._recorder_of}
 
     def answer(self, name: str) -> Float[Tensor, ...]:
         """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
 
         The latter are of tokens; a word's is that of its first. At padding they are 0.
 
-        Raises `BadInput` where there is no such task, or no whole pass.
+        Raises:
+            BadInput: There is no such task, or no whole pass.
         """
-        if name not in self._of:
-            raise unknown("task", name, self._of)
-        return self._of[name].answer(name)
+        if name not in self._recorder_of:
+            raise unknown("task", name, self._recorder_of)
+        return self._recorder_of[name].answer(name)
 
     def detach(self) -> None:
         """Take all hooks off the base model, and forget what was read; once more is no error."""
         self._guard.remove()
-        for passes in self._passes:
-            passes.detach()
+        for recorder in self._recorders:
+            recorder.detach()
 
     def _failed(self, module: nn.Module, inputs: Any, output: Any) -> None:
         """Forget what was read of a pass that failed behind the stream, in a head of the base model."""
         if output is None:
-            for passes in self._passes:
-                passes.forget("its last pass failed")
+            for recorder in self._recorders:
+                recorder.forget("its last pass failed")
 
 
 def _stream(name: str, task: FusionModel) -> str:
@@ -116,31 +123,22 @@ def _stream(name: str, task: FusionModel) -> str:
     return streams.pop()
 
 
-def _same_base(base: Any, name: str, task: FusionModel) -> None:
+def _check_same_base(base: Any, name: str, task: FusionModel) -> None:
     """Raise `BadInput` where the base model says that it came from elsewhere than the task's, or another revision.
 
     What a model was loaded from is known of hub ids alone; a folder may hold anything.
     """
     trained, config = task.about.get("backbone", {}), getattr(base, "config", None)
     wanted, loaded = trained.get("id"), getattr(config, "_name_or_path", "")
-    if (
-        wanted
-        and re.fullmatch(r"[\w.-]+/[\w.-]+", loaded or "")
-        and not Path(loaded).is_dir()
-        and loaded != wanted
-    ):
+    from_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", loaded or "") and not Path(loaded).is_dir()
+    if wanted and from_hub and loaded != wanted:
         raise BadInput(
             f"wanted the base model {wanted!r} of {name!r}, this one was loaded from {loaded!r}; load the former"
         )
     commits = trained.get("revision"), getattr(config, "_commit_hash", None)
-    known = all(isinstance(one, str) and re.fullmatch("[0-9a-f]{40}", one) for one in commits)
-    if known and commits[0] != commits[1]:
+    both_known = all(re.fullmatch("[0-9a-f]{40}", str(commit)) for commit in commits)
+    if both_known and commits[0] != commits[1]:
         raise BadInput(
             f"wanted the base model of {name!r} at revision {commits[0]}, this one was loaded at {commits[1]}; "
             f"load it with from_pretrained(..., revision={commits[0]!r})"
         )
-
-
-def _common(places: list[Place]) -> Place:
-    """Return the place of tasks that read one stream: each has looked whether the base model is its own."""
-    return places[0]

@@ -15,7 +15,7 @@ from adalayers.fusion.fusion import Term
 from adalayers.states import State
 
 
-class _Part(NamedTuple):
+class _TaskTerm(NamedTuple):
     """What one task adds to its sum."""
 
     task: str
@@ -24,48 +24,50 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class _Product:
-    """What tasks with like matrices do with a hidden state: one product for all of them.
+    """The product of a hidden state with the matrices of one or more tasks, end to end.
 
     matrix: [sum of widths, K], None where the state is taken as it is
-    widths: of the parts' own matrices
+    widths: of the terms' own matrices
     """
 
     gelu: bool
     matrix: Tensor | None
     widths: list[int]
-    parts: tuple[_Part, ...]
+    terms: tuple[_TaskTerm, ...]
 
 
-class Sums:
+class StreamingSum:
     """F = sum_i w_i N(gelu(Z_i) W_i^T) of one or more tasks, a hidden state at a time (thesis 5.3).
-
-    terms: of each task, by hidden state (`Fusion.terms`); its weights as they are now
 
     Work is done as precise as the matrices are, float32 where there is none; N and the sums are float32, on the device
     of the task's own matrices, wherever a hidden state comes from.
+
+    Args:
+        terms:   Of each task, by hidden state (`Fusion.terms`); its weights as they are now.
+        devices: Where each task is.
     """
 
-    def __init__(self, terms: Mapping[str, Mapping[State, Term]], device: Mapping[str, torch.device]):
-        self._device = dict(device)
+    def __init__(self, terms: Mapping[str, Mapping[State, Term]], devices: Mapping[str, torch.device]):
+        self._devices = dict(devices)
         self.totals: dict[str, Tensor] = {}
-        self._elsewhere: dict[tuple[int, torch.device], Tensor] = {}
-        by_state: dict[State, list[_Part]] = {}
-        for task, each in terms.items():
-            for state, term in each.items():
-                by_state.setdefault(state, []).append(_Part(task, term))
-        self._products = {state: _products(found) for state, found in by_state.items()}
+        self._copies: dict[tuple[int, torch.device], Tensor] = {}
+        by_state: dict[State, list[_TaskTerm]] = {}
+        for task, terms_of_task in terms.items():
+            for state, term in terms_of_task.items():
+                by_state.setdefault(state, []).append(_TaskTerm(task, term))
+        self._products = {state: _products(task_terms) for state, task_terms in by_state.items()}
 
     def states(self) -> list[State]:
         """Return the hidden states that some task reads, in order."""
         return sorted(self._products)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Set all sums to nothing."""
         self.totals = {}
 
     @torch.no_grad()
     def add(self, state: State, hidden: Float[Tensor, "batch time K"]) -> None:
-        """Add what `hidden`, the hidden state `state`, gives; nothing where no task reads it."""
+        """Add the terms of the hidden state `state`; nothing where no task reads it."""
         hidden = hidden.detach()
         with torch.autocast(hidden.device.type, enabled=False):
             activated: dict[torch.dtype, Tensor] = {}
@@ -75,50 +77,49 @@ class Sums:
     def _multiply(self, product: _Product, hidden: Tensor, activated: dict[torch.dtype, Tensor]) -> None:
         matrix = product.matrix
         dtype = torch.float32 if matrix is None else matrix.dtype
-        read = hidden
+        values = hidden
         if product.gelu:
             if dtype not in activated:
                 activated[dtype] = functional.gelu(hidden.to(dtype))
-            read = activated[dtype]
-        if matrix is None:
-            pieces: Sequence[Tensor] = [read]
-        else:
-            given = functional.linear(read.to(dtype), self._placed(matrix, read.device))
-            pieces = given.split(product.widths, dim=-1)
-        for part, piece in zip(product.parts, pieces, strict=True):
-            self._sum(part, piece.float())
+            values = activated[dtype]
+        parts: Sequence[Tensor] = [values]
+        if matrix is not None:
+            multiplied = functional.linear(values.to(dtype), self._on_device(matrix, values.device))
+            parts = multiplied.split(product.widths, dim=-1)
+        for task_term, part in zip(product.terms, parts, strict=True):
+            self._add_term(task_term, part.float())
 
-    def _placed(self, matrix: Tensor, device: torch.device) -> Tensor:
+    def _on_device(self, matrix: Tensor, device: torch.device) -> Tensor:
         """Return the matrix on the device of a layer, copied there once."""
         if matrix.device == device:
             return matrix
         key = (id(matrix), device)
-        if key not in self._elsewhere:
-            self._elsewhere[key] = matrix.to(device)
-        return self._elsewhere[key]
+        if key not in self._copies:
+            self._copies[key] = matrix.to(device)
+        return self._copies[key]
 
-    def _sum(self, part: _Part, columns: Float[Tensor, "batch time width"]) -> None:
-        if part.term.eps is not None:
-            columns = functional.layer_norm(columns, columns.shape[-1:], eps=part.term.eps)
-        columns = columns.to(self._device[part.task])
-        total = self.totals.get(part.task)
-        if total is None:
-            self.totals[part.task] = columns * part.term.weight
+    def _add_term(self, task_term: _TaskTerm, values: Float[Tensor, "batch time width"]) -> None:
+        task, term = task_term
+        if term.eps is not None:
+            values = functional.layer_norm(values, values.shape[-1:], eps=term.eps)
+        values = values.to(self._devices[task])
+        if task in self.totals:
+            self.totals[task].add_(values, alpha=term.weight)
         else:
-            total.add_(columns, alpha=part.term.weight)
+            self.totals[task] = values * term.weight
 
 
-def _products(found: list[_Part]) -> tuple[_Product, ...]:
+def _products(task_terms: list[_TaskTerm]) -> tuple[_Product, ...]:
     """Return the products that all tasks together take of one hidden state, as few as there can be."""
-    alike: dict[tuple[object, ...], list[_Part]] = {}
-    for part in found:
-        matrix = part.term.matrix
-        kind = (part.task,) if matrix is None else (matrix.dtype, matrix.device)
-        alike.setdefault((part.term.gelu, *kind), []).append(part)
-    return tuple(_product(group) for group in alike.values())
+    groups: dict[tuple[object, ...], list[_TaskTerm]] = {}
+    for task_term in task_terms:
+        matrix = task_term.term.matrix
+        kind = (task_term.task,) if matrix is None else (matrix.dtype, matrix.device)
+        groups.setdefault((task_term.term.gelu, *kind), []).append(task_term)
+    return tuple(_product(group) for group in groups.values())
 
 
-def _product(group: list[_Part]) -> _Product:
-    matrices = [part.term.matrix.detach() for part in group if part.term.matrix is not None]
+def _product(group: list[_TaskTerm]) -> _Product:
+    matrices = [term.matrix.detach() for _, term in group if term.matrix is not None]
     matrix = None if not matrices else matrices[0] if len(matrices) == 1 else torch.cat(matrices)
-    return _Product(group[0].term.gelu, matrix, [len(one) for one in matrices], tuple(group))
+    return _Product(group[0].term.gelu, matrix, [len(each) for each in matrices], tuple(group))

@@ -8,8 +8,8 @@ from typing import Any
 from huggingface_hub import ModelCard, ModelHubMixin, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError
 
-from adalayers.deploy.card import card
-from adalayers.deploy.origin import origin_of
+from adalayers.deploy.model_card import model_card
+from adalayers.deploy.summary import study_summary
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import CONFIG, WEIGHTS, load, save
@@ -22,7 +22,7 @@ CARD = "README.md"
 class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "layer-fusion"]):
     """A trained fusion and head, and what they were trained on: `save_pretrained`, `from_pretrained`, `push_to_hub`.
 
-    model: the trained parts; its `about` says on what they were trained, and what its study found (`origin_of`)
+    model: the trained parts; its `about` says on what they were trained, and what its study found (`study_summary`)
 
     What is saved is what a study's `best/` holds, and a model card. Of a frozen base model nothing is inside.
     """
@@ -94,7 +94,7 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
                 )
             )
         model = load(folder, backbone=backbone, data_dir=data_dir)
-        if study := origin_of(folder, model.about):
+        if study := study_summary(folder, model.about):
             model.about = {**model.about, "study": study}
         return cls(model)
 
@@ -104,4 +104,4 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
 
     def generate_model_card(self, *_: Any, **__: Any) -> ModelCard:
         """Return the card: data, scores with intervals, mix weights, use."""
-        return ModelCard(card(self.model))
+        return ModelCard(model_card(self.model))

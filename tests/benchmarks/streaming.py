@@ -29,7 +29,7 @@ import torch
 
 import adalayers
 from adalayers.console.progress import log_to_stderr
-from adalayers.deploy import recorder as passes
+from adalayers.deploy import recorder
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
@@ -214,9 +214,9 @@ def measured(
     rivals = Rivals(form, counts, others)
     tensor = form.batch * form.time * K * 4
     found: dict[str, float] = {}
-    timed = {name: getattr(passes.Passes, name) for name in ("_begin", "_pass", "_end")}
+    timed = {name: getattr(recorder.PassRecorder, name) for name in ("_begin", "_record", "_end")}
     for name, function in timed.items():
-        setattr(passes.Passes, name, _method(rivals.clock, function))
+        setattr(recorder.PassRecorder, name, _method(rivals.clock, function))
     try:
         peaks = {}
         rivals.run("base")  # a GPU's libraries take their workspace in the first pass
@@ -232,7 +232,7 @@ def measured(
                 logger.info(f"{form.name}, {name}: {whole:.4g} s, of them {own:.3g} s in hooks and heads")
     finally:
         for name, function in timed.items():
-            setattr(passes.Passes, name, function)
+            setattr(recorder.PassRecorder, name, function)
     # Without the clock in every hook, which makes a GPU wait.
     seconds: dict[str, list[float]] = {name: [] for name in rivals.names()}
     for _ in range(repeats):

@@ -13,9 +13,9 @@ import adalayers
 from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
 from adalayers.console import progress
-from adalayers.deploy.answers import Label, Tags
-from adalayers.deploy.facts import facts
+from adalayers.deploy.predictions import Label, Tags, prediction_of
 from adalayers.deploy.predictor import Predictor
+from adalayers.deploy.summary import summarize
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
@@ -104,13 +104,11 @@ def test_entities_have_spans_and_probabilities(made, backbone):
     task = asked.tasks["word"]
     names = task.about["labels"]
     wanted = dict(enumerate(["B-PER", "I-PER", "O", "O", "B-LOC", "O"]))
-    read = asked.read([text])[0]
+    read = asked.tokenize([text])[0]
     outputs = torch.zeros(len(read.ids), len(names))
     for word, tag in wanted.items():
         outputs[read.first[word], names.index(tag)] = 3.0
-    from adalayers.deploy.answers import answer
-
-    given = answer(task, text, read, outputs)
+    given = prediction_of(task, text, read, outputs)
     assert [(e.label, e.text, text[e.start : e.end]) for e in given.entities] == [
         ("PER", "Anna Smith", "Anna Smith"),
         ("LOC", "London", "London"),
@@ -253,7 +251,7 @@ def test_a_stray_byte_in_a_text_is_read_or_refused(made, predict):
 
 def test_weights_of_two_streams_are_told_apart():
     shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
-    found = facts(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
+    found = summarize(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
     assert len(found.weights) == 6
     assert set(found.weights) == {state.name for state in shape.streams[0].states()[1:]} | {
         state.name for state in shape.streams[1].states()[1:]

@@ -8,7 +8,7 @@ from huggingface_hub import HfApi, ModelCard
 from safetensors.torch import load_file
 
 import adalayers
-from adalayers.deploy.card import bars
+from adalayers.deploy.model_card import bars
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from tests.helpers.made_tasks import SMALL, made_task

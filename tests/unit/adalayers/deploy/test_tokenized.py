@@ -3,7 +3,7 @@
 import pytest
 import transformers
 
-from adalayers.deploy.reading import read_texts, read_words, spans
+from adalayers.deploy.tokenized import tokenize_texts, tokenize_words, word_spans
 from tests.helpers.tiny import tiny_backbone
 
 TEXT = "John Smith's cat, the big one, sleeps in London."
@@ -25,16 +25,19 @@ def tokenizer(request, tmp_path_factory):
     ],
 )
 def test_words_are_what_space_and_punctuation_part(text, words):
-    assert [text[a:b] for a, b in spans(text)] == words
+    assert [text[a:b] for a, b in word_spans(text)] == words
 
 
 def test_words_that_stand_apart_already():
-    assert [TEXT[a:b] for a, b in spans(TEXT, apart=True)] == TEXT.split()
+    assert [TEXT[a:b] for a, b in word_spans(TEXT, apart=True)] == TEXT.split()
 
 
 def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
-    for (read,) in (read_texts(tokenizer, [TEXT], 100, words=True), read_words(tokenizer, [TEXT], 100)):
-        assert [TEXT[a:b] for a, b in read.words] == [TEXT[a:b] for a, b in spans(TEXT)]
+    for (read,) in (
+        tokenize_texts(tokenizer, [TEXT], 100, words=True),
+        tokenize_words(tokenizer, [TEXT], 100),
+    ):
+        assert [TEXT[a:b] for a, b in read.words] == [TEXT[a:b] for a, b in word_spans(TEXT)]
         assert len(set(read.first.tolist())) == len(read.words)
         for (begin, _), first in zip(read.words, read.first, strict=True):
             piece = tokenizer.convert_tokens_to_string(
@@ -47,7 +50,7 @@ def test_read_whole_or_word_by_word_a_words_first_token_begins_it(tokenizer):
 
 
 def test_words_that_are_cut_away_have_no_first_token(tokenizer):
-    for (read,) in (read_texts(tokenizer, [TEXT], 8, words=True), read_words(tokenizer, [TEXT], 8)):
+    for (read,) in (tokenize_texts(tokenizer, [TEXT], 8, words=True), tokenize_words(tokenizer, [TEXT], 8)):
         assert len(read.ids) == 8
         assert read.cut
         assert read.first[0] >= 0
@@ -55,6 +58,6 @@ def test_words_that_are_cut_away_have_no_first_token(tokenizer):
 
 
 def test_texts_without_words_asked_for(tokenizer):
-    long, short = read_texts(tokenizer, [TEXT, "cat"], 100)
+    long, short = tokenize_texts(tokenizer, [TEXT, "cat"], 100)
     assert (long.words, len(long.first)) == ((), 0)
     assert len(short.ids) < len(long.ids)

@@ -5,78 +5,77 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adalayers.deploy.facts import Facts, facts
-from adalayers.deploy.origin import LEVEL
+from adalayers.deploy.summary import LEVEL, TaskSummary, summarize
 from adalayers.models.model import FusionModel
 
 _PIPELINES = {"sequence": "text-classification", "token": "token-classification"}
 """What the hub calls a task, by what its head gives outputs of."""
-_BLOCKS = 20
+_BAR_WIDTH = 20
 
 
-def card(model: FusionModel) -> str:
+def model_card(model: FusionModel) -> str:
     """Return the card as Markdown with its header in YAML."""
-    known = facts(model)
+    summary = summarize(model)
     parts = [
-        _header(model, known),
-        f"# {known.title}",
-        _what(known),
-        *_found(known),
-        _trained(known),
-        _use(known),
+        _header(model, summary),
+        f"# {summary.title}",
+        _contents(summary),
+        *_results(summary),
+        _training(summary),
+        _use(summary),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _header(model: FusionModel, known: Facts) -> str:
+def _header(model: FusionModel, summary: TaskSummary) -> str:
     fields: dict[str, Any] = {
         "library_name": "adalayers",
         "tags": ["adalayers", "layer-fusion"],
         "pipeline_tag": _PIPELINES[model.shape.head],
     }
-    base = known.backbone.partition("@")[0]
+    base = summary.backbone.partition("@")[0]
     if base.count("/") == 1:  # a hub id, not a folder
         fields["base_model"] = base
     # A value of JSON is one of YAML too.
     return "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in fields.items()), "---"])
 
 
-def _what(known: Facts) -> str:
-    of = "no weight of it is inside" if known.frozen else "the weights that were trained within it are inside"
+def _contents(summary: TaskSummary) -> str:
+    base_weights = "no weight of it is" if summary.frozen else "the weights that were trained within it are"
     sharing = (
-        " One pass of the base model serves its own task and any number of these." if known.frozen else ""
+        " One pass of the base model serves its own task and any number of these." if summary.frozen else ""
     )
     return (
-        f"A trained fusion of hidden states (`{known.fusion}`) and a head for {known.kind}: "
-        f"{known.parameters:,} trained parameters next to `{known.backbone}`; {of}.{sharing}"
-        + (f" Labels: {', '.join(f'`{label}`' for label in known.labels)}." if known.labels else "")
+        f"A trained fusion of hidden states (`{summary.fusion}`) and a head for {summary.kind}: "
+        f"{summary.parameters:,} trained parameters next to `{summary.backbone}`; {base_weights} inside.{sharing}"
+        + (f" Labels: {', '.join(f'`{label}`' for label in summary.labels)}." if summary.labels else "")
     )
 
 
-def _found(known: Facts) -> list[str]:
-    """Return scores and mix weights, as far as they are known."""
-    found = []
-    if scores := known.study.get("scores"):
+def _results(summary: TaskSummary) -> list[str]:
+    """Return scores and mix weights, as far as they are summary."""
+    sections = []
+    if scores := summary.study.get("scores"):
         rows = ["| split | score | this model | mean over seeds | n |", "|---|---|---|---|---|"]
         rows += [
-            f"| {one['split']} | {one['metric']} | {one['value']:.4f} | {interval(one)} | {one['n']} |"
-            for one in scores
+            f"| {score['split']} | {score['metric']} | {score['value']:.4f} | {interval(score)} | {score['n']} |"
+            for score in scores
         ]
-        smoke = " **A smoke run: these numbers mean nothing.**" if known.study.get("smoke") else ""
-        found.append(
+        smoke = " **A smoke run: these numbers mean nothing.**" if summary.study.get("smoke") else ""
+        sections.append(
             "## Scores\n\n"
             + "\n".join(rows)
             + f"\n\nThis model is the best of its study on validation, so its own "
             f"scores there flatter it. Mean over seeds: models of the same configuration, with the {LEVEL:.0%} Student "
             f"interval of their mean.{smoke}"
         )
-    if known.weights:
-        found.append(f"## Mix weights\n\n```\n{bars(known.weights)}\n```\n\n00 is the embeddings.")
-    return found
+    if summary.weights:
+        sections.append(f"## Mix weights\n\n```\n{bars(summary.weights)}\n```\n\n00 is the embeddings.")
+    return sections
 
 
-def _trained(known: Facts) -> str:
-    study = known.study
+def _training(summary: TaskSummary) -> str:
+    study = summary.study
     if not study:
         return ""
     data, examples = study["dataset"], study["dataset"].get("examples", {})
@@ -84,7 +83,7 @@ def _trained(known: Facts) -> str:
     sizes = ", ".join(f"{count:,} {split}" for split, count in examples.items())
     lines = [
         f"- Data: {data['name']} (`{data['source']}`{revision}); examples: {sizes}",
-        f"- Base model: `{known.backbone}`" + ("" if not known.frozen else ", frozen"),
+        f"- Base model: `{summary.backbone}`" + (", frozen" if summary.frozen else ""),
         f"- Study: `{study['study']}` (`{study['name']}`), selected by {study['metric']} on validation"
         + (f"; arm `{study['arm']}`" if study.get("arm") else "; found by its search"),
     ]
@@ -93,9 +92,9 @@ def _trained(known: Facts) -> str:
     return "## Trained on\n\n" + "\n".join(lines)
 
 
-def _use(known: Facts) -> str:
-    base = known.backbone.partition("@")[0]
-    if not known.frozen:
+def _use(summary: TaskSummary) -> str:
+    base = summary.backbone.partition("@")[0]
+    if not summary.frozen:
         return (
             "## Use\n\n```python\nfrom adalayers import TrainedTask\n\n"
             'task = TrainedTask.from_pretrained("<this repository>")  # loads its base model too\n```'
@@ -118,10 +117,10 @@ def interval(score: dict[str, Any]) -> str:
 
 
 def bars(weights: dict[str, float]) -> str:
-    """Return mix weights as bars of text, one hidden state a line, the widest `_BLOCKS` wide."""
+    """Return mix weights as bars of text, one hidden state a line, the widest `_BAR_WIDTH` wide."""
     most = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
     width = max(map(len, weights))
     return "\n".join(
-        f"{name:>{width}} {weight:7.4f} {'█' * round(_BLOCKS * abs(weight) / most)}".rstrip()
+        f"{name:>{width}} {weight:7.4f} {'█' * round(_BAR_WIDTH * abs(weight) / most)}".rstrip()
         for name, weight in weights.items()
     )

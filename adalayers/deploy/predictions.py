@@ -1,0 +1,155 @@
+"""Predictions of tasks for a text: a label with its probability, tags of words with their entities, or a number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from adalayers.deploy.tokenized import TokenizedText
+from adalayers.models.model import FusionModel
+from adalayers.tasks.kind import TaskKind
+from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.metrics import entities
+
+
+@dataclass(frozen=True)
+class Prediction(ABC):
+    """A task's prediction for one text."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as values that JSON has."""
+        return asdict(self)
+
+    @abstractmethod
+    def rows(self) -> list[dict[str, Any]]:
+        """Return rows of a table: `label`, `probability`, and of entities `text`, `start` and `end`."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Label(Prediction):
+    """A label of a whole text; probabilities: of all labels, in order."""
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"label": self.label, "probability": self.probability}]
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.probability:.3f}"
+
+
+@dataclass(frozen=True)
+class Number(Prediction):
+    """The number that a regression predicts for a text."""
+
+    value: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"label": f"{self.value:g}"}]
+
+    def __str__(self) -> str:
+        return f"{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """A run of words of one type; start and end (exclusive) in characters; the mean probability of its words' tags."""
+
+    label: str
+    text: str
+    start: int
+    end: int
+    probability: float
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.text!r} {self.start}:{self.end} {self.probability:.3f}"
+
+
+@dataclass(frozen=True)
+class Tags(Prediction):
+    """A tag of each word, and the entities that they make; words beyond the maximum length have the tag of no entity.
+
+    lost: how many those are
+    """
+
+    entities: tuple[Entity, ...]
+    tags: tuple[str, ...]
+    lost: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [asdict(entity) for entity in self.entities]
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.entities)) or "none"
+
+
+def task_kind(task: FusionModel) -> TaskKind:
+    """Return the kind of a task: the one that was saved with it, else the first that has its head."""
+    name = task.about.get("kind")
+    if name in KINDS:
+        return KINDS[name].as_saved(task.about)
+    return next(kind for kind in KINDS.values() if kind.head == task.shape.head)
+
+
+def label_names(task: FusionModel) -> tuple[str, ...]:
+    """Return the labels of a task, none of regression; their numbers where it was saved without."""
+    names = tuple(map(str, task.about.get("labels", ())))
+    if not names and "labels" in task.about:
+        return ()
+    return names if len(names) == task.shape.n_outputs else tuple(map(str, range(task.shape.n_outputs)))
+
+
+def prediction_of(
+    task: FusionModel, text: str, tokenized: TokenizedText, outputs: Float[Tensor, ...]
+) -> Prediction:
+    """Return a task's prediction for a text, from its outputs: [outputs], or [tokens, outputs]."""
+    kind = task_kind(task)
+    names = label_names(task)
+    if kind.per_word:
+        last = task.config.word_token(task.shape) == "last-token"
+        word_tokens = tokenized.last if last else tokenized.first
+        return _tags(kind, names, text, tokenized, word_tokens, outputs)
+    values, probabilities = kind.decode(outputs.unsqueeze(0))
+    if not names:
+        return Number(float(values[0]))
+    shares = outputs.softmax(dim=-1).tolist()
+    return Label(names[int(values[0])], float(probabilities[0]), dict(zip(names, shares, strict=True)))
+
+
+def _tags(
+    kind: TaskKind,
+    names: Sequence[str],
+    text: str,
+    tokenized: TokenizedText,
+    word_tokens: np.ndarray,
+    outputs: Tensor,
+) -> Tags:
+    """Return the tag of each word, predicted at its token in `word_tokens`, and the entities."""
+    present = word_tokens >= 0
+    predicted = np.full(len(tokenized.words), int(kind.truncated_prediction(tuple(names))))
+    probability = np.ones(len(tokenized.words))
+    if present.any():
+        decoded, probabilities = kind.decode(outputs[word_tokens[present]])
+        predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
+    tags = tuple(names[tag] for tag in predicted)
+    types: dict[str, int] = {}
+    begins, ends, entity_types = entities([list(tags)], types)
+    type_names = list(types)
+    found = []
+    # `entities` counts an O in front of the first word.
+    for begin, end, entity_type in zip(begins - 1, ends - 1, entity_types, strict=True):
+        start, stop = tokenized.words[begin][0], tokenized.words[end - 1][1]
+        mean = float(probability[begin:end].mean())
+        found.append(Entity(type_names[entity_type], text[start:stop], start, stop, mean))
+    return Tags(tuple(found), tags, int((~present).sum()))

@@ -1,0 +1,129 @@
+"""Texts as tasks read them: token ids, and the first and last token of each word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adalayers.backbones.tokens import Encoded, encode
+
+Span = tuple[int, int]
+"""Start and end (exclusive) in a text, in characters."""
+
+_WORD = re.compile(r"['’]s\b|\w+(?:(?!['’]s\b)[^\w\s]\w+)*|[^\w\s]")
+_BETWEEN_SPACES = re.compile(r"\S+")
+
+
+@dataclass(frozen=True)
+class TokenizedText:
+    """A text in tokens.
+
+    ids:   int64 [tokens], special ones included
+    words: spans of its words; empty where nobody asked for them
+    first: int64 [words], index of each word's first token, -1 where it was cut away or has none; last: of its last
+    cut:   whether the maximum length cut the text
+    """
+
+    ids: np.ndarray
+    words: tuple[Span, ...]
+    first: np.ndarray
+    last: np.ndarray
+    cut: bool
+
+
+def word_spans(text: str, *, apart: bool = False) -> tuple[Span, ...]:
+    """Return the words of a text, split at white space and punctuation as in data sets of words.
+
+    Punctuation within a word stays ("3.5", "well-known"), at its ends it is a word of its own, and so is 's.
+
+    Args:
+        text:  Any text.
+        apart: Whether the text's words are separated by white space already, so that it alone separates them.
+    """
+    return tuple(match.span() for match in (_BETWEEN_SPACES if apart else _WORD).finditer(text))
+
+
+def tokenize_words(
+    tokenizer: Any, texts: Sequence[str], max_length: int, *, apart: bool = False
+) -> list[TokenizedText]:
+    """Return texts tokenised word by word, as tasks with a label per word are trained.
+
+    Raises:
+        BadInput: A text has no token.
+    """
+    words = [word_spans(text, apart=apart) for text in texts]
+    inputs = [[text[a:b] for a, b in spans] for text, spans in zip(texts, words, strict=True)]
+    encoded = encode(tokenizer, inputs, max_length)
+    assert encoded.word_starts is not None
+    assert encoded.word_ends is not None
+    assert encoded.word_offsets is not None
+    ends = encoded.word_offsets[1:-1]
+    first, last = np.split(encoded.word_starts, ends), np.split(encoded.word_ends, ends)
+    return [
+        TokenizedText(*parts) for parts in zip(_ids(encoded), words, first, last, _cut(encoded), strict=True)
+    ]
+
+
+def tokenize_texts(
+    tokenizer: Any, texts: Sequence[str], max_length: int, *, words: bool = False
+) -> list[TokenizedText]:
+    """Return texts tokenised whole, as tasks with a label per text are trained.
+
+    Args:
+        tokenizer:  A fast tokeniser of transformers.
+        texts:      Any texts.
+        max_length: Most tokens of a text, special ones included.
+        words:      Whether to find the words' tokens too. Where a tokeniser reads a word otherwise after a space than
+                    after punctuation (byte-level ones), these are not the tokens of `tokenize_words`.
+
+    Raises:
+        BadInput: A text has no token.
+    """
+    encoded = encode(tokenizer, list(texts), max_length)
+    spans: list[tuple[Span, ...]] = [word_spans(text) if words else () for text in texts]
+    offsets: list[list[Span]] = [[] for _ in texts]
+    if words:
+        batch = tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=max_length,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            return_offsets_mapping=True,
+        )
+        offsets = batch["offset_mapping"]
+    tokens = [_word_tokens(*parts) for parts in zip(spans, offsets, strict=True)]
+    return [
+        TokenizedText(ids, text_spans, first, last, cut)
+        for ids, text_spans, (first, last), cut in zip(
+            _ids(encoded), spans, tokens, _cut(encoded), strict=True
+        )
+    ]
+
+
+def _ids(encoded: Encoded) -> list[np.ndarray]:
+    return np.split(encoded.input_ids.astype(np.int64), encoded.offsets[1:-1])
+
+
+def _cut(encoded: Encoded) -> list[bool]:
+    assert encoded.cut is not None
+    return encoded.cut.astype(bool).tolist()
+
+
+def _word_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last token that overlap each word, -1 for words without."""
+    spans = np.array(
+        [(place, *span) for place, span in enumerate(tokens) if span[1] > span[0]], dtype=np.int64
+    )
+    places, starts, ends = spans.reshape(-1, 3).T
+    begins, stops = np.array(words, dtype=np.int64).reshape(-1, 2).T
+    first = np.searchsorted(ends, begins, side="right")
+    last = np.searchsorted(starts, stops, side="left") - 1
+    none = first > last
+    places = np.append(places, -1)
+    return np.where(none, -1, places[first]), np.where(none, -1, places[last])
