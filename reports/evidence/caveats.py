@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median, median_low
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.evidence import Evidence
 from reports.evidence.spending import PLANNED
 from reports.evidence.statistics import differences, power
 from reports.reading.data import cuts, shared
@@ -21,9 +21,6 @@ from reports.reading.frames import numbers
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, number, several
 
-if TYPE_CHECKING:
-    from reports.evidence.evidence import Evidence
-
 SERIOUS, CAUTION, NOTE = "serious", "caution", "note"
 POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
@@ -31,25 +28,25 @@ CUT = 0.05
 """Share of a split's examples cut to the maximum length above which it is said."""
 UNEVEN = 0.8
 """Share of one class above which accuracy counts little else."""
-LEARNED = 0.2
-"""Share of the way from a trivial model to a perfect one below which a task is hardly learned."""
+NEAR_BASELINE = 0.2
+"""Share of the gap from a trivial model to a perfect score, closed by the best arm, below which that is said."""
 LATE = 0.8
-"""Share of an arm's trials whose best epoch is the last one allowed, above which it is said."""
+"""Share of an arm's trials whose best epoch is the last one allowed, from which on that is said."""
 UNIFORM = 0.995
-"""Share of the uniform mix's entropy above which a mix is as good as uniform."""
+"""Share of the uniform mix's entropy from which on a mix is effectively uniform."""
 UNEQUAL = 1.5
-"""How many times another's budget an arm may have before it is said."""
+"""Times the budget of another arm above which that is said."""
 
 
 @dataclass(frozen=True)
 class Caveat:
-    """One caveat: how much it matters, what was found, what to do about it.
+    """One caveat: how much it matters, what was found and what to do about it, as Markdown.
 
     on_top: whether the page says it above everything else
     """
 
     severity: str
-    found: str
+    finding: str
     advice: str
     on_top: bool = False
 
@@ -70,28 +67,11 @@ def _left(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
 
 def caveats(evidence: Evidence) -> list[Caveat]:
     """Return all that the checks find, the most serious first."""
-    checks: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
-        *(
-            _state,
-            _code,
-            _floor,
-            _seeds,
-            _epochs,
-            _pairs,
-            _test,
-            _data,
-            _mix,
-            _classes,
-            _examples,
-            _range,
-            _core,
-            _budget,
-            _files,
-        ),
-    )
-    found = [caveat for check in checks for caveat in check(evidence)]
     order = (SERIOUS, CAUTION, NOTE)
-    return sorted(found, key=lambda caveat: order.index(caveat.severity))
+    return sorted(
+        (caveat for check in CHECKS for caveat in check(evidence)),
+        key=lambda caveat: order.index(caveat.severity),
+    )
 
 
 def _state(evidence: Evidence) -> Iterable[Caveat]:
@@ -194,7 +174,7 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
         yield Caveat(
             CAUTION,
             f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): the seeds left may be the easy ones.",
-            "See Failures; a failed trial is tried again when the command is run again.",
+            "See the errors in the details; the same command tries a failed trial again.",
         )
     if short:
         yield Caveat(
@@ -261,19 +241,19 @@ def _classes(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
-def _floor(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn where even the best arm is near a trivial model: what helps once a task is learned may be another thing."""
+def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where even the best arm is near the baseline: what helps once a task is learned may be another thing."""
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     limits, plan = bounds(evidence.plan.metric), evidence.plan
     known = evidence.arms["mean"].dropna()
     if trivial is None or limits is None or known.empty or not math.isfinite(limits[1]) or plan.mode != "max":
         return
     way = (float(known.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
-    if way < LEARNED:
+    if way < NEAR_BASELINE:
         yield Caveat(
             SERIOUS,
-            f"Hardly learned: the best arm goes {max(0.0, way):.0%} of the way from a trivial model "
-            f"({number(trivial)}) to a perfect one.{_accuracy(evidence)}",
+            f"Near the baseline: the best arm closes {max(0.0, way):.0%} of the gap from a trivial model "
+            f"({number(trivial)}) to a perfect score.{_accuracy(evidence)}",
             "More examples or epochs; what matters once the task is learned may be another thing.",
         )
 
@@ -329,8 +309,8 @@ def _epochs(evidence: Evidence) -> Iterable[Caveat]:
         return
     yield Caveat(
         CAUTION,
-        f"{allowed.max():.0f} epochs were few for some arms: the best one is the last one in at least {LATE:.0%} of "
-        f"the trials of {several([code(arm) for arm in late])}, of {code(last.idxmin())} in {last.min():.0%}.",
+        f"Possibly under-trained: the best epoch is the last of {allowed.max():.0f} in at least {LATE:.0%} of the "
+        f"trials of {several([code(arm) for arm in late])}, but in {last.min():.0%} of {code(last.idxmin())}.",
         "More `--epochs`; until then, worse may mean slower.",
     )
 
@@ -345,11 +325,11 @@ def _mix(evidence: Evidence) -> Iterable[Caveat]:
     entropy, most = numbers(rows, "mix/entropy").mean(), math.log(len(plan.hidden_states))
     rate = numbers(rows, "config/mix_lr").mean()
     if math.isfinite(entropy) and entropy >= UNIFORM * most:
-        at = f", at mix_lr {rate:.2g}" if math.isfinite(rate) else ""
+        at = f" (mix_lr {rate:.2g})" if math.isfinite(rate) else ""
         yield Caveat(
             CAUTION,
-            f"The mix of {code(plan.control)} hardly moved{at}: its entropy is {number(entropy)} nats, at most "
-            f"{number(most)}. It stands for the uniform mix.",
+            f"Effectively uniform: the mix of {code(plan.control)}{at} has an entropy of {number(entropy)} of at most "
+            f"{number(most)} nats.",
             "More epochs, or a larger `--set mix_lr=...`, unless a search chose that rate.",
         )
 
@@ -415,14 +395,17 @@ def _budget(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _files(evidence: Evidence) -> Iterable[Caveat]:
-    if evidence.loaded.problems:
-        yield Caveat(
-            CAUTION,
-            f"{count(len(evidence.loaded.problems), 'thing')} missing from the files, or in disagreement.",
-            "See Problems in the files.",
-        )
+    for problem in evidence.loaded.problems:
+        yield Caveat(CAUTION, problem, "Restore the file, or see why it disagrees.")
 
 
 def _stage(evidence: Evidence, stage: str) -> pd.DataFrame:
     trials = evidence.trials
     return trials[trials["stage"] == stage]
+
+
+CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
+    *(_state, _code, _near_baseline, _seeds, _epochs, _pairs, _test, _data, _mix, _classes, _examples),
+    *(_range, _core, _budget, _files),
+)
+"""In the order in which caveats of one severity are shown."""

@@ -6,6 +6,7 @@ A row of history is an evaluation (it has `val/*`) or, in between, the mix weigh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.D
 
 
 def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
-    """A row per arm of `tables.arms`: its group, factors and line, median, low, high, n, censored, unknown.
+    """A row per arm of `tables.arms`: its group, factors and line, median, low, high, n, censored, without_history.
 
     each: as from `convergence`.
     median: of the steps, a censored trial counting as later than any other (inf: half or more were).
@@ -62,29 +63,29 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
     of n trials holds the arm's true median with probability 1 - 2^(1 - n).
     n: trials with history, censored ones among them.
     """
-    of_arm: dict[object, list[tuple[str, float]]] = {name: [] for name in arm_table["arm"]}
+    trials: dict[object, list[tuple[str, float]]] = {name: [] for name in arm_table["arm"]}
     for name, state, step in zip(each["arm"], each["state"], each["step"], strict=True):
-        of_arm.get(name, []).append((state, step))
+        trials.get(name, []).append((state, step))
     rows = []
     for name in arm_table["arm"]:
-        states = [state for state, _ in of_arm[name]]
-        steps = sorted(np.inf if np.isnan(step) else step for state, step in of_arm[name] if state != UNKNOWN)
+        states = [state for state, _ in trials[name]]
+        steps = sorted(np.inf if np.isnan(step) else step for state, step in trials[name] if state != UNKNOWN)
         rows.append(
             {
-                "median": _median(steps),
+                "median": median(steps) if steps else np.nan,
                 "low": steps[0] if len(steps) > 1 else np.nan,
                 "high": steps[-1] if len(steps) > 1 else np.nan,
                 "n": len(steps),
                 "censored": states.count(CENSORED),
-                "unknown": states.count(UNKNOWN),
+                "without_history": states.count(UNKNOWN),
             }
         )
-    columns = ["median", "low", "high", "n", "censored", "unknown"]
+    columns = ["median", "low", "high", "n", "censored", "without_history"]
     summary = pd.DataFrame(rows, columns=columns, index=arm_table.index)
-    about = [
+    settings = [
         name for name in arm_table.columns if name in ("arm", "group", "line") or name.startswith("config/")
     ]
-    return pd.concat([arm_table[about], summary], axis=1)
+    return pd.concat([arm_table[settings], summary], axis=1)
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,3 @@ def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:
     table["step"], table[score] = numbers(history, "step"), numbers(history, score)
     table = table.dropna(subset=["step", score]).sort_values(["trial_id", "step"])
     return {str(trial_id): rows for trial_id, rows in table.groupby("trial_id", sort=False)}
-
-
-def _median(ordered: list[float]) -> float:
-    """Return the median of sorted values that may be infinite (inf - inf has no mean)."""
-    if not ordered:
-        return np.nan
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return low if low == high else (low + high) / 2

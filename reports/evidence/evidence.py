@@ -13,7 +13,6 @@ from adalayers.results.study_file import Published
 from reports.evidence import (
     analyses,
     best_set,
-    caveats,
     convergence,
     importances,
     layers,
@@ -186,10 +185,6 @@ class Evidence:
     def analyses(self) -> list[analyses.Analysis]:
         """All analyses of the confirmed trials, the last one last."""
         return analyses.analyses(self.loaded.study.runs.history, self.trials, self.plan)
-
-    @cached_property
-    def caveats(self) -> list[caveats.Caveat]:
-        return caveats.caveats(self)
 
     # The search
 

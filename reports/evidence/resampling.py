@@ -1,7 +1,7 @@
-"""What a difference owes to the choice of examples: a paired bootstrap over `predictions.parquet`.
+"""Paired bootstrap over test examples, from `predictions.parquet`.
 
 Examples are drawn with replacement, the same ones for every arm and every seed. A trial's score is
-reckoned from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
+computed from sums over examples, so many draws are one product of matrices. The variance, over draws, of an
 arm's mean paired difference is added to the variance between seeds (`claims.with_examples`).
 Examples and seeds are crossed, so what both do together is in either part and counts twice: the interval errs
 on the wide side.
@@ -31,7 +31,7 @@ _WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
 """Most weights, draws x examples, in memory at a time; fewer of numbers, of which several tables are as large."""
 
 _SAME = 1e-6
-"""Predictions whose score is this near to that of `trials.csv` are those it was reckoned from."""
+"""Predictions whose score is this near to that of `trials.csv` are those it was computed from."""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from reports.words.text import anchor, code, count, escape, is_folded
 
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
-SHORT = ("question", "answer", "main_caveats", "settings", "quality", "mix_levels", "speed", "next_run")
-"""Modules of `reports.parts` on report.md, the page that is read; those that answer a study's question come third."""
+SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "convergence", "next_run")
+"""Modules of `reports.parts` on report.md, each with its `SHORT_PART` or `PART`; a study's own come third."""
 
-GIVES_WAY = ("mix_levels", "speed")
-"""Those that a study with parts of its own shows with the details."""
+GIVES_WAY = ("mix", "convergence")
+"""Those that a study with parts of its own has in the details alone."""
 
 PARTS = (
     "setup",
@@ -42,10 +42,8 @@ PARTS = (
     "core",
     "interaction",
     "core_lines",
-    "learning_curves",
     "convergence",
     "mix",
-    "best_mix",
     "classes",
     "errors",
     "residuals",
@@ -53,18 +51,16 @@ PARTS = (
     "parallel",
     "importances",
     "analyses",
-    "test_split_usage",
-    "failures",
-    "problems",
     "caveats",
     "measures",
 )
 """Those on details.md, each with its `PART`. Parts under one title, one after another, are one section."""
 
 
-def parts(names: tuple[str, ...] = PARTS) -> list[Part[Any]]:
-    """Return the parts of these names."""
-    return [importlib.import_module(f"reports.parts.{name}").PART for name in names]
+def parts(names: tuple[str, ...] = PARTS, *, short: bool = False) -> list[Part[Any]]:
+    """Return the parts of these names; short: as they stand on report.md."""
+    modules = [importlib.import_module(f"reports.parts.{name}") for name in names]
+    return [getattr(module, "SHORT_PART", module.PART) if short else module.PART for module in modules]
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class Page:
         """The parts that apply to this study, each with its info, and whether it is the study's own."""
         found = [
             (part, self.evidence.once(name, part.info), name in self.own)
-            for name, part in zip(self.names, parts(self.names), strict=True)
+            for name, part in zip(self.names, parts(self.names, short=self.short), strict=True)
         ]
         return [(part, info, own) for part, info, own in found if info is not None]
 
@@ -139,8 +135,7 @@ def short_page(evidence: Evidence) -> Page:
 def details_page(evidence: Evidence) -> Page:
     """Return details.md: everything else."""
     own = own_parts(evidence)
-    left = [name for name in GIVES_WAY if own and name not in own]
-    return Page(evidence, (*own, *left, *(name for name in PARTS if name not in own)), own=own)
+    return Page(evidence, (*own, *(name for name in PARTS if name not in own)), own=own)
 
 
 def _title(evidence: Evidence, short: bool) -> str:
@@ -170,6 +165,6 @@ def _banner(evidence: Evidence) -> list[str]:
     left = int((evidence.trials["status"] == "unfinished").sum())
     if left:
         lines.append(
-            f"**Unfinished trials**: {count(left, 'trial')}, under *Failures* in the [details]({DETAILS}#failures)."
+            f"**Unfinished trials**: {count(left, 'trial')}, under *Caveats* in the [details]({DETAILS}#caveats)."
         )
     return ["\n>\n".join(f"> {line}" for line in lines)] if lines else []

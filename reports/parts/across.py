@@ -121,7 +121,7 @@ def _told(one: AcrossClaim) -> str:
     if claim.verdict in (BETTER, WORSE):
         return f"**{claim.verdict}** by {_size(one)}"
     if claim.tie:
-        return "**not one prediction differs**"
+        return "**identical predictions**"
     if claim.verdict == SAME:
         return f"**no difference** ({number(claim.difference, signed=True)})"
     return f"**not enough evidence** ({number(claim.difference, signed=True)})"
@@ -177,7 +177,7 @@ def _table(found: Across) -> str:
                 several(map(code, one.cases), 12)
                 if what == MEAN
                 else f"{code(one.case)} minus {code(one.reference)}",
-                "not one prediction differs" if one.claim.tie else difference(one.claim),
+                "identical predictions" if one.claim.tie else difference(one.claim),
                 one.claim.verdict,
             ]
             for one in found.claims

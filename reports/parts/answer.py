@@ -197,7 +197,7 @@ def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
     same = [claim for claim in claims if claim.verdict == SAME]
     ties = [claim for claim in same if claim.tie]
     if ties:
-        parts.append(f"{_all(ties, plan)} {'change' if len(ties) > 1 else 'changes'} **not one prediction**")
+        parts.append(f"{_all(ties, plan)}: **identical predictions**")
     if rest := [claim for claim in same if not claim.tie]:
         parts.append(f"{_all(rest, plan)}: **no difference** larger than {plan.smallest_effect:g}")
     if undecided := [claim for claim in claims if claim.verdict == OPEN]:
@@ -287,7 +287,7 @@ def _ties(info: Info) -> str:
         if all(claim.tie for claim in of):
             found.append(f"at {escape(symbols(at, info.plan))}, {escape(info.plan.symbol(factor))}")
     told = "; ".join(found)
-    return f" {told[0].upper()}{told[1:]} changes **not one prediction**." if found else ""
+    return f" {told[0].upper()}{told[1:]}: **identical predictions**." if found else ""
 
 
 def _of(claim: Claim, factor: str) -> bool:

@@ -65,7 +65,7 @@ def section(info: Info) -> list[str]:
         rows = [
             [
                 named(claim, info.plan),
-                "not one prediction differs" if claim.tie else difference(claim),
+                "identical predictions" if claim.tie else difference(claim),
                 _with_examples(claim),
                 estimate(claim.improvement, claim.improvement_low, claim.improvement_high, claim.n, 2),
                 claim.verdict,

@@ -1,143 +1,262 @@
-"""The step of convergence by arm, along the first factor of the core."""
+"""How fast arms learn: the best validation score so far over training steps, and the step of convergence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from adalayers.results.study_file import Factor
+from reports.drawing import style
 from reports.drawing.axes import FactorAxis, factor_lines
-from reports.drawing.pieces import seeds_text
-from reports.drawing.style import COLOURS, new_figure, pick, say_empty, styled
+from reports.drawing.pieces import seeds_text, unit_below
+from reports.drawing.style import COLOURS, LINES, new_figure, pick, plain_text, styled
 from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.convergence import convergence_by_arm
+from reports.evidence.curves import learning_curves, milestones
 from reports.evidence.evidence import Evidence
+from reports.evidence.statistics import FEW, LEVEL
+from reports.parts.cells import summary
 from reports.parts.comparisons import compared_table
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names, column, short
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.words.labels import LABELS
 from reports.words.text import NONE, code, folded, interval, number, several, table
 
-NO_HISTORY = "Nothing to draw: no history of evaluations."
+PER_PANEL = 6
+"""Most arms outside the core in one panel of the learning curves."""
+REST = "other arms"
+CONTROL = "control"
 
 
 @dataclass(frozen=True)
 class Info:
-    """by_arm: as from `convergence.convergence_by_arm`; core: its rows in the core, as from `tables.core`."""
+    """What is shown.
 
+    curves: as from `curves.learning_curves`; by_arm: as from `convergence.convergence_by_arm`
+    lines: those of the core, in order
+    decided: whether steps can be compared and a comparison of them is decided
+    """
+
+    curves: pd.DataFrame
     by_arm: pd.DataFrame
-    core: pd.DataFrame
     contrasts: tuple[Claim, ...]
-    factors: tuple[Factor, ...]
     plan: Plan
+    lines: tuple[str, ...]
+    score: str
+    decided: bool
+
+    @property
+    def core(self) -> pd.DataFrame:
+        """The rows of `by_arm` in the core that have a step of convergence."""
+        core = tables.core(self.by_arm, self.plan)
+        return core[core["n"] > 0]
+
+    @property
+    def steps_differ(self) -> bool:
+        """Whether medians of the core lie at least one evaluation apart: else their figure says nothing."""
+        apart = self.core["median"].max() - self.core["median"].min()  # NaN where none was reached
+        resolution = np.diff(np.unique(self.curves["step"])).min(initial=np.inf)
+        return bool(apart >= resolution)
 
 
-def info(evidence: Evidence) -> Info:
-    by_arm = convergence_by_arm(evidence.convergence, evidence.arms)
+def info(evidence: Evidence) -> Info | None:
+    curves = learning_curves(evidence.trials, evidence.history, evidence.plan)
+    if curves.empty:
+        return None
     contrasts = tuple(claim for claim in evidence.contrasts if claim.metric == "convergence_step")
-    return Info(by_arm, tables.core(by_arm, evidence.plan), contrasts, evidence.plan.factors, evidence.plan)
+    return Info(
+        curves=curves,
+        by_arm=convergence_by_arm(evidence.convergence, evidence.arms),
+        contrasts=contrasts,
+        plan=evidence.plan,
+        lines=evidence.lines,
+        score=evidence.chosen,
+        decided=not evidence.pace.saturated and any(claim.decided for claim in contrasts),
+    )
+
+
+def short_section(info: Info) -> list[str]:
+    if not (info.decided and info.steps_differ):
+        return []
+    return [
+        "The step of convergence is the first evaluation at which a trial has 95% of its own gain over the trivial "
+        "model: early does not mean good.",
+        _convergence_link(info),
+    ]
 
 
 def section(info: Info) -> list[str]:
-    paragraphs = [
-        "The step of convergence is the first at which a trial's validation score reaches *baseline + "
-        "0.95 × (its own best − baseline)*; the baseline is the trivial model's score. Its resolution is "
-        "one evaluation. Each trial is measured against its own best, so an arm can be early and poor. A "
-        "trial whose best does not beat the baseline is *censored*: it counts as later than all others.",
-        *_picture(info),
-    ]
-    if info.by_arm["n"].sum() == 0:
-        why = "no completed confirmed trial has a history of scores, or the baseline is not known"
-        return [*paragraphs, f"Nothing to show: {why}."]
-    heads = ["arm", "median step [earliest, latest]", "censored", "without history"]
+    at_step = milestones(info.curves)
+    steps = list(dict.fromkeys(at_step["at"]))
+    scores = {(row["arm"], row["at"]): summary(row) for row in records(at_step)}
     rows = [
-        [
-            *(code(row["arm"]), _range(row), str(row["censored"]), str(row["unknown"])),
-        ]
+        [code(row["arm"]), *(scores.get((row["arm"], step), NONE) for step in steps), _median(row)]
         for row in records(info.by_arm)
     ]
+    heads = ["arm", *(f"score at step {step:,.0f}" for step in steps), "step of convergence"]
     return [
-        *paragraphs,
-        folded(
-            "Convergence of each arm",
-            len(rows),
-            table(heads, rows),
-        ),
+        f"*Scores*: the best on validation so far, mean and, from {FEW} seeds on, {LEVEL:.0%} t band, not corrected; a "
+        "trial that stopped early keeps its best. *Step of convergence*: the first evaluation at which a trial has 95% "
+        "of its own gain over the trivial model, so early does not mean good; median [earliest, latest] over trials, a "
+        "range that holds the true median with probability 1 − 2^(1−n). A trial that never beats the trivial model is "
+        "*censored*: later than all others.",
+        figure_link("learning_curves", "Best validation score so far over training steps, by arm"),
+        _convergence_link(info) if info.steps_differ else "",
+        folded("Convergence of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "steps", digits=0),
-        "The range from earliest to latest holds an arm's true median with probability 1 − 2^(1−n): 94% "
-        "for n = 5, 97% for 6. Differences are over seeds on which both converged; an arm with a censored trial gets "
-        "no interval, because the seeds left would be the easy ones.",
+        "Differences in steps are over seeds on which both converged; an arm with a censored trial gets no interval, "
+        "because the seeds left would be the easy ones."
+        if info.contrasts
+        else "",
     ]
 
 
-def _picture(info: Info) -> list[str]:
-    """Return the figure's link, where there is a core to draw."""
-    if info.core.empty:
-        return []
-    first, others = short(info.factors[0]), several(short(factor) for factor in info.factors[1:])
+def _convergence_link(info: Info) -> str:
+    along, others = short(info.plan.factors[0]), several(short(factor) for factor in info.plan.factors[1:])
     lines = f", a line per {others}" if others else ""
-    return [figure_link("convergence", f"Median step of convergence against {first}{lines}")]
+    return figure_link("convergence", f"Median step of convergence against {along}{lines}")
 
 
-def _range(row: Mapping[str, Any]) -> str:
-    if row["n"] == 0:
-        return f"{NONE} (n = 0)"
-    if row["n"] == 1:
-        return f"{number(row['median'], 0)} (n = 1, no interval)"
-    return f"{number(row['median'], 0)} {interval(row['low'], row['high'], 0)}, n = {row['n']}"
+def _median(row: Mapping[str, Any]) -> str:
+    """Return the median step of an arm with its range: "126 [63, 189], n = 6, 1 censored"."""
+    span = f" {interval(row['low'], row['high'], 0)}" if row["n"] > 1 else ""
+    counts = [f"n = {row['n']}"]
+    counts += [
+        f"{row[name]} {name.replace('_', ' ')}" for name in ("censored", "without_history") if row[name]
+    ]
+    return f"{number(row['median'], 0)}{span}, {', '.join(counts)}"
 
 
 @styled
-def draw(info: Info) -> Figure | None:
-    """Median step of convergence against the first factor, a line per cell of the others.
+def draw_convergence(info: Info) -> Figure | None:
+    """Median step of convergence against the first factor, a line per cell of the others; None if it says nothing.
 
     Bars: earliest to latest trial. A median that was not reached sits on the top edge with an upward triangle.
-    None without a core.
     """
-    if info.core.empty:
+    if not info.steps_differ:
         return None
     figure = new_figure(3.9)
     axes = figure.add_subplot()
-    core = info.core[info.core["n"] > 0]
-    if core.empty:
-        say_empty(axes, NO_HISTORY)
-        return figure
-    finite = core[["median", "low", "high"]].to_numpy(dtype=float)
-    finite = finite[np.isfinite(finite)]
-    top = 1.12 * finite.max() if finite.size else 1.0
+    core = info.core
+    steps = core[["median", "low", "high"]].to_numpy(dtype=float)
+    top = 1.12 * steps[np.isfinite(steps)].max()
     never = core["median"].map(np.isinf)
     drawn = core.assign(**{name: core[name].clip(upper=top) for name in ("low", "high")})
     drawn["mean"] = core["median"].mask(never)
-    names = factor_lines(figure, axes, drawn, info.factors, f"core arms,\n{seeds_text(core['n'])}")
-    first = column(info.factors[0].name)
-    axis = FactorAxis(info.factors[0], core[first])
-    for name, row in zip(cell_names(core[never], info.factors[1:]), records(core[never]), strict=True):
-        place = names[name]
-        x = axis.at(row[first], place, len(names))
-        axes.plot(
-            [x], [top], marker=10, color=pick(COLOURS, place), markersize=10, linestyle="none", clip_on=False
-        )
+    names = factor_lines(figure, axes, drawn, info.plan.factors, f"core arms,\n{seeds_text(core['n'])}")
+    first = column(info.plan.factors[0].name)
+    axis = FactorAxis(info.plan.factors[0], core[first])
+    for name, row in zip(cell_names(core[never], info.plan.factors[1:]), records(core[never]), strict=True):
+        x, colour = axis.at(row[first], names[name], len(names)), pick(COLOURS, names[name])
+        axes.plot([x], [top], marker=10, color=colour, markersize=10, linestyle="none", clip_on=False)
     if never.any():
-        axes.text(
-            0.01,
-            0.93,
-            "▲ not reached by half of the seeds or more",
-            transform=axes.transAxes,
-            va="top",
-            fontsize=9,
-        )
+        why = "▲ not reached by half of the seeds or more"
+        axes.text(0.01, 0.93, why, transform=axes.transAxes, va="top", fontsize=9)
     axes.set_ylim(0, top * 1.04)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("median step of convergence\n(training steps)")
     return figure
 
 
-PART = Part("Convergence", info, section, {"convergence": draw})
+@styled
+def draw_curves(info: Info) -> Figure:
+    """Mean best validation score so far against steps, a panel per level of the first factor, one for other arms.
+
+    With one factor, the core is one panel. Bands are 95% t intervals.
+    """
+    curves, control, lines = info.curves, info.plan.control, info.lines
+    arms = info.by_arm[info.by_arm["arm"].isin(set(curves["arm"]))]
+    panels = _panels(arms, info.plan)
+    across = min(len(panels), 3)
+    down = math.ceil(len(panels) / across)
+    legend_columns, legend_rows = _legend_size({_name(arm, lines) for arm in records(arms)})
+    figure = new_figure(1.0 + 2.2 * down + 0.2 * legend_rows)
+    grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    styles = style.arm_styles(info.by_arm, lines)
+    handles: dict[str, Line2D] = {}
+    reference = curves[curves["arm"] == control]
+    for axes, (title, of_panel) in zip(grid.flat, panels, strict=False):
+        for place, arm in enumerate(records(of_panel)):
+            colour, marker = styles[arm["arm"]]
+            core = arm["group"] == "core" and arm["line"] in lines
+            line = style.look(lines.index(arm["line"]))[2] if core else pick(LINES, place + 3 * bool(lines))
+            name = plain_text(_name(arm, lines))
+            _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line, place)
+            handles.setdefault(name, Line2D([], [], color=colour, marker=marker, linestyle=line, label=name))
+        if len(reference) and control not in set(of_panel["arm"]):
+            axes.plot(reference["step"], reference["mean"], color="0.35", linewidth=0.9, zorder=1)
+            handles.setdefault(CONTROL, Line2D([], [], color="0.35", linewidth=0.9, label=CONTROL))
+        axes.set_title(plain_text(title), loc="left", fontsize=10)
+    for spare in grid.flat[len(panels) :]:
+        spare.set_axis_off()
+    for place, axes in enumerate(grid.flat[: len(panels)]):
+        lowest = place + across >= len(panels)
+        axes.set_ylabel(unit_below(info.score) if place % across == 0 else "")
+        axes.set_xlabel(LABELS["step"], visible=lowest)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.tick_params(labelbottom=lowest)
+    low, top = curves["mean"].quantile(0.02), curves["mean"].max()
+    if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
+        grid[0, 0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
+    ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
+    band = " and 95% band" if curves["n"].max() >= FEW else ""
+    title = f"best score so far, mean{band}, {seeds_text(curves['n'])}"
+    figure.legend(
+        handles=ordered, loc="outside lower center", ncols=legend_columns, title=title, frameon=False
+    )
+    return figure
+
+
+def _legend_size(names: set[str]) -> tuple[int, int]:
+    """Return columns and rows of a legend below the figure, with an entry for the control."""
+    longest = max(map(len, names))
+    columns = next(most for most, width in ((4, 20), (3, 28), (2, 45), (1, longest)) if longest <= width)
+    return columns, math.ceil((1 + len(names)) / columns)
+
+
+def _name(arm: Mapping[str, Any], lines: Sequence[str]) -> str:
+    """Return what the legend calls an arm: one of the core by its line."""
+    return str(arm["line"] if arm["group"] == "core" and arm["line"] in lines else arm["arm"])
+
+
+def _panels(arms: pd.DataFrame, plan: Plan) -> list[tuple[str, pd.DataFrame]]:
+    """Return title and arms of each panel: the core by its first factor, then all others, six at most in one."""
+    core = tables.core(arms, plan)
+    along = cell_names(core, plan.factors[:1]) if len(plan.factors) > 1 else ["arms"] * len(core)
+    panels = [(level, core[[cell == level for cell in along]]) for level in dict.fromkeys(along)]
+    rest = arms[~arms["arm"].isin(core["arm"])]
+    for start in range(0, len(rest), PER_PANEL):
+        panels.append((REST if panels else "arms", rest.iloc[start : start + PER_PANEL]))
+    return panels
+
+
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: object, place: int) -> None:
+    apart = max(1, len(rows) // 5)
+    axes.plot(
+        rows["step"],
+        rows["mean"],
+        color=colour,
+        linestyle=line,
+        marker=marker,
+        markevery=(place * apart // 3 % apart, apart),  # lines that coincide show each other's markers
+        markersize=5,
+        linewidth=1.4,
+        zorder=3,
+    )
+    step, low, high = (rows[name].to_numpy(dtype=float) for name in ("step", "low", "high"))
+    axes.fill_between(step, low, high, color=colour, alpha=0.15, linewidth=0, zorder=2)
+
+
+PART = Part("Convergence", info, section, {"learning_curves": draw_curves, "convergence": draw_convergence})
+SHORT_PART = Part("Convergence", info, short_section)

@@ -1,4 +1,4 @@
-"""Methods by number of training examples and epochs, and step by step (seed 003, figures 3 and 4)."""
+"""Methods by number of training examples and epochs, and step by step (ElNokrashy et al. 2024, figures 3 and 4)."""
 
 from __future__ import annotations
 

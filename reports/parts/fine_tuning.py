@@ -1,4 +1,4 @@
-"""Methods with the base model frozen and fine-tuned, by number of training examples (seed 003, figure 6)."""
+"""Methods with the base model frozen and fine-tuned, by data size (ElNokrashy et al. 2024, figure 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trained mix loses without layers i..j: heat maps over spans (seed 002, figure 8, for the mix)."""
+"""What a trained mix loses without layers i..j: heat maps over spans (Mohebbi and Rajaee, figure 8, for the mix)."""
 
 from __future__ import annotations
 

@@ -1,137 +1,323 @@
-"""Entropy of the mix weights and live layers by arm, along the last factor of the core."""
+"""The mix weights: their entropy and live layers by arm, the weights by level, and those of the best model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from reports.drawing import style
-from reports.drawing.axes import name_levels, series
-from reports.drawing.pieces import legend_right, point, seeds_text
-from reports.drawing.style import LINES, MARKERS, new_figure, pick, plain_text, say_empty, styled
+from adalayers.results.study_file import Factor
+from reports.drawing.axes import FactorAxis
+from reports.drawing.pieces import brief, legend_right
+from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
+from reports.evidence import layer_weights, tables
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import summary
+from reports.parts.cells import summary, trial
 from reports.parts.comparisons import compared_table
-from reports.parts.part import Part, figure_link
-from reports.reading.factors import cell_names, column, level, levels, name, short
-from reports.reading.frames import records
+from reports.parts.part import DETAILS, Part, figure_link
+from reports.reading.factors import cell_names, column, level, level_name, levels, short
+from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
 from reports.words.labels import LABELS
-from reports.words.text import code, folded, several, table
+from reports.words.text import code, escape, folded, number, several, table
 
-NO_CORE = "Nothing to draw: no completed trials in the factorial core."
+PANELS = 4
+"""Most levels that have a panel of their own."""
+
+NOTABLE_WEIGHT = 1.5
+"""Times the weight in a uniform mix from which on, on average, the layer with the largest weight is named."""
+
+
+@dataclass(frozen=True)
+class BestModel:
+    """The mix weights of one trial.
+
+    best, shown: in words, the best trial, and the best that learns its mix; kind: the mix of the best trial
+    steps:       a row per layer: its weight at some steps, and at the best epoch; history: step, layer, weight
+    """
+
+    best: str
+    shown: str
+    kind: str
+    steps: pd.DataFrame
+    history: pd.DataFrame
 
 
 @dataclass(frozen=True)
 class Info:
-    """mix: as from `tables.mix_by_arm`; core: its rows in the core; lines: those of the core, in order."""
+    """What is shown.
 
-    mix: pd.DataFrame
-    core: pd.DataFrame
+    by_arm: as from `tables.mix_by_arm`
+    rows:   a row per trained model of the core: trial_id, level (of the first factor), line (its cell of the others),
+            entropy, live (layers), seed; weights: those rows with columns of mix weights, named in layers
+    lines:  those of the core, in order
+    best:   None without a history of learned mix weights
+    """
+
+    by_arm: pd.DataFrame
     contrasts: tuple[Claim, ...]
-    plan: Plan
+    rows: pd.DataFrame
+    weights: pd.DataFrame
+    layers: tuple[str, ...]
     lines: tuple[str, ...]
+    plan: Plan
+    best: BestModel | None
+
+    @property
+    def first(self) -> Factor:
+        """The factor along the axis, and of the panels; there is one where there are rows."""
+        return self.plan.factors[0]
 
 
 def info(evidence: Evidence) -> Info | None:
     if not evidence.has_mix:
         return None
-    contrasts = tuple(claim for claim in evidence.contrasts if claim.metric == "mix/entropy")
-    return Info(evidence.mix_by_arm, evidence.mix_core, contrasts, evidence.plan, evidence.lines)
+    rows = _models(evidence)
+    weights = layer_weights.at_best(rows, evidence.history)
+    columns = tuple(name for name in weights.columns if name != "trial_id")
+    weights = rows.merge(weights, on="trial_id")
+    return Info(
+        by_arm=evidence.mix_by_arm,
+        contrasts=tuple(claim for claim in evidence.contrasts if claim.metric == "mix/entropy"),
+        rows=rows,
+        weights=weights,
+        layers=columns if len(weights) else (),
+        lines=evidence.lines if len(evidence.plan.factors) > 1 else ("",),
+        plan=evidence.plan,
+        best=_best(evidence),
+    )
+
+
+def _models(evidence: Evidence) -> pd.DataFrame:
+    """Return `Info.rows`."""
+    factors, core = evidence.plan.factors, evidence.mix_core
+    trials = tables.confirmed(evidence.trials)
+    trials = trials[trials["arm"].isin(set(core["arm"]))]
+    level_of = dict(zip(core["arm"], core[column(factors[0].name)], strict=True)) if factors else {}
+    line_of = dict(zip(core["arm"], cell_names(core, factors[1:]), strict=True))
+    return pd.DataFrame(
+        {
+            "trial_id": trials["trial_id"],
+            "level": trials["arm"].map(level_of),
+            "line": trials["arm"].map(line_of),
+            "seed": trials["seed"],
+            "best_epoch": numbers(trials, "best_epoch"),
+            "entropy": numbers(trials, "mix/entropy"),
+            "live": numbers(trials, "mix/live_layers"),
+        }
+    ).dropna(subset=["entropy"])
+
+
+def _best(evidence: Evidence) -> BestModel | None:
+    trials, plan = evidence.trials, evidence.plan
+    best, shown = tables.best_trial(trials, plan), tables.best_trial(trials, plan, learned=True)
+    history = layer_weights.mix_history(evidence.history, shown)
+    if best is None or shown is None or history.empty:
+        return None
+    steps = layer_weights.mix_milestones(history)
+    at_best = layer_weights.mix_weights(trials, evidence.history, shown).set_index("layer")["weight"]
+    return BestModel(
+        best=trial(trials, best, plan.metric),
+        shown=trial(trials, shown, plan.metric),
+        kind=layer_weights.mix_kind(trials, best),
+        steps=steps.assign(**{"best epoch": steps["layer"].map(at_best)}),
+        history=history,
+    )
+
+
+def short_section(info: Info) -> list[str]:
+    if info.rows.empty:
+        return []
+    weights = ", and the weights, a line per trained model" if info.layers else ""
+    return [
+        f"Entropy of the mix weights p̃ at the best epoch{weights}. {_leading(info)} "
+        f"More: [details]({DETAILS}#the-mix).",
+        *_links(info),
+    ]
 
 
 def section(info: Info) -> list[str]:
     rows = [
         [code(row["arm"]), summary(row, "entropy_"), summary(row, "live_", digits=1)]
-        for row in records(info.mix)
+        for row in records(info.by_arm)
     ]
     heads = ["arm", "entropy (nats), mean [interval]", "live layers, mean [interval]"]
     return [
-        "Entropy of p̃ at the best epoch, in nats: 0 when one layer has all the weight, ln(number of "
-        "layers) when all share it alike. A layer is live while its weight is not cut to 0.",
-        *_picture(info),
-        folded(
-            "The mix of each arm",
-            len(rows),
-            table(heads, rows),
-        ),
+        "Entropy of p̃ at the best epoch, in nats: 0 when one layer has all the weight, ln(number of layers) when all "
+        f"share it alike. A layer is live while its weight is not cut to 0. {_leading(info)}",
+        *_links(info),
+        folded("The mix of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "entropy (nats)"),
+        *(_best_section(info.best) if info.best else ["No trial has a history of learned mix weights."]),
     ]
 
 
-def _picture(info: Info) -> list[str]:
-    """Return the figure's link, where there is a core to draw."""
-    if info.core.empty:
+def _links(info: Info) -> list[str]:
+    if info.rows.empty:
         return []
-    factors = info.plan.factors
-    others = several(short(factor) for factor in factors[:-1])
-    lines = f", a line per {others}" if others else ""
-    text = (
-        f"Entropy of the mix weights, and live layers where some are cut, against {short(factors[-1])}{lines}"
-    )
-    return [figure_link("mix_by_factor", text)]
+    first = escape(short(info.first))
+    entropy = figure_link("mix_entropy", f"Entropy of the mix weights against {first}, a dot per seed")
+    weights = figure_link("mix_layers", f"Mix weights of every trained model by layer, a panel per {first}")
+    return [entropy, weights] if info.layers else [entropy]
+
+
+def _best_section(best: BestModel) -> list[str]:
+    is_shown = best.best == best.shown
+    instead = f" Its mix is {code(best.kind)}; shown is the best that learns its mix, {best.shown}."
+    rows = [
+        [escape(value) if name == "layer" else number(value) for name, value in row.items()]
+        for row in records(best.steps)
+    ]
+    return [
+        f"**The best model** on validation is {best.best}.{'' if is_shown else instead} It is one trial (n = 1), "
+        "chosen for its score: no average of its arm.",
+        figure_link("mix_history", "Mix weights of the best model over training steps"),
+        folded("Its mix weights", len(rows), table([str(name) for name in best.steps.columns], rows)),
+    ]
+
+
+def _leading(info: Info) -> str:
+    """Return which layer most often has the largest weight, by level; nothing where it has hardly more than others."""
+    if not info.layers:
+        return ""
+    levels_of_layer: dict[str, list[str]] = {}
+    for value in levels(info.weights["level"])[:PANELS]:
+        weights = _at_level(info.weights, value)[list(info.layers)]
+        if weights.max(axis=1).mean() < NOTABLE_WEIGHT / len(info.layers):
+            continue
+        counts = weights.idxmax(axis=1).map(layer_weights.state_name).value_counts()
+        symbol = "" if levels_of_layer else f"{escape(short(info.first))} = "
+        share = f"{counts.iloc[0]} of {len(weights)} at {symbol}{escape(level_name(value))}"
+        levels_of_layer.setdefault(str(counts.index[0]), []).append(share)
+    leading = "; ".join(f"{layer} in {several(shares, PANELS)}" for layer, shares in levels_of_layer.items())
+    return f"Most often the largest weight: {leading}." if leading else ""
+
+
+def _at_level(rows: pd.DataFrame, value: object) -> pd.DataFrame:
+    return rows[[level(of_row) == value for of_row in rows["level"]]]
 
 
 @styled
-def draw(info: Info) -> Figure | None:
-    """Entropy of p~, and live layers where some are cut, against the last factor, a line per cell of the others; None
-    without a core.
+def draw_entropy(info: Info) -> Figure | None:
+    """Entropy of p~, and live layers where some are cut, against the first factor; None without a core.
+
+    A dot per seed, a line through the means for each cell of the other factors.
     """
-    if info.core.empty:
+    if info.rows.empty:
         return None
-    figure = new_figure(4.0)
-    last, others = info.plan.factors[-1], info.plan.factors[:-1]
-    core = info.core[(info.core["entropy_n"] > 0) | (info.core["live_n"] > 0)]
-    if core.empty:
-        say_empty(figure.add_subplot(), NO_CORE)
-        return figure
-    styles = style.arm_styles(info.mix, info.lines)
-    along, names = levels(core[column(last.name)]), series(core, others)
-    places = {value: place for place, value in enumerate(along)}
-    core = core.assign(series=cell_names(core, others), place=core[column(last.name)].map(level).map(places))
-    # Where nothing is cut every layer is live, and a panel of that shows nothing.
-    cut = core["live_mean"].nunique() > 1
-    shown = {"entropy_": "mix/entropy", **({"live_": "mix/live_layers"} if cut else {})}
+    figure = new_figure(3.4)
+    shown = ["entropy", "live"] if info.rows["live"].nunique() > 1 else ["entropy"]
     panels = np.atleast_1d(figure.subplots(1, len(shown)))
-    for axes, (prefix, about) in zip(panels, shown.items(), strict=True):
-        for of, place in names.items():
-            rows = core[core["series"] == of].sort_values("place")
-            at = rows["place"].to_numpy(dtype=float) + 0.07 * (place - (len(names) - 1) / 2)
-            axes.plot(at, rows[f"{prefix}mean"], color="0.35", linestyle=pick(LINES, place), linewidth=1.2)
-            for x, row in zip(at, records(rows), strict=True):
-                colour, marker = styles[row["arm"]][0], pick(MARKERS, place)
-                point(
-                    axes,
-                    x,
-                    row[f"{prefix}mean"],
-                    row[f"{prefix}low"],
-                    row[f"{prefix}high"],
-                    colour,
-                    marker,
-                    along="y",
-                )
-        name_levels(axes, along)
-        axes.set_xlabel(plain_text(f"{name(last)} ({last.unit or 'no unit'};\nin order, not to scale)"))
-        axes.set_ylabel(LABELS[about])
-        highest = core[[f"{prefix}mean", f"{prefix}high"]].to_numpy(dtype=float)
-        known = highest[np.isfinite(highest)]
-        top = known.max() if known.any() else 1.0
-        axes.set_ylim(-0.04 * top, 1.06 * top)  # room for points at 0
-    if cut:
+    for axes, score in zip(panels, shown, strict=True):
+        _dots(axes, info, score)
+        axes.set_ylim(bottom=-0.03 * max(1.0, float(info.rows[score].max())))
+    panels[0].set_ylabel(LABELS["mix/entropy"])
+    if info.layers:
+        most = float(np.log(len(info.layers)))
+        panels[0].axhline(most, color="0.4", linestyle="--", linewidth=1)
+        at_right = panels[0].get_yaxis_transform()
+        panels[0].text(0.99, most, "uniform mix", transform=at_right, ha="right", va="bottom", fontsize=8)
+        panels[0].set_ylim(top=1.12 * max(most, float(info.rows["entropy"].max())))
+    if len(panels) > 1:
+        panels[1].set_ylabel(LABELS["mix/live_layers"])
         panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     handles = [
-        Line2D([], [], color="0.35", linestyle=pick(LINES, i), marker=pick(MARKERS, i), label=plain_text(of))
-        for of, i in names.items()
-        if of
+        Line2D([], [], color=pick(COLOURS, place), marker=pick(MARKERS, place), label=plain_text(name))
+        for place, name in enumerate(info.lines)
+        if name
     ]
-    legend_right(figure, handles, f"core arms,\n{seeds_text(core['entropy_n'])}")
+    legend_right(figure, handles, "a dot per seed,\nlines: means")
     return figure
 
 
-PART = Part("The mix", info, section, {"mix_by_factor": draw})
+def _dots(axes: Axes, info: Info, score: str) -> None:
+    """Draw a dot per row, and a line through the means of each line's levels."""
+    axis = FactorAxis(info.first, info.rows["level"])
+    for place, name in enumerate(info.lines):
+        rows, colour = info.rows[info.rows["line"] == name], pick(COLOURS, place)
+        x = [axis.at(value, place, len(info.lines)) for value in rows["level"]]
+        axes.plot(x, rows[score], pick(MARKERS, place), color=colour, alpha=0.5, markersize=4.5, zorder=3)
+        means = rows[score].groupby(np.array(x)).mean()
+        axes.plot(means.index, means, color=colour, linewidth=1.2)
+    axis.finish(axes)
+
+
+@styled
+def draw_layers(info: Info) -> Figure | None:
+    """Mix weight against layer, a panel per level of the first factor, a line per trained model, their mean thick."""
+    if not info.layers:
+        return None
+    values = levels(info.weights["level"])
+    if len(values) > PANELS:  # the ends, and evenly between them
+        values = [values[round(place)] for place in np.linspace(0, len(values) - 1, PANELS)]
+    figure = new_figure(2.9)
+    panels = np.atleast_1d(figure.subplots(1, len(values), sharey=True))
+    places = np.arange(len(info.layers))
+    every = max(1, len(places) // 6)
+    ticks = [brief(layer_weights.state_name(name)) for name in info.layers]
+    for axes, value in zip(panels, values, strict=True):
+        rows = _at_level(info.weights, value)
+        weights = rows[list(info.layers)].astype(float)
+        for line, weight in zip(rows["line"], weights.to_numpy(), strict=True):
+            axes.plot(places, weight, color=pick(COLOURS, info.lines.index(line)), linewidth=0.8, alpha=0.6)
+        axes.plot(places, weights.mean(), color="black", linewidth=1.8, marker="o", markersize=3.5)
+        axes.set_title(plain_text(f"{short(info.first)} = {level_name(value)}"))
+        axes.set_xticks(places[::every], ticks[::every])
+        axes.set_xlabel("layer")
+    panels[0].set_ylim(bottom=0)
+    panels[0].set_ylabel(LABELS["mix/weight"])
+    handles = [
+        Line2D([], [], color=pick(COLOURS, place), label=plain_text(name))
+        for place, name in enumerate(info.lines)
+        if name
+    ]
+    handles.append(Line2D([], [], color="black", marker="o", label="mean"))
+    legend_right(figure, handles, "a line per model")
+    return figure
+
+
+@styled
+def draw_history(info: Info) -> Figure | None:
+    """Each component of the best model's p~ over training steps; None without a history."""
+    if info.best is None:
+        return None
+    layers = list(info.best.steps["layer"])
+    figure = new_figure(max(3.7, 1.2 + 0.22 * min(len(layers), 25)))
+    axes = figure.add_subplot()
+    # Dark to light by depth, and not to the palest end, which a page would swallow.
+    shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(layers)))
+    for place, layer in enumerate(layers):
+        rows = info.best.history[info.best.history["layer"] == layer]
+        axes.plot(
+            rows["step"],
+            rows["weight"],
+            color=shades[place],
+            linestyle=pick(LINES, place),
+            marker=pick(MARKERS, place),
+            markevery=max(1, len(rows) // 8),
+            markersize=4.5,
+            linewidth=1.3,
+            label=brief(layer),
+        )
+    legend_right(figure, axes.get_legend_handles_labels()[0], "layer")
+    axes.set_xlabel(LABELS["step"])
+    axes.set_ylabel(LABELS["mix/weight"])
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+PART = Part(
+    "The mix",
+    info,
+    section,
+    {"mix_entropy": draw_entropy, "mix_layers": draw_layers, "mix_history": draw_history},
+)
+SHORT_PART = Part("The mix", info, short_section)
