@@ -65,9 +65,9 @@ class Info:
     @property
     def steps_differ(self) -> bool:
         """Whether medians of the core lie at least one evaluation apart: else their figure says nothing."""
-        apart = self.core["median"].max() - self.core["median"].min()  # NaN where none was reached
-        resolution = np.diff(np.unique(self.curves["step"])).min(initial=np.inf)
-        return bool(apart >= resolution)
+        medians = self.core["median"]
+        evaluation = np.diff(np.unique(self.curves["step"])).min(initial=np.inf)
+        return medians.nunique() > 1 and bool(medians.max() - medians.min() >= evaluation)
 
 
 def info(evidence: Evidence) -> Info | None:

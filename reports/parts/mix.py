@@ -137,8 +137,8 @@ def short_section(info: Info) -> list[str]:
         return []
     weights = ", and the weights, a line per trained model" if info.layers else ""
     return [
-        f"Entropy of the mix weights p̃ at the best epoch{weights}. {_leading(info)} "
-        f"More: [details]({DETAILS}#the-mix).",
+        f"Entropy of the mix weights p̃ at the best epoch{weights}.{_leading(info)} More: "
+        f"[details]({DETAILS}#the-mix).",
         *_links(info),
     ]
 
@@ -151,7 +151,7 @@ def section(info: Info) -> list[str]:
     heads = ["arm", "entropy (nats), mean [interval]", "live layers, mean [interval]"]
     return [
         "Entropy of p̃ at the best epoch, in nats: 0 when one layer has all the weight, ln(number of layers) when all "
-        f"share it alike. A layer is live while its weight is not cut to 0. {_leading(info)}",
+        f"share it alike. A layer is live while its weight is not cut to 0.{_leading(info)}",
         *_links(info),
         folded("The mix of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "entropy (nats)"),
@@ -197,7 +197,7 @@ def _leading(info: Info) -> str:
         share = f"{counts.iloc[0]} of {len(weights)} at {symbol}{escape(level_name(value))}"
         levels_of_layer.setdefault(str(counts.index[0]), []).append(share)
     leading = "; ".join(f"{layer} in {several(shares, PANELS)}" for layer, shares in levels_of_layer.items())
-    return f"Most often the largest weight: {leading}." if leading else ""
+    return f" Most often the largest weight: {leading}." if leading else ""
 
 
 def _at_level(rows: pd.DataFrame, value: object) -> pd.DataFrame:

@@ -1,7 +1,8 @@
-"""Every figure survives every kind of study, and says so where there is nothing to draw."""
+"""Every part and every figure survives every kind of study; a figure is drawn where a page links to it."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -13,9 +14,8 @@ from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FEWEST
 from reports.page.cover import Entry, cover, draw_cover
-from reports.page.report import PARTS, SHORT, details_page, parts, short_page
+from reports.page.report import details_page, short_page
 from reports.reading.load import load
 from reports.write import images
 from tests.helpers.long_form import long_but
@@ -24,24 +24,12 @@ from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
 
-SHORT_FIGURES = {"quality", "mix_entropy", "mix_layers"}
-"""Those drawn for report.md."""
-FIGURES = SHORT_FIGURES | {
-    *("arms", "core_heatmap", "search_trials", "score_by_factor"),
-    *("convergence", "mix_by_factor", "mix_weights", "mix_history"),
-    *("learning_curves", "importances", "search_parallel", "confusion"),
+FIGURES = {
+    *("quality", "arms", "core_heatmap", "score_by_factor", "learning_curves", "convergence"),
+    *("mix_entropy", "mix_layers", "mix_history", "confusion"),
+    *("search_trials", "importances", "search_parallel"),
 }
-SEARCH = {"search_trials", "search_parallel"}
-CORE_FIGURES = {
-    "core_heatmap",
-    "score_by_factor",
-    "convergence",
-    "mix_by_factor",
-    "mix_entropy",
-    "mix_layers",
-}
-LEFT_OUT = {"importances", "mix_entropy", "mix_layers"}
-"""Those that are left out, and their links with them, where there is nothing to draw."""
+"""Those of a factorial study of sequences."""
 
 
 def draw(figure: Figure) -> None:
@@ -57,9 +45,7 @@ def drawn(evidence: Evidence) -> dict[str, Figure]:
 
 def texts(evidence: Evidence) -> str:
     """Return both pages, one after the other."""
-    pages = [short_page(evidence).text(), details_page(evidence).text()]
-    assert all(page.startswith("# ") for page in pages)
-    return "\n".join(pages)
+    return "\n".join(page(evidence).text() for page in (short_page, details_page))
 
 
 def linked(text: str) -> set[str]:
@@ -143,132 +129,6 @@ def odd_epochs(made: MadeUp) -> None:
         row["epoch"] = np.nan
 
 
-ALL = FIGURES - LEFT_OUT
-KINDS = {
-    "no trials": (no_trials, LEFT_OUT, ALL),
-    "one trial": (one_trial, {"importances"}, {*SEARCH, "quality"}),
-    "one search trial": (one_search_trial, LEFT_OUT, ALL - SEARCH - {"mix_weights", "mix_history"}),
-    "only failed": (only("failed"), LEFT_OUT, ALL),
-    "only stopped": (only("stopped"), LEFT_OUT, ALL - {"search_trials"}),
-    "only unfinished": (only("unfinished"), LEFT_OUT, ALL),
-    "only diverged": (only("diverged"), LEFT_OUT, ALL),
-    "nan metrics": (nan_metrics, LEFT_OUT, ALL),
-    "some nan": (some_nan, set(), set()),
-    "no history": (
-        no_history,
-        {"mix_layers"},
-        {"convergence", "mix_weights", "mix_history", "learning_curves"},
-    ),
-    "identical scores": (identical, {"importances"}, set()),
-    "all censored": (all_censored, set(), set()),
-    "no learned mix": (no_learned_mix, LEFT_OUT, ALL - {"arms", "learning_curves", "confusion"}),
-    "odd names": (odd_names, set(), set()),
-    "no groups": (no_groups, CORE_FIGURES, set()),
-    "no predictions": (no_predictions, set(), {"confusion"}),
-    "no space": (no_space, {"importances", "search_parallel"}, set()),
-    "odd epochs": (odd_epochs, {"mix_layers"}, set()),
-    "whole": (lambda made: None, set(), set()),
-}
-"""How a study is changed; the figures that are left out then; those that say that there is nothing to draw."""
-
-
-CHANGED = {
-    "no history": {"convergence", "mix_weights", "mix_history", "learning_curves"},
-    "all censored": {"convergence"},
-}
-"""Figures that are not those of the whole study, where most are."""
-
-HARD = (
-    *("no trials", "one trial", "only failed", "only stopped", "nan metrics", "some nan"),
-    *("no history", "no predictions", "whole"),
-)
-"""Those that figures of some studies alone are tried on."""
-HARDEST = ("no trials", "one trial", "nan metrics", "whole")
-"""Of these, those that none of the others is like."""
-
-NEXT_OF_KIN = {
-    *("only failed", "only unfinished", "only diverged", "some nan", "identical scores"),
-    *("no predictions", "no space", "odd epochs"),
-}
-"""Kinds whose figures are like those of others."""
-
-RARE = (
-    *("class_scores", "confusion", "single_layers", "layer_profiles", "score_by_size", "learning_curves"),
-    *("few_shot_scores", "few_shot_curves", "fine_tuning"),
-    "variability",
-)
-
-
-def to_draw(kind: str, figures: dict[str, Figure], *more: str) -> set[str]:
-    """Return all figures of the whole study, of others those that only some studies have, and `more`."""
-    return set(figures) if kind == "whole" else {*RARE, *more} & set(figures)
-
-
-@pytest.mark.parametrize("kind", long_but(KINDS.keys() - NEXT_OF_KIN, KINDS))
-def test_every_figure_survives(tmp_path, kind):
-    change, left_out, empty = KINDS[kind]
-    made = MadeUp(seeds=2, search=26, stopped=2, evaluations=3, examples=6)
-    change(made)
-    evidence = Evidence(load(made.write(tmp_path)))
-    figures = drawn(evidence)
-    few = {"search_parallel"} if (evidence.points["status"] == "completed").sum() < FEWEST else set()
-    assert set(figures) == FIGURES - left_out - few
-    assert linked(texts(evidence)) == set(figures)
-    said = set()
-    for name, figure in figures.items():
-        if name in CHANGED.get(kind, FIGURES):
-            draw(figure)
-        said |= (
-            {name} if any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts) else set()
-        )
-    assert said == empty - few
-
-
-@pytest.mark.parametrize("kind", long_but(HARDEST, HARD))
-def test_figures_and_pages_that_only_some_studies_have_survive_too(tmp_path, kind):
-    made = with_single_layers(MadeUp(seeds=2, search=4, stopped=1, evaluations=3, tokens=True, examples=6))
-    with_published(made)
-    KINDS[kind][0](made)
-    evidence = Evidence(load(made.write(tmp_path)))
-    figures = drawn(evidence)
-    assert linked(texts(evidence)) == set(figures)
-    entry = Entry("here", evidence)
-    assert cover("x", [entry]).startswith("# ")
-    figures |= draw_cover([entry])
-    assert "class_scores" in figures
-    if kind == "whole":
-        assert {"single_layers", "layer_profiles"} <= set(figures)
-    for name in to_draw(kind, figures):
-        draw(figures[name])
-
-
-@pytest.mark.parametrize("kind", long_but(HARDEST, HARD))
-def test_a_study_of_data_size_survives_too(tmp_path, kind):
-    made = with_sizes(MadeUp(seeds=2, search=0, evaluations=3))
-    KINDS[kind][0](made)
-    evidence = Evidence(load(made.write(tmp_path)))
-    figures, text = drawn(evidence), texts(evidence)
-    assert linked(text) == set(figures)
-    if kind == "whole":
-        assert "score_by_size" in figures
-        assert "## Score against data size" in text
-    for name in to_draw(kind, figures, "quality"):
-        draw(figures[name])
-
-
-@pytest.mark.parametrize("kind", long_but(HARDEST, HARD))
-def test_a_study_of_few_examples_survives_too(tmp_path, kind):
-    made = with_few_shot(MadeUp(seeds=2, search=0, evaluations=3))
-    KINDS[kind][0](made)
-    evidence = Evidence(load(made.write(tmp_path)))
-    figures, text = drawn(evidence), texts(evidence)
-    assert linked(text) == set(figures)
-    assert {"few_shot_scores", "few_shot_curves", "fine_tuning"} <= set(figures)
-    assert "## Few examples" in text
-    for name in to_draw(kind, figures, "quality"):
-        draw(figures[name])
-
-
 def one_factor(made: MadeUp) -> None:
     made.study["request"]["factors"] = made.study["request"]["factors"][:1]
     for arm in made.arms:
@@ -325,47 +185,97 @@ def toys_alone(made: MadeUp) -> None:
         row |= {"fusion": "toy", "config/mix": None}
 
 
-SHAPES = {
-    **{kind: change for kind, (change, *_) in KINDS.items()},
+CHANGES: dict[str, Callable[[MadeUp], object]] = {
+    "whole": lambda made: None,
+    "no trials": no_trials,
+    "one trial": one_trial,
+    "one search trial": one_search_trial,
+    **{f"only {status}": only(status) for status in ("failed", "stopped", "unfinished", "diverged")},
+    "nan metrics": nan_metrics,
+    "some nan": some_nan,
+    "no history": no_history,
+    "identical scores": identical,
+    "all censored": all_censored,
+    "no learned mix": no_learned_mix,
+    "odd names": odd_names,
+    "no groups": no_groups,
+    "no predictions": no_predictions,
+    "no space": no_space,
+    "odd epochs": odd_epochs,
     "one factor": one_factor,
     "three factors": three_factors,
     "named levels": named_levels,
     "no factors": no_factors,
     "toy fusion": toy_fusion,
     "toys alone": toys_alone,
-    "single layers": with_single_layers,
-    "sizes": with_sizes,
-    "few shots": with_few_shot,
     "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
     "no study": lambda made: made.study.clear(),
 }
-"""Every kind of study that a part must cope with."""
-UNLIKE = {*HARDEST, "three factors", "toys alone", "no study"}
-"""Of these, those that neither another one nor the study of another test is like."""
+NO_SCORES = {"importances", "mix_entropy", "mix_layers", "mix_history"}
+LEFT_OUT = {
+    **dict.fromkeys(("no trials", "only failed", "only stopped", "only diverged", "nan metrics"), NO_SCORES),
+    "no history": {"learning_curves", "convergence", "mix_layers", "mix_history"},
+    "all censored": {"convergence"},
+    "no learned mix": {"convergence", "mix_entropy", "mix_layers", "mix_history"},
+    "no groups": {"core_heatmap", "score_by_factor", "convergence", "mix_entropy", "mix_layers"},
+    "no space": {"importances", "search_parallel"},
+    "odd epochs": {"mix_layers"},
+    "no factors": {"core_heatmap", "score_by_factor", "convergence", "mix_entropy", "mix_layers"},
+    "toys alone": {"mix_entropy", "mix_layers", "mix_history"},
+}
+"""Figures that are left out where there is nothing to draw."""
+STUDIES: dict[str, Callable[[], MadeUp]] = {
+    "factorial": lambda: MadeUp(seeds=2, search=26, stopped=2, evaluations=5, examples=6),
+    "tokens": lambda: with_published(
+        with_single_layers(MadeUp(seeds=2, search=4, stopped=1, evaluations=3, tokens=True, examples=6))
+    ),
+    "data size": lambda: with_sizes(MadeUp(seeds=2, search=0, evaluations=3)),
+    "few examples": lambda: with_few_shot(MadeUp(seeds=2, search=0, evaluations=3)),
+}
+OWN = {
+    "factorial": FIGURES,
+    "tokens": {"class_scores", "single_layers", "variability", "layer_profiles"},
+    "data size": {"score_by_size"},
+    "few examples": {"few_shot_scores", "few_shot_curves", "fine_tuning"},
+}
+"""Figures that each study has when it is whole; those of the factorial one are all that it has."""
+UNLIKE = {
+    *("factorial no history", "factorial all censored", "factorial no learned mix", "factorial odd names"),
+    *("factorial no groups", "factorial three factors", "factorial toys alone", "factorial no study"),
+    *(
+        f"{study} {change}"
+        for study in STUDIES
+        for change in CHANGES
+        if change in [*[*CHANGES][:3], "nan metrics"]
+    ),
+}
+"""Those that no other one is like."""
 
 
-@pytest.mark.parametrize("shape", long_but(UNLIKE, SHAPES))
-def test_every_part_survives_every_study(tmp_path, shape):
-    # Sequences of these kinds are those of `test_every_figure_survives`.
-    made = MadeUp(seeds=2, search=8, stopped=2, evaluations=2, examples=4, tokens=shape in KINDS)
-    SHAPES[shape](made)
+@pytest.mark.parametrize("name", long_but(UNLIKE, map(" ".join, itertools.product(STUDIES, CHANGES))))
+def test_every_part_and_figure_survives(tmp_path, name):
+    study = next(study for study in STUDIES if name.startswith(study))
+    change = name.removeprefix(f"{study} ")
+    made = STUDIES[study]()
+    CHANGES[change](made)
     folder = made.write(tmp_path)
     by_layer = {f"{layer:02d}": 1 / layer for layer in range(1, made.layers + 1)}
-    write_measures(folder, {}, {"variability": Measured(value=6.0, by_layer=by_layer)})
+    write_measures(folder, {}, {"variability": Measured(value=6.0, by_layer=by_layer, distance=False)})
     evidence = Evidence(load(folder))
-    names = (*SHORT, *PARTS)
-    for name, part in zip(names, parts(names), strict=True):
-        info = part.info(evidence)
-        if info is None:
-            continue
-        paragraphs = part.section(info)
-        assert all(isinstance(paragraph, str) for paragraph in paragraphs), name
-        text = "\n".join(paragraphs)
-        for figure_name, make in part.draw.items():
-            figure = make(info)
-            assert (figure is not None) == (figure_name in linked(text)), name
-            if figure is not None and (shape not in KINDS or figure_name in RARE):
-                draw(figure)
+    figures = drawn(evidence)
+    assert linked(texts(evidence)) == set(figures)
+    entry = Entry("here", evidence)
+    assert cover("x", [entry]).startswith("# ")
+    figures |= draw_cover([entry])
+    if change == "whole":
+        assert set(figures) >= OWN[study]
+    if study == "factorial":
+        assert not LEFT_OUT.get(change, set()) & set(figures)
+    for figure_name, figure in figures.items():
+        if study == "factorial" or figure_name in OWN[study]:
+            draw(figure)
+        if change == "no trials" and study == "factorial":
+            assert any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts)
 
 
 def test_a_fusion_unknown_to_reports_stands_in_the_table_of_arms(tmp_path):
@@ -396,19 +306,19 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
     )
     evidence = Evidence(load(made.write(tmp_path)))
     text = texts(evidence)
-    assert "Entropy of the mix weights, and live layers where some are cut, against d, a line per s" in text
+    assert "Entropy of the mix weights against s, a dot per seed" in text
     assert "s, scale of the mix logits" in text
     assert "s = 8 instead of 1, at d = 0.001" in text
     for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
         assert word not in text, word
-    assert set(drawn(evidence)) == FIGURES
+    assert {"core_heatmap", "mix_entropy", "search_trials"} <= set(drawn(evidence))
 
 
 @pytest.mark.parametrize("layers", [1, 25, 49])
 def test_few_and_many_layers(tmp_path, layers):
     made = MadeUp(seeds=2, layers=layers, search=0, evaluations=3)
     figures = drawn(Evidence(load(made.write(tmp_path))))
-    for name in ("mix_weights", "mix_history", "mix_by_factor", "mix_entropy", "mix_layers"):
+    for name in ("mix_history", "mix_entropy", "mix_layers"):
         draw(figures[name])
 
 
@@ -421,7 +331,7 @@ def test_a_figure_is_a_png_and_an_svg(tmp_path):
 
 
 def test_drawn_axes_are_labelled(tmp_path):
-    loaded = load(MadeUp(seeds=2, evaluations=3, search=26, tokens=True, examples=6).write(tmp_path))
+    loaded = load(MadeUp(seeds=2, evaluations=5, search=26, tokens=True, examples=6).write(tmp_path))
     figures = drawn(Evidence(loaded))
     assert figures.keys() > FIGURES - {"confusion"}
     for name, figure in figures.items():

@@ -14,7 +14,7 @@ from reports.evidence.boundaries import critical_values
 from reports.evidence.claims import claims
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
-from reports.parts import test_split_usage as openings
+from reports.parts import caveats
 from reports.reading.load import Loaded, load
 from tests.helpers.made_scores import by_seed, plan, run, trials, whole_runs
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -220,11 +220,11 @@ def test_openings_and_optimism(tmp_path):
     for row, gap in zip(made.of(CORE[1]), gaps, strict=True):
         row["test/matthews"] = row["val/matthews"] - gap
     loaded = read(made, tmp_path)
-    table = openings.info(Evidence(loaded)).optimism.set_index("arm")
+    info = caveats.info(Evidence(loaded))
+    table = info.optimism.set_index("arm")
     low, high = stats.t.interval(0.95, 4, 0.02, 0.01 / np.sqrt(5))
     assert tuple(table.loc[CORE[1], ["mean", "low", "high", "n"]]) == pytest.approx((0.02, low, high, 5))
-    page = details_page(Evidence(loaded)).text()
-    assert "opened in 2 runs" in page
-    assert "| 2026-05-01T12:00 | 45 | `abc` |" in page
+    assert info.opened == 2
+    assert [run.test_scored for run in info.runs] == [45, 30]
     made = MadeUp(seeds=2, search=0, test=False)
-    assert openings.info(Evidence(read(made, tmp_path))).optimism.empty
+    assert caveats.info(Evidence(read(made, tmp_path))).optimism.empty

@@ -14,7 +14,6 @@ from reports.evidence.claims import undecided
 from reports.evidence.evidence import Evidence
 from reports.evidence.ranges import edges
 from reports.evidence.statistics import power
-from reports.parts.caveats import Info, section
 from reports.reading.load import load
 from reports.reading.space import Domain
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -41,14 +40,13 @@ def found(made: MadeUp, tmp_path) -> list:
 
 
 def said(made: MadeUp, tmp_path, severity: str = "") -> str:
-    return " ".join(f.found for f in found(made, tmp_path) if severity in ("", f.severity))
+    return " ".join(f.finding for f in found(made, tmp_path) if severity in ("", f.severity))
 
 
 def test_a_sound_study_raises_nothing_but_the_missing_interval(tmp_path):
     all_found = found(sound(), tmp_path)
     assert [f.severity for f in all_found] == [NOTE]
-    assert "do not cover the choice of test examples" in all_found[0].found
-    assert section(Info(())) == ["None of the checks found anything."]
+    assert "do not cover the choice of test examples" in all_found[0].finding
 
 
 def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
@@ -136,7 +134,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
         "edge": (edge, CAUTION, "edge of the `alpha` tried, 512"),
         "cut": (cut, CAUTION, "maximum length: training 5.0% (385 of 7,695 examples)."),
         "shared": (shared, CAUTION, "are also in the training data: test 16 of 1,043 examples."),
-        "missing": (missing, CAUTION, "1 thing missing"),
+        "missing": (missing, CAUTION, "has no `request.smallest_effect`"),
     }[name]
 
 
@@ -160,9 +158,9 @@ def test_few_seeds_are_counted_by_power(tmp_path):
     (finding,) = [f for f in found(made, tmp_path) if f.severity == SERIOUS]
     # Seven primary comparisons divide four fifths of 4%: over 3 seeds that finds 1 SD about once in 50 times.
     share = 0.04 * 0.8 / 7
-    assert finding.found.startswith("Few seeds")
-    assert ": 3 find a true difference of one standard deviation over seeds" in finding.found
-    assert f"{power(1.0, 3, share):.0%} of the time" in finding.found
+    assert finding.finding.startswith("Few seeds")
+    assert ": 3 find a true difference of one standard deviation over seeds" in finding.finding
+    assert f"{power(1.0, 3, share):.0%} of the time" in finding.finding
     assert power(1.0, 3, share) < 0.05
 
 
@@ -304,20 +302,19 @@ def test_uneven_classes_are_named_where_accuracy_counts(tmp_path, counts, said):
     made.study["request"]["metric"] = made.metric = "accuracy"
     for row in made.trials:
         row |= {"val/accuracy": 0.9, "test/accuracy": 0.9}
-    found = [of.found for of in Evidence(load(made.write(tmp_path))).caveats]
-    assert any("81% of the labels of test are `a`" in text for text in found) == said
+    words = "81% of the labels of test are `a`"
+    assert any(words in caveat.finding for caveat in found(made, tmp_path)) == said
 
 
 def test_arms_that_still_improved_when_training_ended_are_named(tmp_path):
     made = sound()
     for row in made.trials:
         row |= {"config/epochs": 5, "best_epoch": 5 if row["arm"] == "last" else 3}
-    assert "5 epochs were few for some arms: the best one is the last one in at least 80%" in said(
-        made, tmp_path / "some", CAUTION
-    )
+    words = "Possibly under-trained: the best epoch is the last of 5 in at least 80% of the trials of `last`"
+    assert words in said(made, tmp_path / "some", CAUTION)
     for row in made.trials:
         row["best_epoch"] = 5  # all alike
-    assert "were few for some arms" not in said(made, tmp_path / "all")
+    assert "Possibly under-trained" not in said(made, tmp_path / "all")
 
 
 def test_a_control_whose_mix_hardly_moved_is_said(tmp_path):
@@ -326,10 +323,10 @@ def test_a_control_whose_mix_hardly_moved_is_said(tmp_path):
     for row in made.of(CONTROL):
         row |= {"mix/entropy": 0.996 * most, "config/mix_lr": 1.7e-5}
     text = said(made, tmp_path / "still", CAUTION)
-    assert f"The mix of `{CONTROL}` hardly moved, at mix_lr 1.7e-05" in text
+    assert f"Effectively uniform: the mix of `{CONTROL}` (mix_lr 1.7e-05)" in text
     for row in made.of(CONTROL):
         row["mix/entropy"] = 0.9 * most
-    assert "hardly moved" not in said(made, tmp_path / "moved")
+    assert "Effectively uniform" not in said(made, tmp_path / "moved")
 
 
 def test_several_searches_have_no_edge_in_common(tmp_path):

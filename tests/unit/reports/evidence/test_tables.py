@@ -221,7 +221,7 @@ def test_step_of_convergence(tmp_path):
     assert of_control.loc[1, "threshold"] == pytest.approx(0.96)
     arm_table = tables.arms(loaded.results.trials, loaded.plan)
     summary = convergence.convergence_by_arm(each, arm_table).iloc[0]
-    assert (summary["n"], summary["censored"], summary["unknown"]) == (2, 1, 1)
+    assert (summary["n"], summary["censored"], summary["without_history"]) == (2, 1, 1)
     assert (summary["low"], summary["high"], summary["median"]) == (30, math.inf, math.inf)
     assert any("no rows in `history.parquet`" in problem for problem in loaded.problems)
     # A censored trial leaves its arm without an interval; here it is the control's, so every arm.

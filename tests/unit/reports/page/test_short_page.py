@@ -12,21 +12,17 @@ import pytest
 
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
+from reports.parts import caveats, convergence
 from reports.parts.cells import named
 from reports.reading.load import load
 from reports.write import build
-from studies.alpha_lambda import STUDY
+from tests.helpers.golden import outcome, tied
 from tests.helpers.made_layers import with_single_layers
-from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.made_up import CONTROL, MadeUp
 from tests.helpers.studying import without_figures
 
-DECIDED = {
-    **{arm: 0.1 * (place // 3) + 0.05 * (place % 3) for place, arm in enumerate(CORE)},
-    "uniform": -0.2,
-    "last": 0.2,
-    "best": 0.4,
-}
-"""Effects that set every level apart from its reference, and every arm outside the core from the control."""
+LIKE_NONE = ("some decided", "nothing differs", "caveats")
+"""Outcomes whose pages are each the longest in some part."""
 
 
 def evidence_of(made: MadeUp, tmp_path) -> Evidence:
@@ -41,52 +37,13 @@ def part(text: str, title: str) -> str:
     return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def tied(made: MadeUp) -> MadeUp:
-    """Give every arm the control's predictions and scores on each seed."""
-    for row in made.trials:
-        if row["stage"] == "confirm":
-            row["test/matthews"] = 0.4 + 0.01 * row["seed"]
-    for row in made.predictions:
-        row["prediction"] = 1
-    return made
-
-
-STUDIES = {
-    "nothing decided": lambda: MadeUp(seeds=3, search=14),
-    "everything decided": lambda: MadeUp(seeds=6, search=14, effects=DECIDED),
-    "some decided": lambda: MadeUp(
-        seeds=6, search=14, effects={CORE[4]: 0.2, CORE[5]: 0.2, "last": -0.1}
-    ).ran((3, 6), planned=(20,)),
-    "nothing differs": lambda: tied(MadeUp(seeds=6, search=14)),
-    "failures and doubts": lambda: doubtful(MadeUp(seeds=6, search=14, failed=((CORE[1], 2), ("last", 3)))),
-}
-
-
-def doubtful(made: MadeUp) -> MadeUp:
-    made.study["runs"] |= {"state": "interrupted", "smoke": True, "test_opened": 3}
-    made.study["environment"]["git"]["dirty"] = True
-    made.study["environment"]["dataset"] |= {
-        "shared": {"test": 16},
-        "truncated": {"train": {"examples": 900}},
-    }
-    made.trials[-1]["status"] = "unfinished"
-    return made
-
-
 @pytest.fixture(scope="module")
 def known(tmp_path_factory) -> Callable[[str], Evidence]:
-    """Return what gives the evidence of one of `STUDIES`, worked out once for all tests."""
-
-    @functools.cache
-    def of(name: str) -> Evidence:
-        made = STUDIES[name]()
-        made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
-        return evidence_of(made, tmp_path_factory.mktemp("study"))
-
-    return of
+    """Return what gives the evidence of one of `OUTCOMES`, worked out once for all tests."""
+    return functools.cache(lambda name: outcome(name, tmp_path_factory.mktemp("study")))
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", LIKE_NONE)
 def test_it_is_short_and_every_link_leads_somewhere(known, study):
     evidence = known(study)
     text, other = short_page(evidence).text(), details_page(evidence).text()
@@ -104,7 +61,7 @@ def anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", LIKE_NONE)
 def test_no_sentence_with_a_number_is_said_twice(known, study):
     text = short_page(known(study)).text()
     answer = part(text, "Answer")
@@ -116,49 +73,13 @@ def test_no_sentence_with_a_number_is_said_twice(known, study):
     assert [one for one in numbered if one in rest] == []
 
 
-# What it says
-
-
-def test_a_study_that_decided_nothing(known):
-    text = short_page(known("nothing decided")).text()
-    answer = part(text, "Answer")
-    assert "0 of 8 primary comparisons are decided, after 3 paired seeds." in answer
-    for name in ("α = 8 instead of 1", "`uniform`"):
-        assert re.search(rf"\*\*not enough evidence\*\* on {name} \([+-]?0\.\d+\), ", answer)
-    assert "depend on each other is open" in answer
-    assert "may be the best" in answer or "use one of" in answer
-    for word in ("**better**", "**worse**", "**no difference**", "not one prediction"):
-        assert word not in answer
-    end = part(text, "Limits and the next run")
-    assert "The next run, to decide 8 further comparisons:" in end
-    assert "the smallest effect of interest, nine times in ten" in end
-
-
-def test_a_study_that_decided_everything(known):
-    text = short_page(known("everything decided")).text()
-    answer = part(text, "Answer")
-    assert "8 of 8 primary comparisons are decided, after 6 paired seeds." in answer
-    for name in ("α = 8", "α = 64", "α = 512", "λ = 0.001", "λ = 0.01"):
-        assert re.search(rf"{name} instead of \d is \*\*better\*\* by 0\.\d+ \[0\.\d+, 0\.\d+\]", answer)
-    assert re.search(r"`uniform` is \*\*worse\*\* by 0\.\d+ \[0\.\d+, 0\.\d+\]", answer)
-    assert answer.index("α = 512 instead") < answer.index("α = 64 instead") < answer.index("α = 8 instead")
-    assert "not enough evidence" not in "\n".join(re.findall(r"- \*\*(?:α|λ|Against).*", answer))
-    end = part(text, "Limits and the next run")
-    assert "Every primary comparison is decided" in end
-    assert "```" not in end
-
-
-def test_a_study_in_which_nothing_differs(tmp_path):
-    made = STUDIES["nothing differs"]()
-    whole = page(made, tmp_path)
-    answer = part(whole, "Answer")
-    assert "8 of 8 primary comparisons are decided" in answer
-    assert answer.count("**not one prediction**") == 3
-    assert "outside the interval of its claim" not in whole
-    del made.trials[-1]  # `best` on its last seed: five are left, which is enough
-    assert "8 of 8" in page(made, tmp_path)
-    del made.trials[-1]
-    assert "7 of 8" in page(made, tmp_path)
+def test_equal_predictions_decide_where_there_are_enough_seeds(tmp_path):
+    made = tied(MadeUp(seeds=6, search=0, evaluations=2))
+    decided = []
+    for _ in range(3):
+        decided.append(sum(claim.decided for claim in evidence_of(made, tmp_path).claims if claim.primary))
+        del made.trials[-1]  # `best` on its last seed: five are left, which is enough; four are not
+    assert decided == [8, 8, 7]
 
 
 def test_predictions_that_contradict_the_scores_are_no_tie(tmp_path):
@@ -170,39 +91,14 @@ def test_predictions_that_contradict_the_scores_are_no_tie(tmp_path):
     assert last.difference == pytest.approx(0.035)
 
 
-def test_one_cell_alone_is_said_to_depend_on_the_other_factor(tmp_path):
-    made = MadeUp(seeds=6, search=0, effects={CORE[4]: 0.2})
-    answer = part(page(made, tmp_path), "Answer")
-    assert "**depend** on each other" in answer
-    assert re.search(r"at λ = 0\.001, α = 8 instead of 1 is \*\*better\*\* by 0\.\d+", answer)
-    assert f"use `{CORE[4]}`" in answer
-    assert "all 14 others are ruled out as the best" in answer
-
-
-def test_no_difference_is_said_with_its_size(tmp_path):
-    made = MadeUp(seeds=6, search=0, noise=0.0001)
-    answer = part(page(made, tmp_path), "Answer")
-    assert "`uniform`, `last` and `best`: **no difference** larger than 0.01." in answer
-    assert "α = 8, 64 and 512 instead of 1: **no difference** larger than 0.01." in answer
-
-
-def test_large_differences_of_two_seeds_are_shown_but_not_claimed(tmp_path):
-    made = MadeUp(seeds=2, search=0, noise=0.03, effects={"last": 0.8})
-    answer = part(page(made, tmp_path), "Answer")
-    assert "0 of 8" in answer
-    assert re.search(r"`last` \(\+0\.\d+, over 5 times its spread\)", answer)
-
-
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "saturated", "shown"),
     [
-        ("first", "reach 95% of their own gain by their first evaluation"),
-        ("last", "were still gaining at their last evaluation"),
-        ("alike", "no comparison is decided"),
-        ("apart", "α = 512 instead of 1 needs more steps, by "),
+        *(("first", True, False), ("last", True, False)),
+        *(("alike", False, False), ("apart", False, True)),
     ],
 )
-def test_speed_is_drawn_only_where_it_can_be_compared(tmp_path, kind, words):
+def test_speed_is_drawn_only_where_it_can_be_compared(tmp_path, kind, saturated, shown):
     made = MadeUp(seeds=4, search=0, evaluations=1 if kind == "first" else 5)
     slow = {row["trial_id"]: row["seed"] for row in made.trials if row.get("config/alpha") == 512}
     for row in made.history:
@@ -210,10 +106,28 @@ def test_speed_is_drawn_only_where_it_can_be_compared(tmp_path, kind, words):
             row["val/matthews"] = 0.9
         if kind == "apart" and row["trial_id"] in slow:
             row["step"] = 20 * row["step"] + slow[row["trial_id"]]
-    text = page(made, tmp_path)
-    speed = next(line for line in part(text, "Answer").splitlines() if "**Speed**" in line)
-    assert words in speed
-    assert ("## Speed" in text) == ("figures/convergence" in text) == (kind == "apart")
+    evidence = evidence_of(made, tmp_path)
+    assert (evidence.pace.saturated, convergence.info(evidence).decided) == (saturated, shown)
+    assert ("figures/convergence" in short_page(evidence).text()) == shown
+
+
+@pytest.mark.parametrize(("evaluations", "steps"), [(3, {400}), (5, {600, 800})])
+def test_steps_of_convergence_are_drawn_where_they_differ(tmp_path, evaluations, steps):
+    evidence = evidence_of(MadeUp(seeds=2, search=0, evaluations=evaluations), tmp_path)
+    info = convergence.info(evidence)
+    assert set(info.core["median"]) == steps
+    assert info.steps_differ == (len(steps) > 1)
+    assert ("convergence" in details_page(evidence).figures()) == info.steps_differ
+
+
+def test_main_caveats_are_the_most_serious_ones(known):
+    info = caveats.info(known("caveats"))
+    severities = [caveat.severity for caveat in info.main]
+    assert severities == sorted(severities, key=("serious", "caution").index)  # and no mere note
+    assert {caveat.on_top for caveat in info.caveats} == {True, False}
+    assert not any(caveat.on_top for caveat in info.main)  # those are said on top
+    (text,) = caveats.short_section(info)
+    assert text.count("\n- ") == caveats.MOST  # and a line that says how many more there are
 
 
 def test_the_searchs_best_is_shown_with_what_it_had_won_with(tmp_path):
@@ -228,26 +142,6 @@ def test_the_searchs_best_is_shown_with_what_it_had_won_with(tmp_path):
         f"`best` won the search with {won:.3f} on validation; confirmed with fresh seeds it has "
         f"{confirmed['val']:.3f} there, and {confirmed['test']:.3f} on test."
     ) in part(page(made, tmp_path), "Quality")
-
-
-def test_doubts_are_the_most_serious_ones(known):
-    whole = short_page(known("failures and doubts")).text()
-    assert "**Smoke run**" in whole.split("## Question")[0]
-    text = part(whole, "Doubts")
-    points = [line for line in text.splitlines() if line.startswith("- ")]
-    severities = [line.split("*")[1] for line in points[:-1]]
-    assert (len(severities), severities[0]) == (3, "serious")
-    assert severities == sorted(severities, reverse=True)  # serious, then caution; no mere note
-    assert "smoke" not in text.lower()  # that is said on top
-    assert re.match(r"- \d+ further caveats: \[details\]\(details\.md#caveats\)\.", points[-1])
-
-
-def test_the_settings_are_defined(tmp_path):
-    text = part(page(MadeUp(), tmp_path), "The settings compared")
-    assert f"Control: `{CONTROL}`." in text
-    assert "The core crosses all levels of α and λ: 12 arms." in text
-    assert "| α, scale of the mix logits | 1, 8, 64 and 512 |" in text
-    assert "| `uniform` | all layers alike, nothing learned: `mix=uniform` |" in text
 
 
 def test_a_comparison_is_named_by_its_levels_whatever_their_words(tmp_path):
@@ -338,12 +232,6 @@ def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
         {"kind": "arm", "arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
     ]
     assert [claim.arm for claim in evidence_of(made, tmp_path).claims] == ["last"]
-
-
-def test_that_seeds_were_added_until_decided_is_said(tmp_path):
-    warned = "reads a little too large"
-    assert warned in next_run(STUDIES["some decided"](), tmp_path)
-    assert warned not in next_run(STUDIES["nothing decided"](), tmp_path)
 
 
 def test_a_study_s_own_parts_come_first_and_their_tables_are_in_the_details(tmp_path):

@@ -138,7 +138,7 @@ def test_they_come_first_on_the_page_and_their_tables_stand_in_the_details(tmp_p
 
 def test_a_condition_is_neither_a_choice_nor_unequal_treatment(tmp_path):
     evidence = evidence_of(made_up(), tmp_path)
-    found = [caveat.found for caveat in caveats.info(evidence).caveats]
+    found = [caveat.finding for caveat in caveats.info(evidence).caveats]
     assert not any("edge of the" in text or "unequal times" in text for text in found)
     assert "one draw" not in next_run.section(next_run.info(evidence))[0]
     assert "The mix" not in answer.section(answer.info(evidence))[0]

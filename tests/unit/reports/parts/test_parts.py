@@ -14,13 +14,12 @@ from reports.page.report import Page, details_page, short_page
 from reports.parts import (
     answer,
     arms,
-    best_mix,
     classes,
-    comparisons,
     core,
     core_lines,
     importances,
     interaction,
+    mix,
     parallel,
     quality,
     settings,
@@ -51,9 +50,6 @@ def test_the_core_is_a_grid_of_its_arms(tmp_path):
         for alpha in (1, 8, 64, 512)
         for weight in (0, 0.001, 0.01)
     }
-    text = "\n".join(core.section(found))
-    assert "Mean test score over α and λ" in text
-    assert "| λ = 0.001 |" in text
 
 
 def test_three_factors_are_lines_of_two(tmp_path):
@@ -65,10 +61,7 @@ def test_three_factors_are_lines_of_two(tmp_path):
         row["config/positions"] = row["arm"] in CORE[6:]
     evidence = Evidence(read(made, tmp_path))
     assert core.info(evidence).rows[:2] == ("λ = 0, order = false", "λ = 0, order = true")
-    assert "a line per λ and order" in core_lines.section(core_lines.info(evidence))[0]
-    parts = interaction.info(evidence)
-    assert parts.parts.empty  # positions follow from alpha: no whole grid
-    assert "(α, λ, order, several together)" in interaction.section(parts)[0]
+    assert interaction.info(evidence).parts.empty  # positions follow from alpha: no whole grid
 
 
 def test_one_factor_has_no_interaction(tmp_path):
@@ -78,7 +71,6 @@ def test_one_factor_has_no_interaction(tmp_path):
         arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
     found = interaction.info(Evidence(read(made, tmp_path)))
     assert found.parts["part"].tolist() == [("alpha",)]
-    assert "one-way decomposition" in interaction.section(found)[0]
 
 
 def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
@@ -94,7 +86,6 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
     found = interaction.info(evidence)
     assert found.alike == 2
     assert found.parts[["low", "high"]].isna().all(axis=None)
-    assert "2 cells predict exactly what another one does" in interaction.section(found)[0]
 
 
 def test_without_a_core_its_parts_are_left_out(tmp_path):
@@ -128,17 +119,6 @@ def test_arms_and_their_fusion(tmp_path):
     assert "| fusion |" not in "\n".join(arms.section(found))
 
 
-def test_comparisons_stand_under_their_kind(tmp_path):
-    paragraphs = "\n".join(comparisons.section(comparisons.info(small(tmp_path))))
-    places = [
-        paragraphs.index(comparisons.KINDS[kind]) for kind in ("factor", "arm", "simple", "interaction")
-    ]
-    assert places == sorted(places)
-    assert comparisons.KINDS["across"] not in paragraphs
-    rows = [line for line in paragraphs.splitlines() if line.endswith("| not enough evidence |")]
-    assert len(rows) == 31
-
-
 @pytest.mark.parametrize(
     ("means", "told"),
     [
@@ -170,25 +150,6 @@ def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(t
     assert facts.get("machines of confirmed trials") == told
 
 
-def test_what_was_cut_and_what_stands_in_train_is_said(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2, tokens=True)
-    assert "cut to the maximum length" not in setup.info(Evidence(read(made, tmp_path))).facts
-    made.study["environment"]["dataset"] |= {
-        "truncated": {"train": {"examples": 400, "words": 4000}, "test": {"examples": 0, "words": 0}},
-        "shared": {"test": 126},
-    }
-    evidence = Evidence(read(made, tmp_path))
-    facts = setup.info(evidence).facts
-    assert (
-        facts["cut to the maximum length"]
-        == "training 5.2% (400 of 7,695 examples, 4,000 words lost); test 0.0% (0 of 1,043 examples, 0 words lost)"
-    )
-    assert facts["also in train"] == "test 126 of 1,043 examples"
-    for page in (short_page(evidence), details_page(evidence)):
-        assert "training 5.2% (400 of 7,695 examples, 4,000 words lost)" in page.text()
-        assert "test 126 of 1,043 examples" in page.text()
-
-
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
     made = [
         Part("A", lambda evidence: 1, lambda info: ["one"]),
@@ -205,25 +166,42 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
 def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made = MadeUp(seeds=2, effects={CORE[6]: 0.3})
     made.study["environment"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
-    loaded = read(made, tmp_path)
-    shown = best_mix.info(Evidence(loaded))
+    shown = mix.info(Evidence(read(made, tmp_path))).best
     best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
-    assert shown.best_trial == shown.shown_trial == best["trial_id"]
+    assert shown.best == shown.shown
+    assert best["trial_id"] in shown.best
     point = next(
         row
         for row in made.history
         if row["trial_id"] == best["trial_id"] and row["epoch"] == best["best_epoch"]
     )
-    assert list(shown.weights["layer"]) == [f"layer {n}" for n in range(1, 7)]
-    assert list(shown.weights["weight"]) == [point[f"mix/weight_{n:02d}"] for n in range(1, 7)]
+    assert list(shown.steps["layer"]) == [f"layer {n}" for n in range(1, 7)]
+    assert list(shown.steps["best epoch"]) == [point[f"mix/weight_{n:02d}"] for n in range(1, 7)]
+    assert shown.steps.shape == (6, 7)
     assert shown.history["step"].nunique() == 10  # mix weights between evaluations too
-    assert shown.milestones.shape == (6, 6)
 
 
 def test_a_best_model_without_learned_weights(tmp_path):
-    shown = best_mix.info(Evidence(read(MadeUp(effects={"uniform": 0.9}), tmp_path)))
-    assert shown.best_trial.startswith("12")
-    assert shown.shown_trial != shown.best_trial
+    shown = mix.info(Evidence(read(MadeUp(effects={"uniform": 0.9}), tmp_path))).best
+    assert (shown.kind, shown.best != shown.shown) == ("uniform", True)
+    assert "arm `uniform`" in shown.best
+
+
+def test_trained_models_with_their_level_line_and_mix(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    info = mix.info(Evidence(read(made, tmp_path)))
+    assert len(info.rows) == 2 * len(CORE)
+    rows = {row["trial_id"]: row for row in made.trials}
+    for model in info.rows.to_dict("records"):
+        row = rows[model["trial_id"]]
+        assert (model["level"], model["entropy"]) == (row["config/alpha"], row["mix/entropy"])
+        assert model["line"] == f"λ = {row['config/entropy_weight']:g}"
+        assert model["live"] == row["mix/live_layers"]
+    assert info.layers == tuple(f"mix/weight_{n:02d}" for n in range(1, 7))
+    for row in made.trials:
+        row["mix/live_layers"] = 6
+    panels = [len(mix.draw_entropy(shown).axes) for shown in (info, mix.info(Evidence(read(made, tmp_path))))]
+    assert panels == [2, 1]  # live layers are drawn where some are cut
 
 
 def test_per_class(tmp_path):

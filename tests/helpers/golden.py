@@ -1,0 +1,151 @@
+"""Golden pages: what reports say of a study of each shape, word for word.
+
+After a change of words, rewrite them and read the difference:
+
+    python -m tests.helpers.golden && git diff tests/golden
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from reports import write_cover
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.reading.load import load
+from studies.alpha_lambda import STUDY
+from tests.helpers.made_layers import with_sizes
+from tests.helpers.made_up import CORE, MadeUp
+from tests.helpers.studying import without_figures
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+DECIDED = {
+    **{arm: 0.1 * (place // 3) + 0.05 * (place % 3) for place, arm in enumerate(CORE)},
+    "uniform": -0.2,
+    "last": 0.2,
+    "best": 0.4,
+}
+"""Effects that set every level apart from its reference, and every arm outside the core from the control."""
+
+
+def tied(made: MadeUp) -> MadeUp:
+    """Give every arm the control's predictions and scores on each seed."""
+    for row in made.trials:
+        if row["stage"] == "confirm":
+            row["test/matthews"] = 0.4 + 0.01 * row["seed"]
+    for row in made.predictions:
+        row["prediction"] = 1
+    return made
+
+
+def doubtful(made: MadeUp) -> MadeUp:
+    """Give a study all kinds of caveats."""
+    made.study["runs"] |= {"state": "interrupted", "smoke": True, "test_opened": 3}
+    made.study["environment"]["git"]["dirty"] = True
+    made.study["environment"]["dataset"] |= {
+        "shared": {"test": 16},
+        "truncated": {"train": {"examples": 900}},
+    }
+    made.trials[-1]["status"] = "unfinished"
+    return made
+
+
+def some_decided() -> MadeUp:
+    """A factorial study whose seeds were added in two blocks."""
+    effects = {CORE[4]: 0.2, CORE[5]: 0.2, "last": -0.1}
+    return MadeUp(seeds=6, search=14, effects=effects, failed=(("best", 2),)).ran((3, 6), planned=(20,))
+
+
+OUTCOMES: dict[str, Callable[[], MadeUp]] = {
+    "some decided": some_decided,
+    "nothing decided": lambda: MadeUp(seeds=3, search=14),
+    "everything decided": lambda: MadeUp(seeds=6, search=14, effects=DECIDED),
+    "nothing differs": lambda: tied(MadeUp(seeds=6, search=14)),
+    "one cell alone": lambda: MadeUp(seeds=6, search=0, effects={CORE[4]: 0.2}),
+    "no difference": lambda: MadeUp(seeds=6, search=0, noise=0.0001),
+    "large differences of two seeds": lambda: MadeUp(seeds=2, search=0, noise=0.03, effects={"last": 0.8}),
+    "caveats": lambda: doubtful(MadeUp(seeds=6, search=14, failed=((CORE[1], 2), ("last", 3)))),
+}
+"""Factorial studies of every outcome."""
+
+
+def outcome(name: str, folder: Path) -> Evidence:
+    """Return what is known of one of `OUTCOMES`, with the question and the method of alpha_lambda."""
+    made = OUTCOMES[name]()
+    made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
+    return Evidence(load(made.write(folder)))
+
+
+def methods() -> MadeUp:
+    """A study of methods, tuned each, without factors."""
+    fusions = ("layer-mix", "dwatt", "concat")
+    made = MadeUp(seeds=6, search=0, examples=20, effects={CORE[1]: 0.1, CORE[2]: 0.2})
+    made.study["request"] |= {"parts": ["methods"], "factors": [], "scientific": [], "method": {}}
+    made.study["request"]["control"] = fusions[0]
+    made.arms[:] = made.arms[:3]
+    made.trials = [row for arm in made.arms for row in made.of(arm["arm"])]
+    for arm, fusion, cost in zip(made.arms, fusions, (1.0, 5.0, 900.0), strict=True):
+        rows = made.of(arm["arm"])
+        arm |= {"arm": fusion, "group": "", "aliases": [], "fusion": fusion, "config": {}}
+        for row in rows:
+            row |= {"arm": fusion, "fusion": fusion, "config/mix": None, "config/base_model": "frozen"}
+            row |= {"cost/use": cost, "cost/training": 1e9 * cost, "cost/weights": 1e6}
+            row |= {"cost/kept": 64, "cost/layers": 6}
+    return made
+
+
+def data_size() -> MadeUp:
+    """A study of two arms at four numbers of training examples."""
+    made = with_sizes(MadeUp(seeds=6, search=0))
+    made.study["request"] |= {"parts": ["data_size"], "scientific": ["alpha", "train_examples"]}
+    made.study["request"]["factors"] = [
+        {"name": "alpha", "label": "α", "meaning": "scale of the mix logits", "scale": "log"},
+        {"name": "train_examples", "label": "training examples", "unit": "count", "scale": "log"}
+        | {"condition": True},
+    ]
+    for arm in made.arms:
+        arm["group"] = "core"
+    return made
+
+
+def both_pages(evidence: Evidence) -> str:
+    return "\n".join([short_page(evidence).text(), details_page(evidence).text()])
+
+
+def all_outcomes(folder: Path) -> str:
+    """Return what differs between outcomes: the answer, the main caveats and the next run."""
+    pages = []
+    for name in OUTCOMES:
+        sections = re.split(r"\n(?=## )", short_page(outcome(name, folder / name)).text())
+        kept = [
+            text for text in sections if not text.startswith(("## Que", "## The", "## Quality", "## Conv"))
+        ]
+        pages.append("\n".join(kept))
+    return "\n".join(pages)
+
+
+def across_cases(folder: Path) -> str:
+    for name, layers in (("minilm-cola", 6), ("roberta-large-cola", 24)):
+        MadeUp(seeds=6, search=0, layers=layers, effects={"uniform": 0.3}).write(folder / name)
+    with without_figures():
+        return Path(write_cover(folder, ["minilm-cola", "roberta-large-cola"])).read_text()
+
+
+PAGES: dict[str, Callable[[Path], str]] = {
+    "factorial": lambda folder: both_pages(outcome("some decided", folder)),
+    "outcomes": all_outcomes,
+    "methods": lambda folder: both_pages(Evidence(load(methods().write(folder)))),
+    "data_size": lambda folder: both_pages(Evidence(load(data_size().write(folder)))),
+    "across_cases": across_cases,
+}
+"""Name of a golden page -> what makes it in an empty folder."""
+
+
+if __name__ == "__main__":
+    for page, written in PAGES.items():
+        with tempfile.TemporaryDirectory() as place:
+            (GOLDEN / f"{page}.md").write_text(written(Path(place)))

@@ -1,0 +1,12 @@
+"""Pages of a study of each shape, word for word; `python -m tests.helpers.golden` writes them anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.golden import GOLDEN, PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_says_what_it_said(tmp_path, name):
+    assert PAGES[name](tmp_path) == (GOLDEN / f"{name}.md").read_text(), "see tests/helpers/golden.py"
