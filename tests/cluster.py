@@ -161,7 +161,7 @@ def check(root: Path) -> None:
             _until(process, study, head.workers)
             head.workers()[0].suspend()
             print(f"a worker of the head stopped after {study.ended()} trials", flush=True)
-            _until(process, study, lambda: "no sign of life" in study.said())
+            _until(process, study, lambda: "no progress for" in study.said())
             _until(process, study, lambda: study.ended() >= 12)
             second.kill()
             print(f"the second node killed after {study.ended()} trials", flush=True)

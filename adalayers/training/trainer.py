@@ -137,7 +137,7 @@ def train(
     variants:      other ways to score the best model, on the last split that is scored
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
     checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained anew
-    on_batch:      called after each batch of training and of evaluation: a sign of life
+    on_batch:      called after each batch of training and of evaluation, as a heartbeat
 
     Raises `Diverged` when the training loss stops being finite.
     """

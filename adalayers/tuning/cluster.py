@@ -29,7 +29,7 @@ from adalayers.states import Precision
 from adalayers.storage.folder import Folder
 from adalayers.storage.hub import PROBE_SECONDS
 from adalayers.storage.redaction import reason
-from adalayers.tuning import nodes
+from adalayers.tuning import nodes, ray_private
 
 logger = logging.getLogger(__name__)
 
@@ -39,21 +39,6 @@ START_SECONDS = 60.0
 """How long the process that asks may take to load Ray, on a machine that is busy."""
 REACH_SECONDS = 60.0
 """How long the machines of a cluster may take to say which folders they reach; a first worker starts in seconds."""
-
-# In a process of its own: Ray's calls wait for minutes in C, and some of them end the process.
-_ASK = f"""
-import signal, sys
-from ray._private import services
-from ray._raylet import GcsClient
-from ray.exceptions import AuthenticationError
-signal.alarm({ANSWER_SECONDS})
-try:
-    GcsClient(address=services.canonicalize_bootstrap_address(sys.argv[1]))
-except AuthenticationError:
-    print("token")
-else:
-    print("ray")
-"""
 
 
 def cluster_address(asked: str | None) -> str | None:
@@ -71,14 +56,12 @@ def cluster_address(asked: str | None) -> str | None:
     if not named or named == "local":
         return None
     if named == "auto":
-        from ray._private.services import find_bootstrap_address
-
-        if (found := find_bootstrap_address(None)) is None:
+        if (started := ray_private.address_of_this_machine()) is None:
             raise BadInput(
                 "wanted the Ray cluster of this machine (--address auto), got none; start one here with `ray start`, "
                 "give --address host:port, or leave --address out for a local one"
             )
-        named, source = found, "--address auto"
+        named, source = started, "--address auto"
     if named.startswith("ray://"):
         raise BadInput(
             f"wanted --address as host:port, got {named!r}: a study drives its trials from one of the cluster's "
@@ -114,7 +97,7 @@ def check_address(asked: str | None) -> None:
         ) from error
     try:
         asked_it = subprocess.run(
-            [sys.executable, "-c", _ASK, address],
+            [sys.executable, "-P", ray_private.__file__, address, str(ANSWER_SECONDS)],
             capture_output=True,
             text=True,
             timeout=START_SECONDS,

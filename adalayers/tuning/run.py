@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -235,8 +234,7 @@ def _fit(
 ) -> None:
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     held = [ray.put(of_case) for of_case in data]  # a trial fetches that of its own case alone
-    watching = contextlib.nullcontext() if searcher.watch is None else searcher.watch.watching()
-    with scratch_folder() as scratch, watching:
+    with scratch_folder() as scratch, searcher.watch.watching():
         tune.Tuner(
             tune.with_resources(tune.with_parameters(trainable, data=held), per_trial),
             tune_config=tune.TuneConfig(

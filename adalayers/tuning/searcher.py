@@ -14,8 +14,9 @@ from adalayers.console import interrupts
 from adalayers.request import REDUCTION, grace
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.storage.folder import Folder
+from adalayers.tuning import ray_private
 from adalayers.tuning.agenda import Agenda
-from adalayers.tuning.heartbeat import Watch, beat_seconds
+from adalayers.tuning.heartbeat import Watch, heartbeat_seconds
 from adalayers.tuning.search import Search
 
 
@@ -57,13 +58,13 @@ class StudySearcher(Searcher):
         cases: Sequence[RunningCase],
         *,
         threads: int,
-        retries: int = 0,
-        hang_seconds: float | None = None,
+        retries: int,
+        hang_seconds: float,
     ):
         super().__init__(metric="best", mode="max")
         self.cases, self._retries = cases, retries
-        self._of_all = {"threads": threads, "retries": retries, "beat": beat_seconds(hang_seconds)}
-        self.watch = None if hang_seconds is None else Watch(self._work, hang_seconds)
+        self._of_all = {"threads": threads, "retries": retries, "beat": heartbeat_seconds(hang_seconds)}
+        self.watch = Watch(self._work, hang_seconds)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, str]] = {}
 
@@ -116,13 +117,9 @@ class StudySearcher(Searcher):
     def _why(self, identity: str) -> str:
         """Return why a trial failed whose worker died as often as it may."""
         times = {0: "", 1: ", twice"}.get(self._retries, f", {self._retries + 1} times")
-        if hung := 0 if self.watch is None else self.watch.hung.get(identity, 0):
-            ended = (
-                f"{hung} of these times because it gave no sign of life"
-                if times
-                else "for it gave no sign of life"
-            )
-            return f"the worker process died{times}; {ended}"
+        if killed := self.watch.killed.get(identity, 0):
+            how_often = f", {killed} of these times" if times else ""
+            return f"the worker process died{times}: killed{how_often}, because it made no progress"
         return f"the worker process died{times}: out of memory, unable to write, or killed from outside"
 
     def _work(self) -> dict[str, Folder]:
@@ -197,7 +194,7 @@ class SearchOnlyASHA(FIFOScheduler):
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """Nothing more to record: every rung was met on the way."""
         if rungs := self._of(trial):
-            rungs._trial_info.pop(trial.trial_id, None)
+            ray_private.forget_trial(rungs, trial.trial_id)
 
     def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
         return True

@@ -18,6 +18,7 @@ from ray.tune import Stopper
 from adalayers.console import interrupts
 from adalayers.errors import BadInput
 from adalayers.storage.redaction import reason
+from adalayers.tuning import ray_private
 from adalayers.tuning.cluster import cluster_address, refused
 from adalayers.tuning.scratch import end_processes, inherited, marked, scratch_folder
 
@@ -95,7 +96,7 @@ def _start(scratch: Path) -> None:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
             with marked(scratch), inherited(_malloc()), interrupts.insisting():
-                _init("local", include_dashboard=False, _temp_dir=folder)
+                _init("local", include_dashboard=False, **{ray_private.TEMP_DIR: folder})
             return
         except (KeyboardInterrupt, BadInput):
             raise

@@ -25,7 +25,7 @@ from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
-from adalayers.tuning.heartbeat import Beat
+from adalayers.tuning.heartbeat import Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     if data is not None:
         _leave_out_imports()  # before its data come: those must be collected
         torch.set_num_threads(config["threads"])
-        Beat(Folder(config["work"]), config["beat"])()  # hidden states may be far away
+        Heartbeat(Folder(config["work"]), config["beat"])()  # hidden states may be far away
         run_in_study(config, ray.get(data[config["case"]]))
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
@@ -81,7 +81,7 @@ def run_in_study(config: dict[str, Any], data: TrialData) -> None:
                 device=_device(),
                 on_evaluation=on_evaluation,
                 checkpoint=work,
-                on_batch=Beat(work, config.get("beat", 0)),
+                on_batch=Heartbeat(work, config.get("beat", 0)),
             )
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise

@@ -1,0 +1,54 @@
+"""What is used of Ray beside its public interface, all of it here: Ray 2.60, to which the package is pinned.
+
+Run as a program, with an address and seconds, it prints whether a Ray cluster answers there: "ray", or "token" where it
+asks for another one. In a process of its own, because Ray's calls wait for minutes in C, and some end the process.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+RELEASE = "2.60"
+
+NAMES = {
+    "ray._private.services:canonicalize_bootstrap_address": "--address: the form of an address that Ray itself uses",
+    "ray._private.services:find_bootstrap_address": "--address auto: the cluster that `ray start` made here",
+    "ray._raylet:GcsClient": "--address: whether a Ray cluster answers there",
+    "ray.tune.schedulers:ASHAScheduler.on_trial_add": "--scheduler asha: `_trial_info`, which it fills",
+}
+"""Where each name is, and what needs it."""
+TEMP_DIR = "_temp_dir"
+"""The argument of `ray.init` for the folder of a local Ray."""
+
+
+def address_of_this_machine() -> str | None:
+    """Return host:port of the cluster that `ray start` made this machine a part of, None where there is none."""
+    from ray._private.services import find_bootstrap_address
+
+    address: str | None = find_bootstrap_address(None)
+    return address
+
+
+def forget_trial(scheduler: Any, trial_id: str) -> None:
+    """Drop what an ASHA scheduler keeps of a trial that has ended."""
+    scheduler._trial_info.pop(trial_id, None)
+
+
+def answer(address: str, seconds: int) -> str:
+    """Return what is at an address: "ray", or "token". A signal ends the process where nothing answers in time."""
+    from ray._private import services
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
+    from ray.exceptions import AuthenticationError
+
+    signal.alarm(seconds)
+    try:
+        GcsClient(address=services.canonicalize_bootstrap_address(address))
+    except AuthenticationError:
+        return "token"
+    return "ray"
+
+
+if __name__ == "__main__":
+    print(answer(sys.argv[1], int(sys.argv[2])))

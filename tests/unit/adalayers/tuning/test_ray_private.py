@@ -1,0 +1,38 @@
+"""Ray's private names are where they are used; what fails here breaks with another release of Ray."""
+
+import inspect
+import pkgutil
+from types import SimpleNamespace
+
+import pytest
+import ray
+from ray.tune.schedulers import ASHAScheduler
+
+from adalayers.tuning import ray_private
+from tests.conftest import ROOT
+
+
+@pytest.mark.parametrize(("name", "needed_by"), ray_private.NAMES.items())
+def test_a_private_name_is_there(name, needed_by):
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        pytest.fail(f"Ray {ray.__version__} has no {name}, needed by {needed_by}; mend tuning/ray_private.py")
+
+
+def test_a_local_ray_takes_a_folder():
+    assert f'"{ray_private.TEMP_DIR}"' in inspect.getsource(ray.init), "it is one of its further keywords"
+
+
+def test_asha_keeps_trials_where_they_are_forgotten():
+    scheduler = ASHAScheduler(metric="best", mode="max")
+    scheduler.on_trial_add(None, SimpleNamespace(trial_id="a"))
+    assert "a" in scheduler._trial_info
+    ray_private.forget_trial(scheduler, "a")
+    assert not scheduler._trial_info
+
+
+def test_the_release_is_the_one_that_is_pinned():
+    assert ray.__version__.startswith(f"{ray_private.RELEASE}.")
+    assert f"ray=={ray_private.RELEASE}." in (ROOT / "constraints.txt").read_text()
+    assert f'"ray[tune]=={ray_private.RELEASE}.*"' in (ROOT / "pyproject.toml").read_text()
