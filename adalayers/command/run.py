@@ -94,9 +94,9 @@ def _ready(study: Study, flags: Flags, case: Case) -> CaseToRun:
 def _measure(study: Study, flags: Flags, case: Case) -> None:
     """Take the study's measures of a case, before anything is trained."""
     from adalayers.measures import measure  # scikit-learn: for studies that measure alone
-    from adalayers.measures.given import Given
+    from adalayers.measures.case_data import CaseData
 
-    for of in measure(study.measures, Given(case.prepared, flags.own), case.folder).values():
+    for of in measure(study.measures, CaseData(case.prepared, flags.own), case.folder).values():
         nothing = "" if of.nothing is None else f" (where there is nothing to find: {of.nothing:.3g})"
         logger.info(f"{of.title}: {of.why or f'{of.value:.3g}, {of.unit}{nothing}'}")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from adalayers.measures import masked_lm, proxy_a, variability, vocabulary
-from adalayers.measures.given import Given
+from adalayers.measures.case_data import CaseData
 from adalayers.results.measures import Measured, measured, write_measures
 from adalayers.storage.folder import Folder
 
-MEASURES: dict[str, Callable[[Given], Measured]] = {
+MEASURES: dict[str, Callable[[CaseData], Measured]] = {
     "vocabulary": vocabulary.measure,
     "proxy_a": proxy_a.measure,
     "masked_lm": masked_lm.measure,
@@ -18,14 +17,15 @@ MEASURES: dict[str, Callable[[Given], Measured]] = {
 }
 
 
-def measure(names: Sequence[str], given: Given, folder: Folder) -> dict[str, Measured]:
+def measure(names: Sequence[str], case: CaseData, folder: Folder) -> dict[str, Measured]:
     """Return these measures of a case, from its `measures.json` if that is of the same data, else taken and written.
 
-    Raises `BadInput` where the data cannot be had.
+    Raises:
+        BadInput: If the data cannot be had.
     """
-    key: Mapping[str, Any] = {"names": list(names), **given.key}
-    if found := measured(folder, key):
-        return found
-    found = {name: MEASURES[name](given) for name in names}
-    write_measures(folder, key, found)
-    return found
+    key = {"names": list(names), **case.key}
+    measures = measured(folder, key)
+    if not measures:
+        measures = {name: MEASURES[name](case) for name in names}
+        write_measures(folder, key, measures)
+    return measures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,45 +12,42 @@ import torch
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded, load_tokenizer
-from adalayers.measures.given import SEED, Given
+from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.storage import hub
 
-EXAMPLES = 200
-SHARE = 0.15
-"""Of the tokens that are masked."""
+MAX_EXAMPLES = 200
+MASKED_SHARE = 0.15
+"""Of the tokens."""
 
-TITLE, UNIT = "masked-LM loss", "nats a masked token"
+UNMEASURED = Measured(title="masked-LM loss", unit="nats a masked token")
 
 
-def measure(given: Given) -> Measured:
+def measure(case: CaseData) -> Measured:
     """Return the loss on the case's texts; `nothing` is that on the reference's."""
-    source = given.prepared.source
+    source = case.prepared.source
     model, why = _model(source)
     if model is None:
-        return Measured(title=TITLE, unit=UNIT, why=why)
+        return replace(UNMEASURED, why=why)
     mask = load_tokenizer(source).mask_token_id
     if mask is None:
-        return Measured(title=TITLE, unit=UNIT, why="its tokeniser has no mask token")
-    ours, theirs = given.pools(np.random.default_rng(SEED))
-    other = given.encoded if given.same else given.reference_encoded
-    losses = [
-        _losses(model, encoded, examples[:EXAMPLES], mask, given.special)
-        for encoded, examples in ((given.encoded, ours), (other, theirs))
-    ]
-    if not all(len(of) for of in losses):
-        return Measured(title=TITLE, unit=UNIT, why="there are too few training examples")
-    mean, half = float(losses[0].mean()), 1.96 * float(losses[0].std()) / math.sqrt(len(losses[0]))
-    return Measured(
-        title=TITLE,
-        unit=UNIT,
-        how=f"mean loss of the checkpoint's own head on {SHARE:.0%} of the tokens of up to {EXAMPLES} training texts, "
-        "masked; next to it that on the reference's texts",
+        return replace(UNMEASURED, why="its tokeniser has no mask token")
+    own, reference = (
+        _losses(model, encoded, examples[:MAX_EXAMPLES], mask, case.special)
+        for encoded, examples in case.pools(np.random.default_rng(SEED))
+    )
+    if not (len(own) and len(reference)):
+        return replace(UNMEASURED, why="there are too few training examples")
+    mean, half_width = float(own.mean()), 1.96 * float(own.std()) / math.sqrt(len(own))
+    return replace(
+        UNMEASURED,
+        how=f"mean loss of the checkpoint's own head on {MASKED_SHARE:.0%} of the tokens of up to {MAX_EXAMPLES} "
+        "training texts, masked; next to it that on the reference's texts",
         value=mean,
-        low=mean - half,
-        high=mean + half,
-        nothing=float(losses[1].mean()),
-        n=min(map(len, losses)),
+        low=mean - half_width,
+        high=mean + half_width,
+        nothing=float(reference.mean()),
+        n=min(len(own), len(reference)),
         of="masked tokens of each",
     )
 
@@ -82,15 +80,15 @@ def _model(source: BackboneSource) -> tuple[Any, str]:
 
 def _losses(model: Any, encoded: Encoded, examples: np.ndarray, mask: int, special: np.ndarray) -> np.ndarray:
     """Return the loss of each masked token, float64."""
-    found = []
+    losses = [np.zeros(0)]
     rng = np.random.default_rng(SEED)
     for example in examples:
         ids = torch.from_numpy(encoded.take(np.array([example])).input_ids.astype(np.int64))
-        real = ~np.isin(ids.numpy(), special)
-        chosen = torch.from_numpy(real & (rng.random(len(ids)) < SHARE))
-        if not bool(chosen.any()):
+        is_text = ~np.isin(ids.numpy(), special)
+        masked = torch.from_numpy(is_text & (rng.random(len(ids)) < MASKED_SHARE))
+        if not bool(masked.any()):
             continue
         with torch.no_grad():
-            logits = model(input_ids=ids.masked_fill(chosen, mask).unsqueeze(0)).logits[0, chosen]
-        found.append(torch.nn.functional.cross_entropy(logits, ids[chosen], reduction="none").numpy())
-    return np.concatenate(found).astype(np.float64) if found else np.zeros(0)
+            logits = model(input_ids=ids.masked_fill(masked, mask).unsqueeze(0)).logits[0, masked]
+        losses.append(torch.nn.functional.cross_entropy(logits, ids[masked], reduction="none").numpy())
+    return np.concatenate(losses).astype(np.float64)

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
 from adalayers.backbones.tokens import Encoded
 from adalayers.features.extract import extraction_batches, hidden_states
-from adalayers.measures.given import SEED, Given
+from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.states import State
 
-EXAMPLES = 300
-"""Most examples of one dataset."""
-LEAST = 10
+MIN_EXAMPLES, MAX_EXAMPLES = 20, 300
+"""Of one dataset."""
 FOLDS, DRAWS = 5, 5
 
-TITLE, UNIT = "proxy A-distance", "0 to 2"
+UNMEASURED = Measured(title="proxy A-distance", unit="0 to 2")
 
 
-def measure(given: Given) -> Measured:
+def measure(case: CaseData) -> Measured:
     """Return 2 (1 - 2 error) of a linear classifier on the last layer's mean over an example's tokens.
 
     (Ben-David et al. 2007.) The error is cross-validated. `nothing` is the same for two samples of one dataset,
     averaged over both.
     """
     rng = np.random.default_rng(SEED)
-    ours, theirs = given.pools(rng)
-    n = min(EXAMPLES, len(ours), len(theirs)) // 2 * 2
-    if n < 2 * LEAST:
-        return Measured(
-            title=TITLE, unit=UNIT, why=f"it takes at least {2 * LEAST} training examples of each"
-        )
-    other = given.encoded if given.same else given.reference_encoded
-    a, b = _pooled(given, given.encoded, ours[:n]), _pooled(given, other, theirs[:n])
+    pools = case.pools(rng)
+    n = min(MAX_EXAMPLES, *(len(examples) for _, examples in pools)) // 2 * 2
+    if n < MIN_EXAMPLES:
+        return replace(UNMEASURED, why=f"it takes at least {MIN_EXAMPLES} training examples of each")
+    a, b = (_pooled(case, encoded, examples[:n]) for encoded, examples in pools)
     draws = [_distance(a, b, draw) for draw in range(DRAWS)]
     within = [
-        _distance(of[order[::2]], of[order[1::2]], draw)
-        for of in (a, b)
+        _distance(features[order[::2]], features[order[1::2]], draw)
+        for features in (a, b)
         for draw, order in enumerate(rng.permutation(n) for _ in range(DRAWS))
     ]
-    return Measured(
-        title=TITLE,
-        unit=UNIT,
+    return replace(
+        UNMEASURED,
         how="2 (1 - 2 error) of a logistic regression on the last hidden state, averaged over an example's tokens, "
         f"that tells the datasets apart; {FOLDS}-fold cross-validation, {DRAWS} times",
         value=float(np.mean(draws)),
@@ -66,15 +63,15 @@ def _distance(a: np.ndarray, b: np.ndarray, seed: int) -> float:
     return max(0.0, 2 * (1 - 2 * error))
 
 
-def _pooled(given: Given, encoded: Encoded, examples: np.ndarray) -> np.ndarray:
+def _pooled(case: CaseData, encoded: Encoded, examples: np.ndarray) -> np.ndarray:
     """Return the mean last hidden state of each example, float64 [n, K]."""
-    backbone = given.backbone
+    backbone = case.backbone
     device = next(backbone.parameters()).device
     last = State(backbone.stream.name, backbone.stream.layers)
     lengths = np.diff(encoded.offsets)[examples]
     pooled = np.empty((len(examples), backbone.width))
     for batch in extraction_batches(lengths):
-        states = hidden_states(backbone, encoded, examples[batch], device)[last]
-        of = torch.split(states.double().cpu(), lengths[batch].tolist())
-        pooled[batch] = torch.stack([one.mean(dim=0) for one in of]).numpy()
+        states = hidden_states(backbone, encoded, examples[batch], device)[last].double().cpu()
+        by_example = torch.split(states, lengths[batch].tolist())
+        pooled[batch] = torch.stack([tokens.mean(dim=0) for tokens in by_example]).numpy()
     return pooled

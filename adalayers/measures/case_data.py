@@ -1,0 +1,83 @@
+"""What measures read: a case's training texts, and those of the dataset that stands for the base model's domain."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.tokens import Encoded, load_tokenizer
+from adalayers.data.prepare import Prepared, prepare
+
+REFERENCE = "reference_dataset"
+"""The flag that names the dataset which a case's data is measured against."""
+
+SEED = 0
+"""Sets every draw of every measure."""
+
+Pool = tuple[Encoded, np.ndarray]
+"""Texts, and which of them are meant: example numbers in random order, int64."""
+
+
+@dataclass(frozen=True)
+class CaseData:
+    """What measures read of a case.
+
+    Attributes:
+        prepared: Its backbone and data.
+        flags: The study's own flags, as they were typed.
+    """
+
+    prepared: Prepared
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+    @functools.cached_property
+    def reference(self) -> Prepared:
+        """The reference dataset in the tokens of the case's backbone. Raises `BadInput` where it cannot be had."""
+        request, reference = self.prepared.request, self.flags[REFERENCE]
+        if reference == request.dataset:
+            return self.prepared
+        return prepare(
+            replace(request, dataset=reference, text_column=None, label_column=None, metric=None)
+        )
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that the numbers follow from, in JSON's own types; a study without the flag has no reference."""
+        key = {"backbone": self.prepared.source.fingerprint, "train": _fingerprint(self.prepared)}
+        return key | ({"reference": _fingerprint(self.reference)} if REFERENCE in self.flags else {})
+
+    def pools(self, rng: np.random.Generator) -> tuple[Pool, Pool]:
+        """Return the training examples of the case and of the reference.
+
+        Of data that is its own reference two halves without a common example.
+        """
+        own, reference = self.encoded, self.reference.encoded["train"]
+        order = rng.permutation(len(own.offsets) - 1)
+        if _fingerprint(self.prepared) == _fingerprint(self.reference):
+            return (own, order[: len(order) // 2]), (own, order[len(order) // 2 :])
+        return (own, order), (reference, rng.permutation(len(reference.offsets) - 1))
+
+    @property
+    def encoded(self) -> Encoded:
+        """The training examples of the case in tokens."""
+        return self.prepared.encoded["train"]
+
+    @functools.cached_property
+    def special(self) -> np.ndarray:
+        """The token ids that are no part of a text, int64."""
+        return np.array(sorted(load_tokenizer(self.prepared.source).all_special_ids), dtype=np.int64)
+
+    @functools.cached_property
+    def backbone(self) -> Backbone:
+        """The base model, all of its hidden states."""
+        return backbones.load(self.prepared.source.whole)
+
+
+def _fingerprint(prepared: Prepared) -> str:
+    return str(prepared.about()["splits"]["train"])
