@@ -42,9 +42,7 @@ class CaseData:
         request, reference = self.prepared.request, self.flags[REFERENCE]
         if reference == request.dataset:
             return self.prepared
-        return prepare(
-            replace(request, dataset=reference, text_column=None, label_column=None, metric=None)
-        )
+        return prepare(replace(request, dataset=reference, text_column=None, label_column=None, metric=None))
 
     @property
     def key(self) -> dict[str, Any]:
