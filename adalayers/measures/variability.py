@@ -71,7 +71,7 @@ def measure(case: CaseData) -> Measured:
 
 
 def _sample(case: CaseData) -> SplitData:
-    """Return the training examples that are measured, of similar length side by side; their hidden states are computed."""
+    """Return the training examples that are measured, sorted by length; their hidden states are computed."""
     encoded, split = case.encoded, case.prepared.task.splits["train"]
     drawn = np.random.default_rng(SEED).permutation(len(encoded.offsets) - 1)[:MAX_EXAMPLES]
     if encoded.word_offsets is not None:

@@ -155,12 +155,12 @@ def test_variability_is_that_of_all_examples_however_they_are_drawn(folders):
 
 def test_variability_of_words_and_of_a_sample(folders, monkeypatch):
     monkeypatch.setattr(variability, "MAX_WORDS", 300)
-    monkeypatch.setattr(variability, "MAX_EXAMPLES", 50)
     words = case(folders, "entities-demo")
     sample = variability.measure(words)
     assert sample.of == "words"
     assert 300 <= sample.n < 400
     assert sample == variability.measure(words)
+    monkeypatch.setattr(variability, "MAX_EXAMPLES", 50)
     assert variability.measure(case(folders, "near")).n == 50
     monkeypatch.setattr(variability, "MAX_EXAMPLES", 1)
     single = variability.measure(case(folders, "near"))
