@@ -47,8 +47,9 @@ def folders(tmp_path_factory):
     }
 
 
-def case(folders, name, reference=None, *, backbone=None):
-    request = DataRequest(str(backbone or folders["backbone"]), str(folders.get(name, name)), max_length=32)
+def case(folders, name, reference=None, *, backbone=None, length=32):
+    backbone = str(backbone or folders["backbone"])
+    request = DataRequest(backbone, str(folders.get(name, name)), max_length=length)
     return CaseData(prepare(request), {"reference_dataset": str(folders[reference])} if reference else {})
 
 
@@ -155,7 +156,7 @@ def test_variability_is_that_of_all_examples_however_they_are_drawn(folders):
 
 def test_variability_of_words_and_of_a_sample(folders, monkeypatch):
     monkeypatch.setattr(variability, "MAX_WORDS", 300)
-    words = case(folders, "entities-demo")
+    words = case(folders, "entities-demo", length=256)
     sample = variability.measure(words)
     assert sample.of == "words"
     assert 300 <= sample.n < 400
