@@ -7,7 +7,7 @@ and bfloat16, a step of every method, memory of a trial. Refused where there is 
 from __future__ import annotations
 
 import dataclasses
-import logging
+import functools
 import shutil
 from pathlib import Path
 
@@ -16,107 +16,85 @@ import torch
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
+from adalayers.console.progress import say
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from tests.benchmarks import made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved
-from tests.benchmarks.training import CONFIG, batches_of, epoch_of
-
-logger = logging.getLogger("adalayers.benchmarks")
+from tests.benchmarks.sizes import Sizes
+from tests.benchmarks.training import CONFIG, batches_of, epoch_of, store
 
 GPU = torch.device("cuda")
-HALF = "bfloat16"
-REPEATS = 5
 
 
-def of_shape(root: Path, name: str, source: BackboneSource) -> dict[str, float]:
+def shape_ratios(root: Path, name: str, source: BackboneSource, sizes: Sizes) -> dict[str, float]:
     """Return the keys of a base model's shape. Raises `SystemExit` where there is no GPU."""
-    _wanted()
-    measured = _shape(root / name, source, made.encoded(cola_lengths()))
-    return {f"gpu_{key}_{name}": value for key, value in measured.items()}
-
-
-def of_methods(root: Path) -> dict[str, float]:
-    """Return the keys of the methods' steps. Raises `SystemExit` where there is no GPU."""
-    _wanted()
-    seconds = methods.epochs(root / "methods", made.minilm(), cola_lengths(2048), REPEATS, GPU)
-    return {
-        f"gpu_{methods.key(name)}": seconds[name] / seconds[methods.CONTROL]
-        for name in methods.rivals(seconds)
-    }
-
-
-def _wanted() -> None:
-    if not torch.cuda.is_available():
-        raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
-    logger.info(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-
-
-def _shape(root: Path, source: BackboneSource, encoded: Encoded) -> dict[str, float]:
-    half = dataclasses.replace(source, dtype=HALF)
-    extraction = _extraction(root, source, half, encoded)
-    copied = stored(root, source, encoded, lambda: backbones.load(source), device=GPU)
+    _require_gpu()
+    root, encoded = root / name, made.encoded(cola_lengths(sizes.cola))
+    half = dataclasses.replace(source, dtype="bfloat16")
+    extraction = _extraction(root, {"float32": source, "bf16": half}, encoded)
+    copied = store(root, source, encoded, GPU)
     data = {
         "stored": made.trial_data(source, copied),
         "resident": made.trial_data(source, StoredFeatures(copied.folder, resident=True)),
         "live": made.trial_data(source, LiveFeatures(source, encoded)),
         "live_bf16": made.trial_data(half, LiveFeatures(half, encoded)),
     }
-    epochs = {name: epoch_of(each, CONFIG, GPU) for name, each in data.items()}
+    epochs = {features: epoch_of(trial, CONFIG, GPU) for features, trial in data.items()}
     most = {}
-    for name, epoch in epochs.items():
+    for features, epoch in epochs.items():
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         epoch()
-        most[f"mb_{name}"] = (torch.cuda.max_memory_allocated() - before) / 1e6
-    seconds = interleaved(epochs, REPEATS)
-    for name, each in seconds.items():
-        logger.info(
-            f"{root.name}: an epoch over {name} features takes {each:.3g} s, {most[f'mb_{name}']:.0f} MB more"
-        )
+        most[f"mb_{features}"] = (torch.cuda.max_memory_allocated() - before) / 1e6
+    seconds = interleaved(epochs, sizes.repeats)
+    for features in epochs:
+        say(f"{name}, epoch over {features}: {seconds[features]:.3g} s, {most[f'mb_{features}']:.0f} MB more")
     ratios = {
         f"epoch_{above}_over_{below}": seconds[above] / seconds[below]
-        for above, below in (
-            ("live", "stored"),
-            ("live", "resident"),
-            ("live_bf16", "stored"),
-            ("live_bf16", "resident"),
-        )
+        for above in ("live", "live_bf16")
+        for below in ("stored", "resident")
     }
-    return extraction | ratios | most
+    return {f"gpu_{key}_{name}": value for key, value in (extraction | ratios | most).items()}
 
 
-def _extraction(
-    root: Path, source: BackboneSource, half: BackboneSource, encoded: Encoded
-) -> dict[str, float]:
-    loaded = {
-        "float32": (source, backbones.load(source).to(GPU)),
-        "bf16": (half, backbones.load(half).to(GPU)),
-    }
-    places = [
-        (torch.from_numpy(ids).to(GPU), torch.from_numpy(mask).to(GPU)) for ids, mask in batches_of(encoded)
-    ]
+def method_ratios(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return the keys of the methods' steps. Raises `SystemExit` where there is no GPU."""
+    _require_gpu()
+    lengths = cola_lengths(4 * sizes.sample)
+    ratios = methods.step_ratios(root / "methods", made.minilm(), lengths, sizes.repeats, GPU)
+    return {f"gpu_{key}": value for key, value in ratios.items()}
 
-    def forward(name: str) -> None:
-        for ids, mask in places:
-            loaded[name][1](ids, mask)
+
+def _require_gpu() -> None:
+    if not torch.cuda.is_available():
+        raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
+    say(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+
+
+def _extraction(root: Path, sources: dict[str, BackboneSource], encoded: Encoded) -> dict[str, float]:
+    loaded = {dtype: backbones.load(source).to(GPU) for dtype, source in sources.items()}
+    batches = batches_of(encoded, GPU)
+
+    def forward(dtype: str) -> None:
+        for ids, mask in batches:
+            loaded[dtype](ids, mask)
         torch.cuda.synchronize()
 
-    def extract(name: str) -> None:
+    def extract(dtype: str) -> None:
         shutil.rmtree(root / "extraction", ignore_errors=True)
-        stored(root / "extraction", loaded[name][0], encoded, lambda: loaded[name][1], device=GPU)
+        stored(root / "extraction", sources[dtype], encoded, lambda: loaded[dtype], device=GPU)
 
     seconds = interleaved(
         {
-            "forward float32": lambda: forward("float32"),
-            "extract float32": lambda: extract("float32"),
-            "forward bf16": lambda: forward("bf16"),
-            "extract bf16": lambda: extract("bf16"),
+            f"{what.__name__} {dtype}": functools.partial(what, dtype)
+            for dtype in loaded
+            for what in (forward, extract)
         },
         3,
     )
-    for name, each in seconds.items():
-        logger.info(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {each:.3g} s")
+    for name, median in seconds.items():
+        say(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
     return {
         "extract_over_forward": seconds["extract float32"] / seconds["forward float32"],
         "extract_over_forward_bf16": seconds["extract bf16"] / seconds["forward bf16"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,13 @@ import numpy as np
 from adalayers.backbones import sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
+from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import Features
-from adalayers.states import Shape
+from adalayers.features.subset import Subset
 from adalayers.tasks.kinds import KINDS
+from tests.benchmarks.sizes import Sizes
 from tests.helpers.tiny import tiny_backbone
-
-ROBERTA_LARGE = {"layers": 24, "width": 1024, "heads": 16, "intermediate_size": 4096, "vocab_size": 50265}
 
 
 def minilm() -> BackboneSource:
@@ -23,9 +24,12 @@ def minilm() -> BackboneSource:
     return sources.resolve("minilm")
 
 
-def roberta_large(folder: Path) -> BackboneSource:
-    """Return a backbone of RoBERTa-large's shape with random weights (1.4 GB), saved to `folder`."""
-    return sources.resolve(str(tiny_backbone(folder / "roberta-large-random", "roberta", **ROBERTA_LARGE)))
+@functools.cache
+def large(root: Path, sizes: Sizes) -> BackboneSource:
+    """Return a backbone of RoBERTa-large's shape with random weights (1.4 GB), saved below `root`."""
+    names = ("layers", "width", "heads", "intermediate_size", "vocab_size")
+    shape = dict(zip(names, sizes.large, strict=True))
+    return sources.resolve(str(tiny_backbone(root / "roberta-large-random", "roberta", **shape)))
 
 
 def encoded(lengths: np.ndarray, vocabulary: int = 20000) -> Encoded:
@@ -38,15 +42,7 @@ def trial_data(source: BackboneSource, features: Features) -> TrialData:
     """Return two random classes over `features`; validation is their first sequence alone."""
     labels = np.random.default_rng(2).integers(0, 2, len(features.lengths))
     train = SplitData(features, labels, np.arange(len(labels)))
-    first = _First(features)
-    splits = {"train": train, "validation": SplitData(first, labels[:1], np.arange(1))}
+    first = train.subset(np.arange(1), Subset(features, np.arange(1)))
     shape = Shape("sequence", 2, source.streams, source.width, source.family)
+    splits = {"train": train, "validation": first}
     return TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
-
-
-class _First:
-    """The first sequence of a split."""
-
-    def __init__(self, features: Features):
-        self._features, self.lengths = features, features.lengths[:1]
-        self.read = features.read

@@ -1,11 +1,14 @@
-"""Timing that a busy machine cannot fool: rivals take turns, and the median of each is compared."""
+"""Timing that a busy machine cannot fool, and the table and JSON of what was measured."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import torch
 
 
 def interleaved(functions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
@@ -18,3 +21,16 @@ def interleaved(functions: Mapping[str, Callable[[], object]], repeats: int) -> 
             if round_:
                 seconds[name].append(time.perf_counter() - began)
     return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def report(measured: Mapping[str, float | bool]) -> None:
+    """Print a table and, as the last line, one JSON object, numbers to four digits."""
+    rounded = {
+        key: value if isinstance(value, bool) else float(f"{value:.4g}") for key, value in measured.items()
+    }
+    gpu = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+    print(f"{os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads{gpu}\n")
+    width = max(map(len, rounded))
+    for key, value in rounded.items():
+        print(f"{key:{width}}  {value:10.4g}")
+    print(f"\n{json.dumps(rounded)}")

@@ -1,9 +1,11 @@
-"""The private memory of this process, from /proc."""
+"""The private memory of this process, from /proc, and of processes that do nothing else."""
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,3 +34,14 @@ def anonymous_mb() -> float:
         line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon")
     )
     return int(line.split()[1]) * 1024 / 1e6
+
+
+def in_new_process(function: Callable[..., float], *arguments: object) -> float:
+    """Return what `function` returns in a process that has run nothing before.
+
+    It is forked from a server that has imported what a study's worker imports, and nothing else.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.benchmarks.resident"])
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(function, *arguments).result()

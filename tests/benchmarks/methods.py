@@ -1,77 +1,54 @@
-"""What a training step of each fusion costs next to the layer mix's, and the memory of a trial of it.
-
-python -m tests.benchmarks.methods <fusion> own|matched <backbone folder> <cache folder> <sequences> prints the most
-private anonymous memory (MB) that a process has while it trains an epoch.
-"""
+"""What a training step of each fusion costs next to the layer mix's, and the memory of a trial of it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from adalayers.backbones import sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import DEFAULT_FUSION, FUSIONS, TrialConfig, config_class, hyperparameters, trial_config
-from adalayers.features.features import StoredFeatures, store_folder
 from tests.benchmarks import made
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved
-from tests.benchmarks.memory import most_anonymous_mb
+from tests.benchmarks.memory import in_new_process
+from tests.benchmarks.resident import training_mb
+from tests.benchmarks.sizes import BATCH, Sizes
 from tests.benchmarks.training import CPU, epoch_of, store
 
-MATCHED, OWN = "matched", "own"
+CONTROL = f"{DEFAULT_FUSION}_matched".replace("-", "_")
 
 
-def configs() -> dict[tuple[str, str], TrialConfig]:
-    """Return (fusion, matched or own) -> its configuration: projected to k with the layer mix's head, or neither."""
+def configs() -> dict[str, TrialConfig]:
+    """Return each fusion projected to k with the layer mix's head (matched), and at its own width where it can."""
     assert hyperparameters()  # all methods are known
-    found: dict[tuple[str, str], TrialConfig] = {}
+    found: dict[str, TrialConfig] = {}
     for fusion in FUSIONS:
-        fields = config_class(fusion).__dataclass_fields__
-        found[fusion, MATCHED] = trial_config(fusion=fusion, batch_size=32)
-        if "own_width" in fields:
-            found[fusion, OWN] = trial_config(fusion=fusion, batch_size=32, own_width=True, read_out="linear")
+        name = fusion.replace("-", "_")
+        found[f"{name}_matched"] = trial_config(fusion=fusion, batch_size=32)
+        if "own_width" in config_class(fusion).__dataclass_fields__:
+            found[f"{name}_own"] = trial_config(
+                fusion=fusion, batch_size=32, own_width=True, read_out="linear"
+            )
     return found
 
 
-def epochs(
+def step_ratios(
     root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int, device: torch.device = CPU
 ) -> dict[str, float]:
-    """Return the seconds of an epoch over stored features: "<fusion> <matched or own>" -> seconds."""
-    features = store(root, source, made.encoded(lengths), device)
-    data = made.trial_data(source, features)
-    return interleaved(
-        {f"{fusion} {how}": epoch_of(data, config, device) for (fusion, how), config in configs().items()},
-        repeats,
-    )
+    """Return the seconds of an epoch over stored features, over those of the layer mix."""
+    data = made.trial_data(source, store(root, source, made.encoded(lengths), device))
+    epochs = {name: epoch_of(data, config, device) for name, config in configs().items()}
+    seconds = interleaved(epochs, repeats)
+    return {f"step_{name}": seconds[name] / seconds[CONTROL] for name in seconds if name != CONTROL}
 
 
-CONTROL = f"{DEFAULT_FUSION} {MATCHED}"
-
-
-def rivals(seconds: Mapping[str, float]) -> list[str]:
-    """Return the names in `epochs`' answer, without the one that all are compared with."""
-    return [name for name in seconds if name != CONTROL]
-
-
-def key(name: str) -> str:
-    """Return what a method's ratio is called in the JSON object."""
-    return f"step_{name.replace('-', '_').replace(' ', '_')}"
-
-
-def main(fusion: str, how: str, backbone: str, cache: str, n: str) -> None:
-    torch.set_num_threads(2)
-    source, encoded = sources.resolve(backbone), made.encoded(cola_lengths(int(n)))
-    features = StoredFeatures(store_folder(Path(cache), source, encoded))
-    epoch = epoch_of(made.trial_data(source, features), configs()[fusion, how])
-    with most_anonymous_mb() as most:
-        epoch()
-    print(most[0])
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def memory_mb(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return the memory of a trial of each fusion, on the large backbone."""
+    source = made.large(root, sizes)
+    features = store(root, source, made.encoded(cola_lengths(2 * BATCH)))
+    return {
+        f"memory_mb_{name}": in_new_process(training_mb, source, features, config)
+        for name, config in list(configs().items())[: sizes.levels]
+    }

@@ -1,40 +1,36 @@
-"""Memory of one trial: python -m tests.benchmarks.resident stored|live <backbone folder> <cache folder> <sequences>.
+"""Memory of one trial, and of loading a base model: each in a process of its own, by `memory.in_new_process`.
 
-Prints the most private anonymous memory (MB) that the process had while it trained; what it maps of the store is
-shared and not counted. It imports what a study's worker does, Ray included.
+What a process maps of a store or of weights is shared and not counted.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
-from adalayers.backbones import sources
-from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder
+from adalayers.backbones import backbone as backbones
+from adalayers.backbones.sources import BackboneSource
+from adalayers.config import TrialConfig
+from adalayers.features.features import Features
 from tests.benchmarks import made
-from tests.benchmarks.lengths import cola_lengths
-from tests.benchmarks.memory import most_anonymous_mb
-from tests.benchmarks.training import epoch_of
-
-MODES = ("stored", "live")
+from tests.benchmarks.memory import anonymous_mb, most_anonymous_mb
+from tests.benchmarks.training import CONFIG, epoch_of
 
 
-def main(mode: str, backbone: str, cache: str, n: str) -> None:
+def training_mb(source: BackboneSource, features: Features, config: TrialConfig = CONFIG) -> float:
+    """Return the most private memory (MB) that the process has while it trains an epoch over `features`."""
     torch.set_num_threads(2)
-    source, encoded = sources.resolve(backbone), made.encoded(cola_lengths(int(n)))
-    features = (
-        LiveFeatures(source, encoded)
-        if mode == "live"
-        else StoredFeatures(store_folder(Path(cache), source, encoded))
-    )
-    epoch = epoch_of(made.trial_data(source, features))
+    epoch = epoch_of(made.trial_data(source, features), config)
     with most_anonymous_mb() as most:
         epoch()
-    print(most[0])
+    return most[0]
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def loading_over_weights(source: BackboneSource, dtype: torch.dtype) -> float:
+    """Return the most private memory while a base model is loaded, over the size of its weights in `dtype`."""
+    backbones.load(made.minilm())  # what loading imports is no part of it
+    before = anonymous_mb()
+    with most_anonymous_mb() as most:
+        loaded = backbones.load(source, dtype=dtype)
+    size = sum(weights.numel() * weights.element_size() for weights in loaded.parameters()) / 1e6
+    return (most[0] - before) / size

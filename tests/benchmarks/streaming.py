@@ -1,8 +1,8 @@
-"""python -m tests.benchmarks.streaming [--small]: what trained tasks cost next to a base model's own pass (thesis 5.3).
+"""python -m tests.benchmarks.streaming: what trained tasks cost next to a base model's own pass (thesis 5.3).
 
 RoBERTa-large's and BART-large's shapes with random weights, 8 sequences of 512 tokens on a CPU, 64 on a GPU, without
-the heads of their own tasks; BART reads 128 tokens in its decoder. Tasks have the default settings (k = 64), those of
-odd place a label per word. Prints a table and, as the last line, one JSON object; by shape:
+the heads of their own tasks; BART reads 128 tokens in its decoder. Tasks have the default settings (k = 64), every
+second one a label per word. Prints a table and, as the last line, one JSON object; by shape:
 
 stream_N_over_base               a pass with N tasks over one without: time in hooks and heads, of the same passes
 stream_N_over_base_interleaved   the same from medians of passes that took turns
@@ -15,43 +15,48 @@ base_output_identical            whether the base model's output was the same bi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
-import json
-import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
 import adalayers
-from adalayers.console.progress import log_to_stderr
-from adalayers.deploy import recorder
+from adalayers.config import Shape, Stream
+from adalayers.console.progress import say
+from adalayers.deploy.recorder import Passes
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
-from adalayers.states import Shape, Stream
-
-logger = logging.getLogger("adalayers.benchmarks")
+from tests.benchmarks.measure import report
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128
 LABELS = {"sequence": 2, "token": 9}
+SHAPES = {
+    "roberta_large": ("roberta", 24, 1024, 16),
+    "bart_large": ("bart", 12, 1024, 16),
+    "minilm": ("bert", 6, 384, 12),
+}
+"""Name -> family, layers, width and heads of its encoder; the first two are measured unless --shapes says otherwise."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """A shape and the size of its passes."""
+class Setup:
+    """A base model's shape, and the size of its passes: sequences of so many tokens."""
 
     name: str
     family: str
     layers: int
     width: int
     heads: int
-    batch: int
-    time: int
+    sequences: int
+    tokens: int
     device: torch.device
 
     def model(self) -> Any:
@@ -60,10 +65,10 @@ class Form:
 
         sizes: dict[str, Any] = {"vocab_size": 50265}
         if self.family == "bart":
-            layers = {f"{side}_layers": self.layers for side in ("encoder", "decoder")}
-            heads = {f"{side}_attention_heads": self.heads for side in ("encoder", "decoder")}
-            wide = {f"{side}_ffn_dim": 4 * self.width for side in ("encoder", "decoder")}
-            sizes |= {"d_model": self.width, "max_position_embeddings": 1024, **layers, **heads, **wide}
+            sizes |= {"d_model": self.width, "max_position_embeddings": 1024}
+            for side in ("encoder", "decoder"):
+                sizes |= {f"{side}_layers": self.layers, f"{side}_attention_heads": self.heads}
+                sizes[f"{side}_ffn_dim"] = 4 * self.width
         else:
             sizes |= {
                 "hidden_size": self.width,
@@ -80,18 +85,18 @@ class Form:
     def inputs(self) -> dict[str, torch.Tensor]:
         """Return random token ids."""
         generator = torch.Generator().manual_seed(1)
-        ids = torch.randint(10, 50000, (self.batch, self.time), generator=generator).to(self.device)
-        own = {"decoder_input_ids": ids[:, :DECODER_TOKENS]} if self.family == "bart" else {}
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **own}
+        ids = torch.randint(10, 50000, (self.sequences, self.tokens), generator=generator).to(self.device)
+        decoder = {"decoder_input_ids": ids[:, :DECODER_TOKENS]} if self.family == "bart" else {}
+        return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **decoder}
 
     def tasks(self, n: int) -> dict[str, FusionModel]:
         """Return n tasks of random weights."""
-        found = {}
+        tasks = {}
         for i in range(n):
             head: Any = ("sequence", "token")[i % 2]
             shape = Shape(head, LABELS[head], (Stream("encoder", self.layers),), self.width, self.family)
-            found[f"task{i}"] = FusionModel(LayerMixConfig(), shape, seed=i).eval().to(self.device)
-        return found
+            tasks[f"task{i}"] = FusionModel(LayerMixConfig(), shape, seed=i).eval().to(self.device)
+        return tasks
 
 
 class Clock:
@@ -118,6 +123,14 @@ class Clock:
             torch.cuda.synchronize(self.device)
         return time.perf_counter()
 
+    @contextlib.contextmanager
+    def in_hooks(self) -> Iterator[None]:
+        """Count the time in the hooks of attached tasks meanwhile; on a GPU this makes every hook wait."""
+        with contextlib.ExitStack() as patches:
+            for name in ("_begin", "_pass", "_end"):
+                patches.enter_context(mock.patch.object(Passes, name, self.timed(getattr(Passes, name))))
+            yield
+
 
 def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
     """Return the most bytes allocated at once while `run` runs, above those before."""
@@ -133,154 +146,138 @@ def peak_bytes(run: Callable[[], object], device: torch.device) -> int:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         run()
     events: Any = seen.profiler.kineto_results.events()  # type: ignore[union-attr]
-    found = sorted((e.start_ns(), i, e.nbytes()) for i, e in enumerate(events) if e.name() == "[memory]")
-    return int(np.cumsum([size for *_, size in found]).max())
+    sizes = sorted((e.start_ns(), i, e.nbytes()) for i, e in enumerate(events) if e.name() == "[memory]")
+    return int(np.cumsum([size for *_, size in sizes]).max())
 
 
 class Rivals:
-    """The ways to answer that are compared: a pass of the base model, and what is done next to it."""
+    """The ways to answer that are compared: a pass of the base model, and what is done next to it.
 
-    def __init__(self, form: Form, counts: list[int], others: bool):
-        self.form, self.counts, self.others = form, counts, others
-        self.model, self.inputs, self.clock = form.model(), form.inputs(), Clock(form.device)
+    outputs: what the base model gave, by the way
+    """
+
+    def __init__(self, setup: Setup, counts: Sequence[int], others: bool):
+        self.setup, self.clock = setup, Clock(setup.device)
+        self.model, self.inputs, self.task = setup.model(), setup.inputs(), setup.tasks(1)["task0"]
         self.second = copy.deepcopy(self.model) if others else None
-        self.task = form.tasks(1)["task0"]
+        self.counts = [str(n) for n in counts]
+        self.names = ["base", *self.counts, *(["hidden_states", "second_model"] if others else [])]
         self.outputs: dict[str, torch.Tensor] = {}
 
-    def names(self) -> list[str]:
-        return ["base", *map(str, self.counts), *(["hidden_states", "second_model"] if self.others else [])]
-
     def run(self, name: str) -> tuple[float, float]:
-        """Return the seconds of a pass, and those of hooks and heads within it."""
-        if name.isdigit():
-            with adalayers.attach(self.model, **self.form.tasks(int(name))) as attached:
-                return self._timed(lambda: self._pass(name), attached.answers)
-        return self._timed(
-            {
-                "base": lambda: self._pass(name),
-                "hidden_states": self._hidden_states,
-                "second_model": self._second_model,
-            }[name]
-        )
+        """Return the seconds of a pass and its answers, and those of hooks and heads within it."""
+        with self._ready(name) as answer:
+            self.clock.seconds = 0.0
+            began = self.clock.now()
+            answer()
+            return self.clock.now() - began, self.clock.seconds
 
     def peak(self, name: str) -> int:
-        if not name.isdigit():
-            return peak_bytes(lambda: self.run(name), self.form.device)
-        with adalayers.attach(self.model, **self.form.tasks(int(name))) as attached:
+        """Return the most bytes that a pass and its answers allocate."""
+        with self._ready(name) as answer:
+            return peak_bytes(answer, self.setup.device)
 
-            def both() -> None:
-                held = self.model(**self.inputs)
-                attached.answers()
-                self.outputs[name] = held[0]
+    def outputs_are_identical(self) -> bool:
+        """Return whether the base model gave the same with each of the rivals next to it."""
+        return all(torch.equal(output, self.outputs["base"]) for output in self.outputs.values())
 
-            with torch.no_grad():
-                return peak_bytes(both, self.form.device)
+    @contextlib.contextmanager
+    def _ready(self, name: str) -> Iterator[Callable[[], object]]:
+        """Yield what passes the base model and answers in one of the ways."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.no_grad())
+            answers: Callable[[], object] = getattr(self, f"_{name}", lambda: None)
+            if name in self.counts:
+                tasks = self.setup.tasks(int(name))
+                answers = stack.enter_context(adalayers.attach(self.model, **tasks)).answers
+            timed, named = self.clock.timed(answers), {"output_hidden_states": name == "hidden_states"}
 
-    def _timed(
-        self, one: Callable[[], object], other: Callable[[], object] = lambda: None
-    ) -> tuple[float, float]:
-        self.clock.seconds = 0.0
-        began = self.clock.now()
-        with torch.no_grad():
-            one()
-            self.clock.timed(other)()
-        return self.clock.now() - began, self.clock.seconds
+            def run() -> None:
+                output = self.model(**self.inputs, **named)
+                self.outputs[name] = output[0]
+                self._given = output if name == "hidden_states" else None
+                timed()
 
-    def _pass(self, name: str) -> None:
-        self.outputs[name] = self.model(**self.inputs)[0]
+            yield run
+            self._given = None
 
     def _hidden_states(self) -> None:
-        given = self.model(**self.inputs, output_hidden_states=True)
-        found = given["encoder_hidden_states" if self.form.family == "bart" else "hidden_states"]
-        self._answer(found)
-        self.outputs["hidden_states"] = given[0]
+        key = "encoder_hidden_states" if self.setup.family == "bart" else "hidden_states"
+        self._answer(self._given[key])
 
     def _second_model(self) -> None:
-        """Answer one task from a base model of its own, after the pass of the first."""
-        self._pass("second_model")
-        inner = self.second.get_encoder() if self.form.family == "bart" else self.second
+        """Answer one task from a base model of its own."""
+        inner: Any = self.second.get_encoder() if self.setup.family == "bart" else self.second
         mask = {name: self.inputs[name] for name in ("input_ids", "attention_mask")}
         self._answer(inner(**mask, output_hidden_states=True)["hidden_states"])
 
-    def _answer(self, found: Any) -> None:
-        lengths = torch.full((self.form.batch,), self.form.time)
-        self.task({s: found[s.number].flatten(0, 1) for s in self.task.live()}, lengths)
+    def _answer(self, states: Sequence[torch.Tensor]) -> None:
+        lengths = torch.full((self.setup.sequences,), self.setup.tokens)
+        self.task({state: states[state.number].flatten(0, 1) for state in self.task.live()}, lengths)
 
 
-def measured(
-    form: Form, counts: list[int], repeats: int, others: bool = True
+def streaming(
+    setup: Setup, counts: Sequence[int], repeats: int, others: bool = True
 ) -> tuple[dict[str, float], bool]:
     """Return the keys of a shape, and whether the base model's output stayed the same."""
-    rivals = Rivals(form, counts, others)
-    tensor = form.batch * form.time * K * 4
-    found: dict[str, float] = {}
-    timed = {name: getattr(recorder.PassRecorder, name) for name in ("_begin", "_record", "_end")}
-    for name, function in timed.items():
-        setattr(recorder.PassRecorder, name, _method(rivals.clock, function))
-    try:
-        peaks = {}
-        rivals.run("base")  # a GPU's libraries take their workspace in the first pass
-        for name in rivals.names():  # also what warms up
-            peaks[name] = rivals.peak(name)
-            logger.info(f"{form.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
-        same = _alike(rivals)
-        shares: dict[str, list[float]] = {name: [] for name in rivals.names() if name.isdigit()}
-        for _ in range(repeats):
-            for name, found_shares in shares.items():
-                whole, own = rivals.run(name)
-                found_shares.append(own / (whole - own))
-                logger.info(f"{form.name}, {name}: {whole:.4g} s, of them {own:.3g} s in hooks and heads")
-    finally:
-        for name, function in timed.items():
-            setattr(recorder.PassRecorder, name, function)
-    # Without the clock in every hook, which makes a GPU wait.
-    seconds: dict[str, list[float]] = {name: [] for name in rivals.names()}
-    for _ in range(repeats):
-        for name, of in seconds.items():
-            of.append(rivals.run(name)[0])
-    median = {name: float(np.median(of)) for name, of in seconds.items()}
-    same = same and _alike(rivals)
-    for name in rivals.names()[1:]:
-        extra, n = peaks[name] - peaks["base"], int(name) if name.isdigit() else 1
-        found[f"stream_{name}_bytes_over_tensors_{form.name}"] = extra / (n * tensor)
-        ratio = median[name] / median["base"]
-        if name.isdigit():
-            found[f"stream_{name}_over_base_{form.name}"] = 1 + float(np.median(shares[name]))
-            found[f"stream_{name}_over_base_interleaved_{form.name}"] = ratio
+    rivals, measured = Rivals(setup, counts, others), {}
+    tensor = setup.sequences * setup.tokens * K * 4
+    rivals.run("base")  # a GPU's libraries take their workspace in the first pass
+    peaks, shares = {}, {}
+    for name in rivals.names:  # also what warms up
+        peaks[name] = rivals.peak(name)
+        say(f"{setup.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
+    same = rivals.outputs_are_identical()
+    with rivals.clock.in_hooks():
+        for name in rivals.counts:
+            runs = [rivals.run(name) for _ in range(repeats)]
+            shares[name] = float(np.median([own / (whole - own) for whole, own in runs]))
+            say(f"{setup.name}, {name}: {shares[name]:.3g} of the base model's time in hooks and heads")
+    seconds = [{name: rivals.run(name)[0] for name in rivals.names} for _ in range(repeats)]
+    medians = {name: float(np.median([taken[name] for taken in seconds])) for name in rivals.names}
+    same = same and rivals.outputs_are_identical()
+    for name in rivals.names[1:]:
+        tensors = tensor * (int(name) if name in shares else 1)
+        measured[f"stream_{name}_bytes_over_tensors"] = (peaks[name] - peaks["base"]) / tensors
+        ratio = medians[name] / medians["base"]
+        if name in shares:
+            measured[f"stream_{name}_over_base"] = 1 + shares[name]
+            measured[f"stream_{name}_over_base_interleaved"] = ratio
         else:
-            found[f"stream_{name}_over_base_{form.name}"] = ratio
-    logger.info(
-        f"{form.name}: a pass of the base model {median['base']:.3g} s, its peak {peaks['base'] / 1e6:.4g} MB, "
+            measured[f"stream_{name}_over_base"] = ratio
+    say(
+        f"{setup.name}: a pass of the base model {medians['base']:.3g} s, its peak {peaks['base'] / 1e6:.4g} MB, "
         f"a tensor of F {tensor / 1e6:.4g} MB"
     )
-    return found, same
+    return {f"{key}_{setup.name}": value for key, value in measured.items()}, same
 
 
-def _alike(rivals: Rivals) -> bool:
-    """Return whether the base model gave the same with each of the rivals next to it."""
-    return all(torch.equal(output, rivals.outputs["base"]) for output in rivals.outputs.values())
-
-
-def _method(clock: Clock, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that does what `function` does, on the clock."""
-    timed = clock.timed(function)
-
-    def run(self: Any, *given: Any, **named: Any) -> Any:
-        return timed(self, *given, **named)
-
-    return run
-
-
-SHAPES: dict[str, tuple[str, dict[str, int]]] = {
-    "roberta_large": ("roberta", {"layers": 24, "width": 1024, "heads": 16}),
-    "bart_large": ("bart", {"layers": 12, "width": 1024, "heads": 16}),
-    "minilm": ("bert", {"layers": 6, "width": 384, "heads": 12}),
-}
-"""Name -> family and size of its encoder; the first two are measured unless --shapes says otherwise."""
+def all_shapes(
+    shapes: Sequence[str] = tuple(SHAPES)[:2],
+    counts: Sequence[int] = (1, 2, 4, 8),
+    *,
+    repeats: int = 3,
+    batch: int | None = None,
+    others: bool = True,
+    small: bool = False,
+) -> dict[str, float | bool]:
+    """Return the keys of all shapes; `small` ones, to see that it works."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    sequences, tokens = (2, 160) if small else (64 if device.type == "cuda" else 8, 512)
+    measured: dict[str, float | bool] = {}
+    identical = True
+    for name in shapes:
+        family, *shape = SHAPES[name]
+        layers, width, heads = (3, 512, 8) if small else shape
+        setup = Setup(name, family, layers, width, heads, batch or sequences, tokens, device)
+        keys, same = streaming(setup, counts, repeats, others)
+        measured |= keys
+        identical = identical and same
+    most = [measured[f"stream_{n}_bytes_over_tensors_{name}"] for name in shapes for n in counts]
+    return {**measured, "stream_bytes_over_tensor": max(most), "base_output_identical": identical}
 
 
 def main() -> None:
-    log_to_stderr()
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.streaming")
     parser.add_argument("--small", action="store_true", help="tiny shapes, to see that it works")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES)[:2], choices=SHAPES, metavar="SHAPE")
@@ -290,38 +287,18 @@ def main() -> None:
     parser.add_argument(
         "--alone", action="store_true", help="without the two rivals, which take most of the time"
     )
-    arguments = parser.parse_args()
+    flags = parser.parse_args()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    small = {"layers": 3, "width": 512, "heads": 8}
-    batch, length = (2, 160) if arguments.small else (64 if device.type == "cuda" else 8, 512)
-    found: dict[str, Any] = {}
-    same = True
-    for name in arguments.shapes:
-        family, shaped = SHAPES[name]
-        form = Form(
-            name=name,
-            family=family,
-            batch=arguments.batch or batch,
-            time=length,
-            device=device,
-            **(small if arguments.small else shaped),
+    report(
+        all_shapes(
+            flags.shapes,
+            flags.tasks,
+            repeats=flags.repeats,
+            batch=flags.batch,
+            others=not flags.alone,
+            small=flags.small,
         )
-        keys, identical = measured(form, arguments.tasks, arguments.repeats, not arguments.alone)
-        found, same = (
-            {**found, **{key: float(f"{value:.4g}") for key, value in keys.items()}},
-            same and identical,
-        )
-    found["stream_bytes_over_tensor"] = max(
-        value for key, value in found.items() if "_bytes_" in key and key.split("_")[1].isdigit()
     )
-    found["base_output_identical"] = same
-    width = max(map(len, found))
-    print(f"{os.cpu_count()} cores, torch {torch.__version__}, {torch.get_num_threads()} threads, {device}\n")
-    for key, value in found.items():
-        print(f"{key:{width}}  {value}")
-    print()
-    print(json.dumps(found))
 
 
 if __name__ == "__main__":

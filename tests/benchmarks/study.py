@@ -1,71 +1,94 @@
-"""A whole study, measured from the call of `run_study` to its return: what Ray and the record cost."""
+"""A whole study from its command line to its results, without the page: what Ray and the record cost, and memory."""
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import time
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+import pandas as pd
 import torch
-from ray import tune
 
-from adalayers.data.trial_data import TrialData
+from adalayers.command.main import main
+from adalayers.data.prepare import prepare
+from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.request import Resources, StudyRequest
-from adalayers.results.files import read_trials
-from adalayers.storage.folder import Folder
-from adalayers.study import ConfirmedArm, Plan, Space, Study
-from adalayers.tracking.mirror import Mirror
 from adalayers.training.trainer import train
-from adalayers.tuning.run import CaseToRun, run_study
-from tests.helpers.made_data import made_data
+from adalayers.tuning.trainable import trainable
+from studies.alpha_lambda import STUDY
+from tests.benchmarks.memory import most_anonymous_mb
+from tests.benchmarks.sizes import Sizes
+from tests.helpers.studying import NoPages
 
-SECONDS = 5.0
-
-
-def study_over_training(output: Path, trials: int = 32, concurrent: int = 2) -> dict[str, float]:
-    """Return wall seconds of a study of `trials` trials, and the summed seconds of its trials over `concurrent`."""
-    data = made_data(layers=6, width=384, sizes=(512, 64, 64))  # MiniLM's shape
-    base = LayerMixConfig(epochs=_epochs(data), patience=10_000, batch_size=64)
-    space = Space({"alpha": tune.loguniform(0.5, 1024)}, {"lr": tune.loguniform(1e-4, 1e-2)}, {})
-    study = Study("benchmark", "What does a study cost?", lambda: space, lambda setting: ([], []))
-    plan = Plan(base, space, [ConfirmedArm("alpha-1", "core", base)])
-    folder = Folder(output / "study")
-    ask = StudyRequest(
-        search="random",
-        scheduler="fifo",
-        trials=trials,
-        seeds=0,
-        command="python -m tests.benchmarks",
-    )
-    mirror = Mirror("none", experiment="b", run_name="b", study_key="b", artifact_root=None)
-    began = time.perf_counter()
-    resources = Resources(max_concurrent=concurrent)
-    case = CaseToRun(
-        plan=plan,
-        data=data,
-        folder=folder,
-        mirror=mirror,
-        smallest_effect=0.01,
-        identity={},
-        about={},
-        before={"id": "b"},
-    )
-    run_study(study, [case], ask=ask, resources=resources, undecided=lambda _: ())
-    wall = time.perf_counter() - began
-    rows = read_trials(folder)
-    assert list(rows["status"]) == ["completed"] * trials
-    return {
-        "wall": wall,
-        "training": float(rows["seconds"].sum()) / concurrent,
-        "trial": float(rows["seconds"].mean()),
-    }
+GROWN_FROM = 5
+"""Growth is counted from this trial: by then a worker has seen batches of all shapes."""
+EXAMPLES = 512
 
 
-def _epochs(data: TrialData) -> int:
-    """Return how many epochs take a trial's time on one thread."""
-    torch.set_num_threads(1)
+def study_over_training(root: Path, sizes: Sizes, concurrent: int = 2) -> dict[str, float]:
+    """Return wall seconds of a study, the summed seconds of its trials over `concurrent`, and the mean of a trial."""
+    request = DataRequest("minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=64)
+    data = prepare(request).data("disk", cache=root)  # stored once, as in most studies
+    torch.set_num_threads(1)  # as a trial
     ends: list[float] = []
-    config = LayerMixConfig(epochs=4, batch_size=64)
-    train(config, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.perf_counter()))
+    probe = LayerMixConfig(epochs=4, batch_size=64)
+    train(probe, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.perf_counter()))
     torch.set_num_threads(2)
-    return max(1, round(SECONDS / ((ends[-1] - ends[0]) / 3)))
+    epochs = max(1, round(sizes.seconds / ((ends[-1] - ends[0]) / 3)))
+    began = time.perf_counter()
+    trials = _study(
+        root, request, sizes.trials, epochs, concurrent, "--set", "batch_size=64", f"patience={epochs}"
+    )
+    wall, seconds = time.perf_counter() - began, trials["seconds"]
+    return {"wall": wall, "training": float(seconds.sum()) / concurrent, "trial": float(seconds.mean())}
+
+
+def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
+    """Return the most private memory (MB) of each of 20 token trials, one after another in a worker that is used again.
+
+    MiniLM, 2000 sentences, the default head, two epochs.
+    """
+    readings = root / "readings"
+
+    def measured(config: dict[str, Any], data: Any = None) -> None:
+        with most_anonymous_mb() as most:
+            trainable(config, data)
+        with readings.open("a") as file:
+            file.write(f"{os.getpid()} {most[0]}\n")
+
+    request = DataRequest("minilm", "entities-demo", train_examples=sizes.sentences)
+    with mock.patch("adalayers.tuning.run.trainable", measured):
+        _study(root, request, min(20, sizes.trials), 2, 1)
+    rows = [line.split() for line in readings.read_text().splitlines()]
+    assert len({process for process, _ in rows}) == 1, "the worker was not used again"
+    return [float(most) for _, most in rows]
+
+
+def _study(
+    root: Path, request: DataRequest, seeds: int, epochs: int, concurrent: int, *more: str
+) -> pd.DataFrame:
+    """Return the rows of `trials.csv` of a study of one arm."""
+    study = dataclasses.replace(STUDY, arms=lambda setting: (STUDY.arms(setting)[0][:1], []))
+    flags = {
+        "backbone": request.backbone,
+        "dataset": request.dataset,
+        "train-examples": request.train_examples,
+        "eval-examples": request.eval_examples,
+        "trials": 0,
+        "seeds": seeds,
+        "epochs": epochs,
+        "max-concurrent": concurrent,
+        "tracking-uri": "none",
+        "cache-dir": root,
+        "output": root / f"study-{concurrent}",
+    }
+    main(
+        study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more]
+    )
+    (table,) = (root / f"study-{concurrent}").rglob("trials.csv")
+    rows = pd.read_csv(table)
+    assert list(rows["status"]) == ["completed"] * seeds
+    return rows

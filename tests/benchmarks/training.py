@@ -19,14 +19,16 @@ from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.tensors.ragged import ragged_index
 from adalayers.training.optimisers import build_optimiser
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
+from tests.benchmarks.sizes import BATCH
 from tests.helpers.states import made_shape
 
 CPU = torch.device("cpu")
-CONFIG = LayerMixConfig(k=64, batch_size=64)
+CONFIG = LayerMixConfig(k=64, batch_size=BATCH)
 
 
 def store(root: Path, source: BackboneSource, encoded: Encoded, device: torch.device = CPU) -> StoredFeatures:
@@ -63,10 +65,10 @@ def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int
 def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
     """Return the seconds of filling a store, and of the backbone's forward passes over the same batches alone."""
     encoded, backbone = made.encoded(lengths), backbones.load(source)
-    places = [(torch.from_numpy(ids), torch.from_numpy(mask)) for ids, mask in batches_of(encoded)]
+    batches = batches_of(encoded)
 
     def forward() -> None:
-        for ids, mask in places:
+        for ids, mask in batches:
             backbone(ids, mask)
 
     def extract() -> None:
@@ -76,18 +78,15 @@ def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats:
     return interleaved({"forward": forward, "extract": extract}, repeats)
 
 
-def batches_of(encoded: Encoded) -> list[tuple[np.ndarray, np.ndarray]]:
+def batches_of(encoded: Encoded, device: torch.device = CPU) -> list[tuple[Tensor, Tensor]]:
     """Return (ids, mask) of the batches in which extraction reads `encoded`."""
-    return [_padded(encoded, examples) for examples in extraction_batches(np.diff(encoded.offsets))]
-
-
-def _padded(encoded: Encoded, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lengths = np.diff(encoded.offsets)[examples]
-    ids, mask = np.zeros((2, len(examples), lengths.max()), np.int64)
-    for row, (example, length) in enumerate(zip(examples, lengths, strict=True)):
-        start = encoded.offsets[example]
-        ids[row, :length], mask[row, :length] = encoded.input_ids[start : start + length], 1
-    return ids, mask
+    lengths, batches = np.diff(encoded.offsets), []
+    for examples in extraction_batches(lengths):
+        mask = np.arange(lengths[examples].max()) < lengths[examples][:, None]
+        ids = np.zeros(mask.shape, np.int64)
+        ids[mask] = encoded.input_ids[ragged_index(encoded.offsets, examples)]
+        batches.append((torch.from_numpy(ids).to(device), torch.from_numpy(mask).long().to(device)))
+    return batches
 
 
 def head_step(
@@ -101,11 +100,11 @@ def head_step(
     states = {state: torch.randn(tokens, width) for state in model.fusion.live()}
     labels = torch.randint(0, 2, (len(lengths),))
     matrices: list[Tensor] = [projection.weight for projection in model.fusion.projections]  # type: ignore[misc]
-    towards = [torch.randn(tokens, config.k)] * layers
+    gradients = [torch.randn(tokens, config.k)] * layers
 
     def products() -> None:
         out = [state @ matrix.t() for state, matrix in zip(states.values(), matrices, strict=True)]
-        torch.autograd.grad(out, matrices, towards)
+        torch.autograd.grad(out, matrices, gradients)
 
     def step() -> None:
         loss = torch.nn.functional.cross_entropy(model(states, batch), labels)
