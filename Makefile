@@ -7,7 +7,7 @@ export MLFLOW_DISABLE_TELEMETRY = true
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile everything anew
 
-.PHONY: setup demo check test smoke bench bench-streaming clean
+.PHONY: setup demo check test smoke bench bench-smoke bench-streaming clean
 
 setup: .venv/ready
 
@@ -38,6 +38,9 @@ smoke: setup
 
 bench: setup
 	@$(BIN)/python -m tests.benchmarks
+
+bench-smoke: setup  # every benchmark, tiny: that they run, not what they measure
+	@$(BIN)/python -m tests.benchmarks --tiny
 
 bench-streaming: setup  # trained tasks next to a running base model: time and memory, a last line of JSON
 	@OMP_NUM_THREADS=2 $(BIN)/python -m tests.benchmarks.streaming

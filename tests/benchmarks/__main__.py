@@ -6,6 +6,7 @@ Prints a table and, as the last line, one JSON object. Ratios are of medians of 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import torch
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import say
 from adalayers.features.features import LiveFeatures
+from adalayers.tuning.session import ray_session
 from tests.benchmarks import gpu, made, methods, precision, scaling, streaming, study, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import report
@@ -113,7 +115,9 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
     "scaling": scaling.scaling,
     "precision": precision.score_differences,
-    "streaming": lambda root, sizes: streaming.all_shapes(repeats=min(3, sizes.repeats), small=sizes is TINY),
+    "streaming": lambda root, sizes: streaming.all_shapes(
+        counts=(1, 2, 4, 8)[: sizes.levels], repeats=min(3, sizes.repeats), small=sizes is TINY
+    ),
 }
 ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
     "gpu_minilm": lambda root, sizes: gpu.shape_ratios(root, "minilm", made.minilm(), sizes),
@@ -141,7 +145,10 @@ def main() -> None:
     torch.set_num_threads(2)
     tiny = [*BENCHMARKS, *LONG, *(ON_GPU if torch.cuda.is_available() else ())]
     measured: Measured = {}
-    with tempfile.TemporaryDirectory(prefix="adalayers-bench-") as root:
+    with contextlib.ExitStack() as stack:
+        root = stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-bench-"))
+        if flags.tiny:
+            stack.enter_context(ray_session(None))  # one for all studies: each start takes seconds
         for name in flags.names or (tiny if flags.tiny else BENCHMARKS):
             say(f"benchmark {name}")
             measured |= every[name](Path(root), TINY if flags.tiny else FULL)

@@ -45,7 +45,7 @@ def scaling(root: Path, sizes: Sizes) -> dict[str, float]:
         seconds = training.extraction(root, made.minilm(), cola_lengths(min(n, sizes.cola or n)), repeats)
         note(f"extract_over_forward_by_sequences/{n}", seconds["extract"] / seconds["forward"])
     for concurrent in (1, 2)[: sizes.levels]:
-        seconds = study_over_training(root / "scaling", few, concurrent)
+        seconds = study_over_training(root, few, concurrent)
         note(f"study_over_training_by_concurrent/{concurrent}", seconds["wall"] / seconds["training"])
         note(f"trial_seconds_by_concurrent/{concurrent}", seconds["trial"])
     return measured

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
         with readings.open("a") as file:
             file.write(f"{os.getpid()} {most[0]}\n")
 
-    request = DataRequest("minilm", "entities-demo", train_examples=sizes.sentences)
+    request = DataRequest("minilm", "entities-demo", train_examples=sizes.sentences, eval_examples=400)
     with mock.patch("adalayers.tuning.run.trainable", measured):
         _study(root, request, min(20, sizes.trials), 2, 1)
     rows = [line.split() for line in readings.read_text().splitlines()]
@@ -72,6 +73,7 @@ def _study(
 ) -> pd.DataFrame:
     """Return the rows of `trials.csv` of a study of one arm."""
     study = dataclasses.replace(STUDY, arms=lambda setting: (STUDY.arms(setting)[0][:1], []))
+    output = tempfile.mkdtemp(dir=root)
     flags = {
         "backbone": request.backbone,
         "dataset": request.dataset,
@@ -83,12 +85,10 @@ def _study(
         "max-concurrent": concurrent,
         "tracking-uri": "none",
         "cache-dir": root,
-        "output": root / f"study-{concurrent}",
+        "output": output,
     }
-    main(
-        study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more]
-    )
-    (table,) = (root / f"study-{concurrent}").rglob("trials.csv")
+    main(study, NoPages, [*(f"--{name}={value}" for name, value in flags.items()), *more])
+    (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)
     assert list(rows["status"]) == ["completed"] * seeds
     return rows
