@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from adalayers.backbones.sources import BackboneSource
-from adalayers.console.progress import say
+from adalayers.console.progress import log_to_stderr
 from adalayers.features.features import LiveFeatures
 from adalayers.tuning.session import ray_session
 from tests.benchmarks import gpu, made, methods, precision, scaling, streaming, study, training
 from tests.benchmarks.lengths import cola_lengths
-from tests.benchmarks.measure import report
+from tests.benchmarks.measure import logger, report
 from tests.benchmarks.memory import in_new_process
 from tests.benchmarks.resident import loading_over_weights, training_mb
 from tests.benchmarks.sizes import BATCH, FULL, TINY, Sizes
@@ -76,7 +76,9 @@ def resident(root: Path, sizes: Sizes) -> Measured:
 def resident_tokens(root: Path, sizes: Sizes) -> Measured:
     most = study.resident_tokens(root, sizes)
     grown = most[-1] - most[min(study.GROWN_FROM, len(most)) - 1]
-    say(f"memory of {len(most)} token trials in one worker: {', '.join(f'{mb:.0f}' for mb in most)} MB")
+    logger.info(
+        f"memory of {len(most)} token trials in one worker: {', '.join(f'{mb:.0f}' for mb in most)} MB"
+    )
     return {"resident_mb_tokens": max(most), "resident_mb_tokens_growth": grown}
 
 
@@ -95,7 +97,7 @@ def study_time(root: Path, sizes: Sizes) -> Measured:
 
 def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
     ratio = seconds[above] / seconds[below]
-    say(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
+    logger.info(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
     return ratio
 
 
@@ -142,6 +144,7 @@ def main() -> None:
         "--tiny", action="store_true", help="every benchmark on little data, to see that it runs"
     )
     flags = parser.parse_args()
+    log_to_stderr()
     torch.set_num_threads(2)
     tiny = [*BENCHMARKS, *LONG, *(ON_GPU if torch.cuda.is_available() else ())]
     measured: Measured = {}
@@ -150,7 +153,7 @@ def main() -> None:
         if flags.tiny:
             stack.enter_context(ray_session(None))  # one for all studies: each start takes seconds
         for name in flags.names or (tiny if flags.tiny else BENCHMARKS):
-            say(f"benchmark {name}")
+            logger.info(f"benchmark {name}")
             measured |= every[name](Path(root), TINY if flags.tiny else FULL)
     report(measured)
 

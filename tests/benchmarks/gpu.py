@@ -16,11 +16,10 @@ import torch
 from adalayers.backbones import backbone as backbones
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.console.progress import say
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
 from tests.benchmarks import made, methods
 from tests.benchmarks.lengths import cola_lengths
-from tests.benchmarks.measure import interleaved
+from tests.benchmarks.measure import interleaved, logger
 from tests.benchmarks.sizes import Sizes
 from tests.benchmarks.training import CONFIG, batches_of, epoch_of, store
 
@@ -49,7 +48,9 @@ def shape_ratios(root: Path, name: str, source: BackboneSource, sizes: Sizes) ->
         most[f"mb_{features}"] = (torch.cuda.max_memory_allocated() - before) / 1e6
     seconds = interleaved(epochs, sizes.repeats)
     for features in epochs:
-        say(f"{name}, epoch over {features}: {seconds[features]:.3g} s, {most[f'mb_{features}']:.0f} MB more")
+        logger.info(
+            f"{name}, epoch over {features}: {seconds[features]:.3g} s, {most[f'mb_{features}']:.0f} MB more"
+        )
     ratios = {
         f"epoch_{above}_over_{below}": seconds[above] / seconds[below]
         for above in ("live", "live_bf16")
@@ -69,7 +70,7 @@ def method_ratios(root: Path, sizes: Sizes) -> dict[str, float]:
 def _require_gpu() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
-    say(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    logger.info(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
 
 
 def _extraction(root: Path, sources: dict[str, BackboneSource], encoded: Encoded) -> dict[str, float]:
@@ -94,7 +95,7 @@ def _extraction(root: Path, sources: dict[str, BackboneSource], encoded: Encoded
         3,
     )
     for name, median in seconds.items():
-        say(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
+        logger.info(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
     return {
         "extract_over_forward": seconds["extract float32"] / seconds["forward float32"],
         "extract_over_forward_bf16": seconds["extract bf16"] / seconds["forward bf16"],

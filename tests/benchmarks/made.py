@@ -10,10 +10,10 @@ import numpy as np
 from adalayers.backbones import sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
-from adalayers.config import Shape
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.features.features import Features
 from adalayers.features.subset import Subset
+from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
 from tests.benchmarks.sizes import Sizes
 from tests.helpers.tiny import tiny_backbone

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
+
+logger = logging.getLogger("adalayers.benchmarks")
 
 
 def interleaved(functions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:

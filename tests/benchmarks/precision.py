@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from adalayers.config import Precision
-from adalayers.console.progress import say
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.features.features import Mode
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
+from adalayers.states import Precision
 from adalayers.training.trainer import train
+from tests.benchmarks.measure import logger
 from tests.benchmarks.sizes import Sizes
 
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -35,7 +35,7 @@ def score_differences(root: Path, sizes: Sizes) -> dict[str, float]:
         scores = {name: _scores(name, dataset, root, sizes) for name in FEATURES}
         stored = scores.pop("float32")
         spread = float(np.std(stored, ddof=1)) if len(stored) > 1 else 0.0
-        say(f"{dataset}: float32 {np.mean(stored):.4f}, SD over seeds {spread:.4f}")
+        logger.info(f"{dataset}: float32 {np.mean(stored):.4f}, SD over seeds {spread:.4f}")
         measured[f"score_sd/{dataset}"] = spread
         for name, others in scores.items():
             differences = others - stored

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from adalayers.console.progress import say
 from adalayers.fusion.layer_mix import LayerMixConfig
 from tests.benchmarks import made, training
 from tests.benchmarks.lengths import cola_lengths
+from tests.benchmarks.measure import logger
 from tests.benchmarks.sizes import BATCH, Sizes
 from tests.benchmarks.study import study_over_training
 
@@ -22,7 +22,7 @@ def scaling(root: Path, sizes: Sizes) -> dict[str, float]:
     few = dataclasses.replace(sizes, trials=min(8, sizes.trials))
 
     def note(key: str, value: float) -> None:
-        say(f"{key}: {value:.4g}")
+        logger.info(f"{key}: {value:.4g}")
         measured[key] = value
 
     def step(varied: str, level: int, *, layers: int, width: int, tokens: int, k: int = 64) -> None:

@@ -28,12 +28,12 @@ import numpy as np
 import torch
 
 import adalayers
-from adalayers.config import Shape, Stream
-from adalayers.console.progress import say
+from adalayers.console.progress import log_to_stderr
 from adalayers.deploy.recorder import Passes
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
-from tests.benchmarks.measure import report
+from adalayers.states import Shape, Stream
+from tests.benchmarks.measure import logger, report
 
 K = LayerMixConfig().k
 DECODER_TOKENS = 128
@@ -226,13 +226,15 @@ def streaming(
     peaks, shares = {}, {}
     for name in rivals.names:  # also what warms up
         peaks[name] = rivals.peak(name)
-        say(f"{setup.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
+        logger.info(f"{setup.name}, {name}: peak {peaks[name] / 1e6:.5g} MB")
     same = rivals.outputs_are_identical()
     with rivals.clock.in_hooks():
         for name in rivals.counts:
             runs = [rivals.run(name) for _ in range(repeats)]
             shares[name] = float(np.median([own / (whole - own) for whole, own in runs]))
-            say(f"{setup.name}, {name}: {shares[name]:.3g} of the base model's time in hooks and heads")
+            logger.info(
+                f"{setup.name}, {name}: {shares[name]:.3g} of the base model's time in hooks and heads"
+            )
     seconds = [{name: rivals.run(name)[0] for name in rivals.names} for _ in range(repeats)]
     medians = {name: float(np.median([taken[name] for taken in seconds])) for name in rivals.names}
     same = same and rivals.outputs_are_identical()
@@ -245,7 +247,7 @@ def streaming(
             measured[f"stream_{name}_over_base_interleaved"] = ratio
         else:
             measured[f"stream_{name}_over_base"] = ratio
-    say(
+    logger.info(
         f"{setup.name}: a pass of the base model {medians['base']:.3g} s, its peak {peaks['base'] / 1e6:.4g} MB, "
         f"a tensor of F {tensor / 1e6:.4g} MB"
     )
@@ -288,6 +290,7 @@ def main() -> None:
         "--alone", action="store_true", help="without the two rivals, which take most of the time"
     )
     flags = parser.parse_args()
+    log_to_stderr()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
     report(
         all_shapes(

@@ -15,8 +15,8 @@ import torch
 
 from adalayers.command.main import main
 from adalayers.data.prepare import prepare
-from adalayers.data.request import DataRequest
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from adalayers.tuning.trainable import trainable
 from studies.alpha_lambda import STUDY
