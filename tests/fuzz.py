@@ -35,7 +35,7 @@ import torch
 from hypothesis import strategies
 
 from adalayers.backbones import sources
-from adalayers.backbones.backbone import load as load_backbone
+from adalayers.backbones.loading import load as load_backbone
 from adalayers.command.cases import _check_output, _safe
 from adalayers.command.flags import parse, parser
 from adalayers.command.identity import opened, smallest_effect

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones.backbone import memory_bytes
+from adalayers.backbones.loading import memory_bytes
 from adalayers.backbones.pretrained import saved_bytes, weights
 from adalayers.command import expected
 from adalayers.command.expected import Range

@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from adalayers.backbones import backbone as backbones
-from adalayers.backbones import pretrained, sources, tokens
+from adalayers.backbones import loading, pretrained, sources, tokens
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
@@ -52,7 +51,7 @@ class Prepared:
     @functools.cached_property
     def backbone_parameters(self) -> tuple[int, int]:
         """Parameters of the whole base model, an unread decoder included, and of one layer; it is not loaded."""
-        return backbones.count_parameters(self.source)
+        return loading.count_parameters(self.source)
 
     @property
     def shape(self) -> Shape:
@@ -80,7 +79,7 @@ class Prepared:
 
     @functools.cached_property
     def _backbone(self) -> Backbone:
-        return backbones.load(self.source)
+        return loading.load(self.source)
 
     def data(
         self,
@@ -171,7 +170,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
     source = sources.resolve(request.backbone, data_dir=request.data_dir, weights=weights)
     dtype = request.backbone_dtype
     if dtype == "auto":
-        dtype = backbones.fitting_dtype(source, backbones.device_bytes())
+        dtype = loading.fitting_dtype(source, loading.device_bytes())
     source = dataclasses.replace(source, dtype=dtype)
     if request.max_length > source.max_length:
         raise BadInput(

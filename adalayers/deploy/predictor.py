@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import load_tokenizer
 from adalayers.deploy.attached import attach
@@ -84,7 +84,7 @@ class Predictor:
         self.tokenizer = load_tokenizer(source)
         self._own = [name for name, task in self.tasks.items() if task.config.base_model != "frozen"]
         shared = {name: task for name, task in self.tasks.items() if name not in self._own}
-        self._base = backbones.load(source).to(self.device) if shared else None
+        self._base = loading.load(source).to(self.device) if shared else None
         self._shared = shared
         hooked = self._base is not None and not self._base.family.shared  # no hook tells shared layers apart
         self._attached = attach(self._base.model, **shared) if hooked and self._base else None

@@ -23,7 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones.backbone import Backbone, load
+from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.loading import shared_backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.errors import FULL, BadInput, CannotWrite
@@ -128,7 +129,7 @@ class LiveFeatures:
             return {}
         if beyond := [state for state in states if state not in self.source.states]:
             raise _not_read(beyond[0], [state.key for state in self.source.states])
-        every = hidden_states(loaded(self.source, device), self.encoded, examples, device)
+        every = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
         return {state: every[state] for state in states}
 
 
@@ -137,17 +138,6 @@ def _not_read(state: State, read: Sequence[str]) -> BadInput:
         f"wanted the hidden state {state.key}, these features are of {', '.join(read)} alone; prepare them for the "
         "configurations that read it (Prepared.reading)"
     )
-
-
-_LOADED: dict[tuple[Any, ...], Backbone] = {}
-
-
-def loaded(source: BackboneSource, device: torch.device) -> Backbone:
-    """Return the backbone, loaded once per process: trials that share a process share it, so never change it."""
-    key = (source.fingerprint, source.chosen, source.dtype, device)
-    if key not in _LOADED:
-        _LOADED[key] = load(source).to(device)
-    return _LOADED[key]
 
 
 def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded, load_tokenizer
 from adalayers.data.prepare import Prepared, prepare
@@ -74,7 +74,7 @@ class CaseData:
     @functools.cached_property
     def backbone(self) -> Backbone:
         """The base model, all of its hidden states."""
-        return backbones.load(self.prepared.source.whole)
+        return loading.load(self.prepared.source.whole)
 
 
 def _fingerprint(prepared: Prepared) -> str:

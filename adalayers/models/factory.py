@@ -6,10 +6,10 @@ import dataclasses
 
 import torch
 
+from adalayers.backbones.loading import shared_backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
-from adalayers.features.features import loaded
 from adalayers.models.model import FusionModel
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.states import Shape
@@ -49,4 +49,4 @@ def build_model(
         )
     # Its copy takes small steps, which bfloat16 would round away.
     whole = dataclasses.replace(source.whole, dtype="float32")
-    return TrainableBaseModel(config, shape, loaded(whole, device), seed=seed).to(device)
+    return TrainableBaseModel(config, shape, shared_backbone(whole, device), seed=seed).to(device)

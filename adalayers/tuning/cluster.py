@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from adalayers.backbones.backbone import load
+from adalayers.backbones.loading import load
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData

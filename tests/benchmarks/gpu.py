@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
@@ -74,7 +74,7 @@ def _require_gpu() -> None:
 
 
 def _extraction(root: Path, sources: dict[str, BackboneSource], encoded: Encoded) -> dict[str, float]:
-    loaded = {dtype: backbones.load(source).to(GPU) for dtype, source in sources.items()}
+    loaded = {dtype: loading.load(source).to(GPU) for dtype, source in sources.items()}
     batches = batches_of(encoded, GPU)
 
     def forward(dtype: str) -> None:

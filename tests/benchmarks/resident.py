@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.features.features import Features
@@ -28,9 +28,9 @@ def training_mb(source: BackboneSource, features: Features, config: TrialConfig 
 
 def loading_over_weights(source: BackboneSource, dtype: torch.dtype) -> float:
     """Return the most private memory while a base model is loaded, over the size of its weights in `dtype`."""
-    backbones.load(made.minilm())  # what loading imports is no part of it
+    loading.load(made.minilm())  # what loading imports is no part of it
     before = anonymous_mb()
     with most_anonymous_mb() as most:
-        loaded = backbones.load(source, dtype=dtype)
+        loaded = loading.load(source, dtype=dtype)
     size = sum(weights.numel() * weights.element_size() for weights in loaded.parameters()) / 1e6
     return (most[0] - before) / size

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import TrialConfig
@@ -33,7 +33,7 @@ CONFIG = LayerMixConfig(k=64, batch_size=BATCH)
 
 def store(root: Path, source: BackboneSource, encoded: Encoded, device: torch.device = CPU) -> StoredFeatures:
     """Compute the hidden states of `encoded`, or find them below `root`."""
-    return stored(root, source, encoded, lambda: backbones.load(source), device=device)
+    return stored(root, source, encoded, lambda: loading.load(source), device=device)
 
 
 def epoch_of(
@@ -64,7 +64,7 @@ def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int
 
 def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
     """Return the seconds of filling a store, and of the backbone's forward passes over the same batches alone."""
-    encoded, backbone = made.encoded(lengths), backbones.load(source)
+    encoded, backbone = made.encoded(lengths), loading.load(source)
     batches = batches_of(encoded)
 
     def forward() -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import ray
+import torch
 from ray import tune
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.data.prepare import DataRequest, prepare
-from adalayers.features.features import _LOADED
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
@@ -146,10 +146,9 @@ def test_a_worker_starts_with_the_settings_of_the_allocator():
 
 def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
     prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"])))
-    before = {name: tensor.clone() for name, tensor in backbones.load(prepared.source).state_dict().items()}
-    _LOADED.clear()
+    before = {name: tensor.clone() for name, tensor in loading.load(prepared.source).state_dict().items()}
     train(LayerMixConfig(k=8, heads=2, epochs=2, lr=1e-2), prepared.data("live"), seed=0, test=True)
-    ((_, used),) = _LOADED.items()
+    used = loading.shared_backbone(prepared.source, torch.device("cpu"))
     assert not used.training
     after = used.state_dict()
     assert before.keys() == after.keys()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from adalayers.backbones.backbone import load
+from adalayers.backbones.loading import load
 from adalayers.backbones.sources import MINILM_PACKAGE, MINILM_SHA256, resolve
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.data.prepare import prepare

@@ -18,7 +18,7 @@ import torch
 
 from adalayers.backbones import pretrained, sources
 from adalayers.backbones import tokens as tk
-from adalayers.backbones.backbone import count_parameters, fitting_dtype, load
+from adalayers.backbones.loading import count_parameters, fitting_dtype, load
 from adalayers.backbones.objectives import objective
 from adalayers.backbones.sources import ALIASES, canonical, resolve
 from adalayers.backbones.tokens import Encoded, encode, load_tokenizer

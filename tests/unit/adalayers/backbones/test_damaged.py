@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from adalayers.backbones import pretrained
-from adalayers.backbones.backbone import load
+from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from adalayers.backbones.backbone import count_parameters, load
 from adalayers.backbones.check import found_out
 from adalayers.backbones.families import FAMILIES
+from adalayers.backbones.loading import count_parameters, load
 from adalayers.backbones.pretrained import read_config
 from adalayers.backbones.sources import resolve
 from adalayers.backbones.tokens import encode, load_tokenizer

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.backbones import backbone as backbones
-from adalayers.backbones import sources
+from adalayers.backbones import loading, sources
 from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.features.extract import hidden_states
 from adalayers.models.trainable_base.base import Base
@@ -25,7 +24,7 @@ def folders(tmp_path_factory):
 @pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2", "bart", "t5", "distilbert"])
 def test_a_pair_has_the_tokens_and_the_states_that_the_model_s_own_tokeniser_and_call_give(folders, family):
     source = sources.resolve(str(folders[family]))
-    tokenizer, backbone = load_tokenizer(source), backbones.load(source)
+    tokenizer, backbone = load_tokenizer(source), loading.load(source)
     encoded = encode(tokenizer, PAIRS, 64)
     assert (encoded.token_types is not None) == (family in ("bert", "deberta-v2", "distilbert"))
     together = hidden_states(backbone, encoded, np.arange(3), torch.device("cpu"))
@@ -43,7 +42,7 @@ def test_a_pair_has_the_tokens_and_the_states_that_the_model_s_own_tokeniser_and
 
 def test_the_texts_of_a_pair_are_told_apart_where_the_model_can(folders):
     source = sources.resolve(str(folders["bert"]))
-    tokenizer, backbone = load_tokenizer(source), backbones.load(source)
+    tokenizer, backbone = load_tokenizer(source), loading.load(source)
     encoded = encode(tokenizer, PAIRS, 64)
     part = encoded.take(np.array([2, 0]))
     assert part.token_types.tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
@@ -56,7 +55,7 @@ def test_the_texts_of_a_pair_are_told_apart_where_the_model_can(folders):
 
 def test_a_copy_of_the_base_model_reads_types_as_the_frozen_one_does(folders):
     source = sources.resolve(str(folders["bert"]))
-    backbone = backbones.load(source)
+    backbone = loading.load(source)
     encoded = encode(load_tokenizer(source), PAIRS, 64)
     states = [state for state in backbone.stream.states() if state.number]
     base = Base(backbone).eval()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from adalayers.backbones import backbone as backbones
+from adalayers.backbones import loading
 from adalayers.command import estimate, expected
 from adalayers.command.estimate import backbone_line, cut, shared, timed_config
 from adalayers.command.main import main
@@ -107,7 +107,7 @@ def llama(folder, **sizes):
 
 def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeypatch):
     """Llama 2 7B's sizes: 6.61 billion parameters, the head that predicts words not counted."""
-    monkeypatch.setattr(backbones, "device_bytes", lambda: 24 << 30)
+    monkeypatch.setattr(loading, "device_bytes", lambda: 24 << 30)
     sizes = {"hidden_size": 4096, "intermediate_size": 11008, "vocab_size": 32000}
     heads = {"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128}
     prepared = prepare(llama(tmp_path / "llama", **sizes, **heads), weights=False)

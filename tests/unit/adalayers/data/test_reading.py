@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from adalayers.backbones.backbone import load
+from adalayers.backbones.loading import load
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput

@@ -5,8 +5,8 @@ import torch
 import transformers
 
 import adalayers
-from adalayers.backbones.backbone import load
 from adalayers.backbones.families import FAMILIES
+from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 import torch
 
-from adalayers.backbones import backbone as backbones
-from adalayers.backbones import sources, tokens
+from adalayers.backbones import loading, sources, tokens
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.extract import extraction_batches
@@ -45,12 +44,12 @@ def encoded(source):
 
 
 def make(root, source, encoded, **options):
-    return stored(root, source, encoded, lambda: backbones.load(source), **options)
+    return stored(root, source, encoded, lambda: loading.load(source), **options)
 
 
 def test_stored_states_are_the_backbones_own(source, encoded, tmp_path):
     features = make(tmp_path, source, encoded, precision="float32")
-    backbone = backbones.load(source)
+    backbone = loading.load(source)
     for i in range(len(TEXTS)):
         ids = torch.from_numpy(
             encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64)
@@ -268,7 +267,7 @@ def test_a_second_process_waits_for_the_first(source, encoded, tmp_path, capfd):
             time.sleep(0.1)
             said += capfd.readouterr().err
         assert second.is_alive(), "the second did not wait"
-        return backbones.load(source)
+        return loading.load(source)
 
     stored(tmp_path, source, encoded, backbone)
     second.join(60)
@@ -312,14 +311,14 @@ def _is_killed(root, source, encoded, some_are_kept):
             some_are_kept.set()
             time.sleep(60)
 
-    stored(root, source, encoded, lambda: backbones.load(source), on_progress=on_progress)
+    stored(root, source, encoded, lambda: loading.load(source), on_progress=on_progress)
 
 
 def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):
     class Loud(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.inner = backbones.load(source)
+            self.inner = loading.load(source)
 
         def forward(self, ids, mask, *others):
             return {state: values * 1e6 for state, values in self.inner(ids, mask, *others).items()}

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from adalayers.backbones.backbone import load
+from adalayers.backbones.loading import load
 from adalayers.backbones.sources import resolve
 from tests.helpers.tiny import tiny_backbone
 

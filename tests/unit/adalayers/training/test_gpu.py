@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.backbones import backbone as backbones
-from adalayers.backbones import sources, tokens
+from adalayers.backbones import loading, sources, tokens
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
@@ -34,7 +33,7 @@ def test_training_learns_there_too(kind):
 def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
     source = sources.resolve(str(tiny_backbone(tmp_path / "model")))
     encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
-    copied = stored(tmp_path, source, encoded, lambda: backbones.load(source))
+    copied = stored(tmp_path, source, encoded, lambda: loading.load(source))
     resident, examples = StoredFeatures(copied.folder, resident=True), np.array([3, 0, 7])
     expected = copied.read(examples, encoder(0, 2), torch.device("cpu"))
     for features in (copied, resident):
@@ -70,8 +69,8 @@ def test_bfloat16_states_computed_there_are_those_of_the_cpu_but_for_rounding(tm
     half = dataclasses.replace(every, dtype="bfloat16")
     encoded = tokens.encode(tokens.load_tokenizer(source), ["abba abc", "cab", "a bad cab"] * 5, 16)
     device, examples = torch.device("cuda"), np.arange(15)
-    found = stored(tmp_path, half, encoded, lambda: backbones.load(half), device=device)
-    exact = stored(tmp_path, every, encoded, lambda: backbones.load(every), device=torch.device("cpu"))
+    found = stored(tmp_path, half, encoded, lambda: loading.load(half), device=device)
+    exact = stored(tmp_path, every, encoded, lambda: loading.load(every), device=torch.device("cpu"))
     assert found.folder != exact.folder
     expected = exact.read(examples, every.states, torch.device("cpu"))
     for state, values in found.read(examples, half.states, torch.device("cpu")).items():

@@ -7,10 +7,11 @@ import pytest
 import torch
 from datasets import ClassLabel, Dataset, Features, Value
 
+from adalayers.backbones.loading import shared_backbone
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features import features
-from adalayers.features.features import LiveFeatures, loaded
+from adalayers.features.features import LiveFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.trainable_base.model import TrainableBaseModel
@@ -93,7 +94,7 @@ def test_the_base_models_dropout_is_on_while_training(data):
 
 
 def test_no_trial_changes_the_backbone_that_others_share(data):
-    backbone = loaded(data.source, CPU)
+    backbone = shared_backbone(data.source, CPU)
     before = copy.deepcopy(backbone.state_dict())
     split = data.splits["train"]
     every = np.arange(8)
@@ -105,7 +106,7 @@ def test_no_trial_changes_the_backbone_that_others_share(data):
     first = frozen()
     for way in WAYS:
         train(LayerMixConfig(base_model=way, adapter_norms=True, **SMALL), data, seed=0)
-    assert loaded(data.source, CPU) is backbone
+    assert shared_backbone(data.source, CPU) is backbone
     after = backbone.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -126,7 +127,7 @@ def test_a_tuned_trial_reads_no_features(way, data, monkeypatch):
 
 
 def test_live_features_of_no_state_run_nothing(data, monkeypatch):
-    monkeypatch.setattr(features, "loaded", None)
+    monkeypatch.setattr(features, "shared_backbone", None)
     assert dict(LiveFeatures(data.source, data.splits["train"].tokens).read(np.arange(3), [], CPU)) == {}
 
 

@@ -1,0 +1,196 @@
+"""Frozen transformers, from a place on disk into memory."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import psutil
+import torch
+from torch import nn
+
+from adalayers.backbones import pretrained
+from adalayers.backbones.backbone import Backbone, list_of_layers
+from adalayers.backbones.sources import BackboneSource
+from adalayers.errors import BadInput
+from adalayers.states import ComputeType
+from adalayers.storage import hub
+
+MEMORY_SHARE = 0.7
+"""Most of a device's memory that the weights of a backbone may take: the rest is for its hidden states and others."""
+
+
+@functools.cache
+def shared_backbone(source: BackboneSource, device: torch.device) -> Backbone:
+    """Return the backbone, loaded once per process: all trials of the process share it, so never change it."""
+    return load(source).to(device)
+
+
+def load(source: BackboneSource, *, dtype: torch.dtype | None = None) -> Backbone:
+    """Load a frozen model on the CPU, quietly; the global random state is left as it was.
+
+    Random weights are drawn as the model's own code starts a training, the same ones each time. Of encoder-decoder
+    models the decoder is kept only where its states are read. Layers beyond the deepest state that is read are left
+    out, of a model with one stream.
+
+    Args:
+        source: Where the model is, and which of its hidden states are read.
+        dtype:  What it computes in; None: what `source` says.
+
+    Raises:
+        BadInput: Weights that do not fit the model or the memory, lack some of what is read, or are not finite.
+    """
+    dtype, depth = dtype or getattr(torch, source.dtype), _depth(source)
+    needed, memory = _weight_bytes(source, dtype, depth), psutil.virtual_memory().total
+    if needed > memory:
+        raise BadInput(
+            f"wanted {needed / 1e9:.1f} GB of memory for {source.name} in {str(dtype).removeprefix('torch.')}, this "
+            f"machine has {memory / 1e9:.1f} GB; read fewer layers (--set hidden_states=layers:1,6), compute in "
+            "bfloat16 (--backbone-dtype bfloat16), or take a smaller backbone"
+        )
+    model = _random(source, dtype) if source.random else _pretrained(source, dtype, depth)
+    n_parameters = count_parameters(source)[0]
+    if depth is not None and source.random:
+        del model.get_submodule(list_of_layers(model, source.layers))[depth:]
+        pretrained.shorten(model.config, source.layers, depth)
+    if source.reading.removed:
+        parent, _, name = source.reading.removed.rpartition(".")
+        setattr(model.get_submodule(parent), name, None)
+    for module in model.modules():  # T5's encoder and decoder have configs of their own
+        if hasattr(module, "config"):
+            module.config.use_cache = False  # keys and values are for generation
+    _require_finite(model, source)
+    decoder_start = None
+    if len(source.streams_read) > 1 and source.reading.first == "start":
+        decoder_start = pretrained.decoder_start(model.config, source.id)
+    return Backbone(
+        model.get_encoder() if source.is_encoder_decoder and len(source.streams_read) == 1 else model,
+        streams=source.streams_read,
+        states=source.states,
+        width=source.width,
+        n_parameters=n_parameters,
+        family=source.reading,
+        pad_id=max(getattr(model.config, "pad_token_id", None) or 0, 0),  # some say -1
+        start_id=decoder_start,
+        depth=depth,
+    )
+
+
+def _depth(source: BackboneSource) -> int | None:
+    """Return how many layers suffice for the states that are read; None: all of them.
+
+    One more than the deepest state: the last layer's own lies behind what follows the layers.
+    """
+    if source.chosen is None or len(source.streams) > 1 or source.reading.shared:
+        return None
+    depth = max(state.number for state in source.chosen) + 1
+    return depth if depth < source.layers else None
+
+
+def _require_finite(model: Any, source: BackboneSource) -> None:
+    """Raise `BadInput` for weights that are no numbers: what they give would be stored, and trained on."""
+    for name, values in model.named_parameters():
+        # A sum passes NaN and infinity on, and takes a fraction of what a look at every number does.
+        if not math.isfinite(float(values.detach().sum(dtype=torch.float32))):
+            raise BadInput(
+                f"wanted finite weights of {source.id!r} in {str(source.folder)!r}, {name} holds NaN or infinity; "
+                "fetch or save the model again"
+            )
+
+
+def _random(source: BackboneSource, dtype: torch.dtype) -> Any:
+    """Return the model with random weights."""
+    from transformers import AutoModel
+
+    config = pretrained.read_config(source.folder, source.id)
+    with hub.quiet(), torch.random.fork_rng(devices=[]):
+        # Not `torch.manual_seed`, which would seed the GPUs' generators too.
+        torch.default_generator.manual_seed(pretrained.RANDOM_SEED)
+        return AutoModel.from_config(config, trust_remote_code=False, dtype=dtype)
+
+
+def _pretrained(source: BackboneSource, dtype: torch.dtype, depth: int | None) -> Any:
+    """Return the model with the checkpoint's weights; what is missing is nothing that is read.
+
+    Safetensors are memory-mapped: what is not read of them is not loaded, and what is loaded becomes `dtype` tensor by
+    tensor.
+    """
+    from transformers import AutoModel
+
+    config = pretrained.read_config(source.folder, source.id)
+    if depth is not None:
+        pretrained.shorten(config, source.layers, depth)
+    # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
+    with hub.quiet(), torch.random.fork_rng(devices=[]):
+        try:
+            model, report = AutoModel.from_pretrained(
+                source.folder,
+                config=config,
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=dtype,
+                output_loading_info=True,
+            )
+        except Exception as error:  # of many kinds: safetensors' own, sizes that disagree, a broken index
+            raise BadInput(
+                f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded "
+                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
+            ) from error
+    # What is not read may be missing: a decoder, and the pooler that models saved for masked LM lack.
+    encoder_alone = source.is_encoder_decoder and len(source.streams_read) == 1
+    missing = sorted(
+        key
+        for key in report["missing_keys"]
+        if (key.startswith("encoder.") if encoder_alone else not key.startswith("pooler."))
+    )
+    if missing:
+        raise BadInput(
+            f"wanted all weights of {source.id!r}, its safetensors lack {len(missing)} of them "
+            f"({missing[0]}, ...); fetch or save the model again"
+        )
+    return model
+
+
+@functools.lru_cache(maxsize=64)
+def count_parameters(source: BackboneSource) -> tuple[int, int]:
+    """Return the parameters of the whole base model, and of one layer of its first stream, without loading it.
+
+    The latter is 0 where no list of as many layers is found in the model.
+    """
+    from transformers import AutoModel
+
+    config = pretrained.read_config(source.folder, source.id)
+    with hub.quiet(), torch.device("meta"):
+        model = AutoModel.from_config(config, trust_remote_code=False)
+    name = list_of_layers(model, source.layers)
+    layers = nn.ModuleList() if name is None else model.get_submodule(name)
+    whole, of_layers = (
+        sum(parameter.numel() for parameter in module.parameters()) for module in (model, layers)
+    )
+    return whole, of_layers // source.layers
+
+
+def _weight_bytes(source: BackboneSource, dtype: torch.dtype, depth: int | None = None) -> int:
+    """Return the bytes of a backbone's weights in a type, of its first `depth` layers (None: all)."""
+    parameters, of_layer = count_parameters(source)
+    left_out = 0 if depth is None else source.layers - depth
+    return dtype.itemsize * (parameters - left_out * of_layer)
+
+
+def memory_bytes(parameters: int, dtype: str) -> int:
+    """Return the memory that so many parameters take in a type."""
+    return parameters * getattr(torch, dtype).itemsize
+
+
+def device_bytes() -> int:
+    """Return the memory of the device that computes hidden states: a GPU's, without one this machine's."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.get_device_properties(0).total_memory)
+    return int(psutil.virtual_memory().total)
+
+
+def fitting_dtype(source: BackboneSource, memory: int) -> ComputeType:
+    """Return float32, or bfloat16 where float32 takes more than `MEMORY_SHARE` of `memory`, in bytes."""
+    return "float32" if _weight_bytes(source, torch.float32) <= MEMORY_SHARE * memory else "bfloat16"
