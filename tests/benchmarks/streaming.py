@@ -29,7 +29,7 @@ import torch
 
 import adalayers
 from adalayers.console.progress import log_to_stderr
-from adalayers.deploy.recorder import Passes
+from adalayers.deploy.recorder import PassRecorder
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
@@ -127,8 +127,10 @@ class Clock:
     def in_hooks(self) -> Iterator[None]:
         """Count the time in the hooks of attached tasks meanwhile; on a GPU this makes every hook wait."""
         with contextlib.ExitStack() as patches:
-            for name in ("_begin", "_pass", "_end"):
-                patches.enter_context(mock.patch.object(Passes, name, self.timed(getattr(Passes, name))))
+            for name in ("_begin", "_record", "_end"):
+                patches.enter_context(
+                    mock.patch.object(PassRecorder, name, self.timed(getattr(PassRecorder, name)))
+                )
             yield
 
 
