@@ -10,41 +10,122 @@ from typing import Any, Literal
 BLOCK = 3
 """Seeds between two interim analyses."""
 
-Kind = Literal["arm", "factor", "simple", "interaction", "across"]
+Kind = Literal["arm", "factor", "simple", "interaction"]
+
+Role = Literal[
+    "",
+    "core",
+    "control",
+    "published",
+    "uniform",
+    "last",
+    "best",
+    "tuned",
+    "adapters",
+    "changed",
+    "component",
+    "fine-tuned",
+    "floor",
+    "frozen",
+    "mix",
+    "single",
+    "twin",
+    "untrained",
+]
+"""What an arm is to its study; `core`: a cell of the factorial, `best`, `tuned`: found by a search, "": not known."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A factor at `level` instead of at `reference`."""
+
+    factor: str = ""
+    level: Any = None
+    reference: Any = None
+
+
+@dataclass(frozen=True)
+class At:
+    """The level of another factor at which something is compared."""
+
+    factor: str = ""
+    level: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One planned comparison: the sum of `weights` x mean score, which is 0 where nothing differs.
 
-    kind:     arm: an arm against the control; factor: a level against its reference, averaged over all other factors;
-              simple: the same at one level of another factor; interaction: how far two simple effects differ;
-              across: between cases
-    arm, control: what claims call its two sides ("alpha=8", "alpha=1")
-    at:       of simple effects, the level of the other factor ("entropy_weight=0.01")
-    weights:  arm -> weight; they sum to 0
-    primary:  whether it answers the study's question by itself: `--until-decided` waits for these
+    Attributes:
+        arm, control: Names of the two arms that are compared; "" where levels of factors are.
+        changes: What is compared of factors: one change, or the two of an interaction.
+        at: Of an effect at one level of another factor, that level.
+        weights: Arm -> weight; they sum to 0.
+        primary: Whether it answers the study's question by itself: `--until-decided` waits for these.
     """
 
-    kind: Kind = "arm"
     arm: str = ""
     control: str = ""
-    at: str = ""
+    changes: tuple[Change, ...] = ()
+    at: At | None = None
     weights: dict[str, float] = field(default_factory=dict)
     primary: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """`arm`: two arms; `factor`: a level against its reference, averaged over whatever else its arms differ in.
+
+        `simple`: the same at one level of another factor; `interaction`: how far two simple effects differ.
+        """
+        if not self.changes:
+            return "arm"
+        return "interaction" if len(self.changes) > 1 else "simple" if self.at else "factor"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from the other comparisons of a study."""
+        return self.arm, self.control, self.changes, self.at
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """What `claims.json` calls its sides and `at`: ("alpha=8", "alpha=1", "entropy_weight=0.01")."""
+        at = _named(self.at.factor, self.at.level) if self.at else ""
+        if not self.changes:
+            return self.arm, self.control, at
+        levels = " ".join(_named(change.factor, change.level) for change in self.changes)
+        references = " ".join(_named(change.factor, change.reference) for change in self.changes)
+        return levels, references, at
+
+
+def pair(arm: str, control: str, *, primary: bool = True) -> Comparison:
+    """Return the comparison of two arms."""
+    return Comparison(arm=arm, control=control, weights={arm: 1.0, control: -1.0}, primary=primary)
 
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """An arm as comparisons need to know it; group: what it is to the study, `core` for a cell of the factorial.
+    """A confirmed arm, as comparisons, `study.json` and reports know it.
 
-    aliases: names of arms that turned out to be this one
+    Attributes:
+        config: The hyperparameters it uses; of those that are compared, all there are.
+        aliases: Names of arms that turned out to be this one.
+        label: What it is called without the conditions, such as the amount of data, that it ran under; "" where that
+            is its name.
+        tunes: Names of the arms whose searches found this configuration.
     """
 
-    name: str
-    group: str
-    config: Mapping[str, Any]
+    name: str = ""
+    role: Role = ""
+    config: dict[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
+    label: str = ""
+    tunes: tuple[str, ...] = ()
+    fusion: str = ""
+
+    @property
+    def levels(self) -> dict[str, Any]:
+        """Its level of every factor that it has."""
+        return {**self.config, "fusion": self.fusion} if self.fusion else self.config
 
 
 def planned_comparisons(
@@ -61,11 +142,10 @@ def planned_comparisons(
     """
     if control not in {arm.name for arm in arms}:
         return []
-    core = [arm for arm in arms if arm.group == "core" and set(factors) <= set(arm.config)]
-    cells = (
-        {tuple(arm.config[name] for name in factors): arm.name for arm in reversed(core)} if factors else {}
-    )
-    cells = dict(reversed(cells.items()))
+    cells: dict[tuple[Any, ...], str] = {}
+    for arm in arms if factors else ():
+        if arm.role == "core" and set(factors) <= set(arm.levels):
+            cells.setdefault(tuple(arm.levels[name] for name in factors), arm.name)
     reference = next((key for key, name in cells.items() if name == control), next(iter(cells), ()))
     places = range(len(factors))
     found = [
@@ -73,12 +153,10 @@ def planned_comparisons(
         for place in places
         if factors[place] not in conditions
         for level in _levels(cells, place, reference)
-        for comparison in _contrast(cells, factors, {place: level}, reference, kind="factor")
+        for comparison in _contrast(cells, factors, {place: level}, reference)
     ]
     found += [
-        Comparison(kind="arm", arm=arm.name, control=control, weights={arm.name: 1.0, control: -1.0})
-        for arm in arms
-        if arm.name != control and arm.name not in cells.values()
+        pair(arm.name, control) for arm in arms if arm.name != control and arm.name not in cells.values()
     ]
     simple: list[Comparison] = []
     for one, other in itertools.permutations(places, 2):
@@ -91,8 +169,7 @@ def planned_comparisons(
                     factors,
                     {one: level},
                     reference,
-                    kind="simple",
-                    at=_named(factors[other], at),
+                    at=At(factors[other], at),
                 )
     # Where the other factor has one level alone, the effect there is the averaged one.
     averaged = [comparison.weights for comparison in found]
@@ -103,7 +180,7 @@ def planned_comparisons(
         for level, level2 in itertools.product(
             _levels(cells, one, reference), _levels(cells, other, reference)
         ):
-            found += _contrast(cells, factors, {one: level, other: level2}, reference, kind="interaction")
+            found += _contrast(cells, factors, {one: level, other: level2}, reference)
     return found
 
 
@@ -122,9 +199,7 @@ def _contrast(
     factors: Sequence[str],
     levels: Mapping[int, Any],
     reference: tuple[Any, ...],
-    *,
-    kind: Kind,
-    at: str = "",
+    at: At | None = None,
 ) -> list[Comparison]:
     """Return what `levels` (place -> level) do beyond the reference, averaged over the other factors.
 
@@ -148,16 +223,8 @@ def _contrast(
     if not whole:
         return []
     weights = {name: sign / len(whole) for signs in whole for name, sign in signs.items()}
-    return [
-        Comparison(
-            kind=kind,
-            arm=" ".join(_named(factors[place], level) for place, level in levels.items()),
-            control=" ".join(_named(factors[place], reference[place]) for place in places),
-            at=at,
-            weights=weights,
-            primary=kind == "factor",
-        )
-    ]
+    changes = tuple(Change(factors[place], level, reference[place]) for place, level in levels.items())
+    return [Comparison(changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None)]
 
 
 def _named(factor: str, level: Any) -> str:

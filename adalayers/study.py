@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
-from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
+from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
 from adalayers.presets import ClassScore
@@ -77,13 +77,16 @@ class Factor:
 class Arm:
     """A configuration that is confirmed over paired seeds.
 
-    group:     what it is to the study: core, published, uniform, last, best
-    overrides: how it differs from the study's own settings
+    Attributes:
+        overrides: How it differs from the study's own settings.
+        label: What it is called without the conditions, such as the amount of data, that it runs under; "" where that
+            is its name.
     """
 
     name: str
-    group: str
+    role: Role
     overrides: dict[str, Any]
+    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,12 +246,17 @@ class Study:
 
 @dataclass(frozen=True)
 class ConfirmedArm:
-    """An arm with its whole configuration; `aliases` are arms of the same configuration."""
+    """An arm with its whole configuration; `aliases` are arms of the same configuration.
+
+    tunes: names of the arms whose searches found it
+    """
 
     name: str
-    group: str
+    role: Role
     config: TrialConfig
     aliases: tuple[str, ...] = ()
+    label: str = ""
+    tunes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -269,7 +277,7 @@ class PlannedSearch:
     """A search of a study: from which configuration, what is searched, and what its best is called.
 
     name:  "" where the study has one search; arm: the component that it tunes, "" for none
-    gives: the name of the arm that its best becomes; group: what that arm is to the study
+    gives: the name of the arm that its best becomes, and `role` its role
     first: configurations that it tries before any other
     notes: what a reader must know of the space
     """
@@ -281,7 +289,7 @@ class PlannedSearch:
     name: str = ""
     arm: str = ""
     gives: str = SEARCH_BEST
-    group: str = "best"
+    role: Role = "best"
     notes: list[str] = field(default_factory=list)
 
 
@@ -350,7 +358,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
                 raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
-        merge(arms, ConfirmedArm(arm.name, arm.group, config), setting.shape)
+        merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label), setting.shape)
     searched, _ = _clipped(space.without(list(setting.fixed)), setting, base)
     searches = _searches(study, space, setting)
     return Plan(
@@ -439,7 +447,7 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
                 name=tuning.name,
                 arm=tuning.name,
                 gives=tuning.name if study.tuned_only else f"{tuning.name}{TUNED}",
-                group="tuned",
+                role="tuned",
                 notes=notes,
             )
         )
@@ -471,8 +479,9 @@ def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, shape: Shape) -> str:
     identity = arm.config.identity(shape)
     for i, other in enumerate(arms):
         if other.config.identity(shape) == identity:
-            if arm.name not in (other.name, *other.aliases):
-                arms[i] = dataclasses.replace(other, aliases=(*other.aliases, arm.name))
+            named = () if arm.name in (other.name, *other.aliases) else (arm.name,)
+            tunes = tuple(dict.fromkeys((*other.tunes, *arm.tunes)))
+            arms[i] = dataclasses.replace(other, aliases=(*other.aliases, *named), tunes=tunes)
             return other.name
     arms.append(arm)
     return arm.name

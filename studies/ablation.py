@@ -18,9 +18,9 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import published_mix
-from adalayers.study import TUNED, Arm, Setting, Space, Study, Tuning
+from adalayers.study import Arm, Setting, Space, Study, Tuning
 
 WHOLE = "published"
 
@@ -86,15 +86,12 @@ def tunings(setting: Setting) -> list[Tuning]:
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return each component against the whole, with hyperparameters kept, and where both were tuned."""
-    names = {alias: arm.name for arm in arms for alias in (arm.name, *arm.aliases)}
-    pairs = [(arm.name, control) for arm in arms if arm.group == "component"]
-    tuned = [(f"{name}{TUNED}", f"{control}{TUNED}") for name, _ in pairs]
-    known = [(names[arm], names[other]) for arm, other in [*pairs, *tuned] if {arm, other} <= names.keys()]
-    return [
-        Comparison(arm=arm, control=other, weights={arm: 1.0, other: -1.0})
-        for arm, other in dict.fromkeys(known)
-        if arm != other
-    ]
+    components = [arm.name for arm in arms if arm.role == "component"]
+    tuned = {component: arm.name for arm in arms for component in arm.tunes}
+    pairs = [(name, control) for name in components if control in {arm.name for arm in arms}]
+    if control in tuned:
+        pairs += [(tuned[name], tuned[control]) for name in components if name in tuned]
+    return [pair(arm, other) for arm, other in dict.fromkeys(pairs) if arm != other]
 
 
 STUDY = Study(

@@ -18,7 +18,7 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
+from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import logit_travel, published_mix, setups
 from adalayers.study import Arm, Factor, Setting, Space, Study
 
@@ -64,12 +64,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return those of a factorial, and the twin against the cell of the same product of alpha and p's rate."""
-    twins = [arm for arm in arms if arm.group == "twin"]
+    twins = [arm for arm in arms if arm.role == "twin"]
     pairs = [
-        Comparison(arm=twin.name, control=cell.name, weights={twin.name: 1.0, cell.name: -1.0})
+        pair(twin.name, cell.name)
         for twin in twins
         for cell in arms
-        if cell.group == "core" and _same_product(cell.config, twin.config)
+        if cell.role == "core" and _same_product(cell.config, twin.config)
     ]
     return [*planned_comparisons([arm for arm in arms if arm not in twins], factors, control), *pairs]
 

@@ -37,6 +37,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
             f"k={k} dropout={dropout:g} train_examples={n}",
             "core",
             {"k": k, "dropout": dropout, "train_examples": n},
+            label=f"k={k} dropout={dropout:g}",
         )
         for n in setting.levels("train_examples", sizes(setting, SHARES))
         for k in setting.levels("k", K)

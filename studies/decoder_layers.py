@@ -13,12 +13,10 @@ Result      so far, SmolLM2-135M on CoNLL-2003 (docs/answers.md): it learns; whi
 
 import itertools
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.study import Arm, Factor, Setting, Space, Study
 
 DECODER = "decoder"
@@ -92,11 +90,6 @@ def _notes(setting: Setting) -> list[str]:
     ]
 
 
-def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return what is planned for the factors that arms are named by here: texts have no word's token to choose."""
-    return planned_comparisons(arms, [name for name in factors if f"{name}=" in control], control)
-
-
 STUDY = Study(
     name="decoder_layers",
     question=(
@@ -134,7 +127,6 @@ STUDY = Study(
             "encoder's doing: what they score beyond the encoder's own is what the decoder adds."
         ),
     },
-    comparisons=comparisons,
     defaults={"trials": 0},
 )
 

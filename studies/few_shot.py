@@ -14,17 +14,19 @@ Result      none yet on a base model of the paper's size
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
+from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.errors import unknown
 from adalayers.presets import published_mix
-from adalayers.study import TUNED, Arm, Factor, Flag, Setting, Space, Study, Tuning
+from adalayers.study import Arm, Factor, Flag, Setting, Space, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
-FINE_TUNED, LAST = "fine-tuned", "last-layer"
+FINE_TUNED: Final = "fine-tuned"
+LAST = "last-layer"
+CONDITIONS = ("train_examples", "epochs")
 TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
 PAPER = {"own_width": True, "read_out": "linear"}
@@ -69,11 +71,11 @@ def lengths(setting: Setting) -> list[int]:
     return sorted(setting.levels("epochs", list(whole)), reverse=True)
 
 
-def arm(method: str, overrides: dict[str, Any], size: int, epochs: int, group: str = "core") -> Arm:
+def arm(method: str, overrides: dict[str, Any], size: int, epochs: int, role: Role = "core") -> Arm:
     """Return a method with so many examples and epochs; fine-tuned, its name says so."""
-    tuned = {"base_model": FINE_TUNED} if group == FINE_TUNED else {}
+    tuned = {"base_model": FINE_TUNED} if role == FINE_TUNED else {}
     name = " ".join([method, *tuned.values(), f"train_examples={size}", f"epochs={epochs}"])
-    return Arm(name, group, {**overrides, **tuned, "train_examples": size, "epochs": epochs})
+    return Arm(name, role, {**overrides, **tuned, "train_examples": size, "epochs": epochs}, label=method)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -128,20 +130,26 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     Pairs of arms: tuned methods against the tuned baseline, primary as the averages are; fine-tuned methods against
     the same frozen, and against fine-tuning without a fusion.
     """
-    core = [one for one in arms if one.group == "core"]
-    names = {alias: one.name for one in arms for alias in (one.name, *one.aliases)}
-    tuned = [(f"{one.name}{TUNED}", f"{control}{TUNED}", True) for one in core]
-    fine = [one.name for one in arms if one.group == FINE_TUNED]
-    frozen = [(name, name.replace(f" {FINE_TUNED}", ""), False) for name in fine]
-    plain = [(name, " ".join([LAST, *name.split()[1:]]), False) for name in fine]
+    core = [one for one in arms if one.role == "core"]
+    tuned = {component: one.name for one in arms for component in one.tunes}
+    fine = [one for one in arms if one.role == FINE_TUNED]
+    plain = {_conditions(one): one.name for one in fine if one.label == LAST}
+    frozen = {(one.label, *_conditions(one)): one.name for one in arms if one.role in ("core", "last")}
+    pairs = [(tuned.get(one.name), tuned.get(control), True) for one in core]
+    pairs += [(one.name, frozen.get((one.label, *_conditions(one))), False) for one in fine]
+    pairs += [(one.name, plain.get(_conditions(one)), False) for one in fine]
     return [
-        *planned_comparisons(core, factors, control, conditions=("train_examples", "epochs")),
+        *planned_comparisons(core, factors, control, conditions=CONDITIONS),
         *(
-            Comparison(arm=one, control=other, primary=primary, weights={one: 1.0, other: -1.0})
-            for arm, against, primary in (*tuned, *frozen, *plain)
-            if (one := names.get(arm)) and (other := names.get(against)) and one != other
+            pair(one, other, primary=primary)
+            for one, other, primary in pairs
+            if one and other and one != other
         ),
     ]
+
+
+def _conditions(arm: PlannedArm) -> tuple[Any, ...]:
+    return tuple(arm.config[name] for name in CONDITIONS)
 
 
 def protocol(name: str) -> str:

@@ -1,6 +1,6 @@
 """Which layers can a trained mix, or trained adapters, do without? Spans are taken away without retraining.
 
-The measure is that of seed 002, figure 8, which has it for adapters.
+The measure is that of Mohebbi and Rajaee's report, figure 8, which has it for adapters.
 
 Question    How much does the score drop when layers i..j are taken away from a trained model, without retraining?
 Scientific  the span i..j; whether the weights of the rest sum to 1 again
@@ -28,7 +28,7 @@ def space() -> Space:
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return learned mixes by alpha, control first, the uniform mix, and adapters (seed 002's own)."""
+    """Return learned mixes by alpha, control first, the uniform mix, and adapters."""
     from search_spaces.layer_spans import ALPHA
 
     learned = [

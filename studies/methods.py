@@ -20,7 +20,7 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import logit_travel, published_mix
 from adalayers.study import Arm, Setting, Space, Study, Tuning
 
@@ -146,11 +146,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     for method in ("fine-tuning", "adapters"):
         pairs.append((f"{method}, {SELECTED}", f"{method}, {TOP}"))
     found = [(names[one], names[other]) for one, other in pairs if {one, other} <= names.keys()]
-    return [
-        Comparison(arm=one, control=other, weights={one: 1.0, other: -1.0})
-        for one, other in dict.fromkeys(found)
-        if one != other
-    ]
+    return [pair(one, other) for one, other in dict.fromkeys(found) if one != other]
 
 
 STUDY = Study(

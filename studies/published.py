@@ -19,12 +19,10 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Reading, SetUp, setups
 from adalayers.states import Shape, State, Stream, chosen_states
 from adalayers.study import Arm, Published, Setting, Space, Study
-
-GROUP = "published"
 
 
 def space() -> Space:
@@ -37,7 +35,7 @@ def space() -> Space:
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
     found = [
-        Arm(_name(setup, reading), GROUP, _config(setup, reading, setting))
+        Arm(_name(setup.name, reading), "published", _config(setup, reading, setting), label=setup.name)
         for setup, reading in _cases(setting)
     ]
     return found, _notes(setting)
@@ -48,26 +46,26 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 
     Nothing is averaged: a reading changes several things at once, and not the same in each set-up.
     """
-    mine = {frozenset(arm.name.split()): arm.name for arm in arms if arm.group == GROUP}
+    readings = {
+        arm.name: (arm.label, reading)
+        for arm in arms
+        for reading in READINGS
+        if arm.name == _name(arm.label, reading)
+    }
     pairs = [
-        (arm, reference)
-        for (one, reference), (other, arm) in itertools.combinations(mine.items(), 2)
-        if len(one & other) == 1
+        pair(arm, reference)
+        for (reference, one), (arm, other) in itertools.combinations(readings.items(), 2)
+        if one[0] == other[0] or one[1] == other[1]
     ]
-    others = [
-        (arm.name, control) for arm in arms if arm.group != GROUP and control in {arm.name for arm in arms}
-    ]
-    return [
-        Comparison(arm=arm, control=reference, weights={arm: 1.0, reference: -1.0})
-        for arm, reference in (*pairs, *others)
-    ]
+    known = control in {arm.name for arm in arms}
+    return [*pairs, *(pair(arm.name, control) for arm in arms if known and arm.name not in readings)]
 
 
 def published(setting: Setting) -> list[Published]:
     """Return what the thesis published for each set-up, and in what the published run was another."""
     return [
         Published(
-            arm=_name(setup, reading),
+            arm=_name(setup.name, reading),
             source=f"Dremov 2024, {_figures(setup)}",
             base_model=setup.base.name,
             layers=setup.base.layers,
@@ -106,8 +104,8 @@ def _shape(setup: SetUp) -> Shape:
     return Shape(setup.head, setup.n_outputs, (Stream("encoder", base.layers),), base.width, base.family)
 
 
-def _name(setup: SetUp, reading: Reading) -> str:
-    return f"{setup.name}-setup {reading}"
+def _name(setup: str, reading: Reading) -> str:
+    return f"{setup}-setup {reading}"
 
 
 def _config(setup: SetUp, reading: Reading, setting: Setting) -> dict[str, Any]:

@@ -15,10 +15,11 @@ Result      so far, MiniLM (docs/answers.md): untrained projections cost single 
 import functools
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm
+from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
 from adalayers.study import Arm, Factor, Setting, Space, Study
 
 UNTRAINED = " untrained"
@@ -46,28 +47,33 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return each layer, trained, against the mix; then untrained against trained, over all layers and for each."""
-    alone = [arm.name for arm in arms if arm.group == "single"]
-    names = {arm.name for arm in arms}
-    against = [
-        Comparison(arm=name, control=control, weights={name: 1.0, control: -1.0})
-        for name in ["uniform", *alone]
-        if name in names
-    ]
-    pairs = {name: f"{name}{UNTRAINED}" for name in alone if f"{name}{UNTRAINED}" in names}
-    effect = functools.partial(Comparison, arm="train_projections=False", control="train_projections=True")
+    untrained = {_read(arm): arm.name for arm in arms if arm.role == "untrained"}
+    alone = [arm for arm in arms if arm.role == "single"]
+    pairs = {
+        arm.config["layer"]: (arm.name, untrained[_read(arm)]) for arm in alone if _read(arm) in untrained
+    }
+    effect = functools.partial(Comparison, changes=(Change("train_projections", False, True),))
     weights = {
         name: sign / len(pairs)
-        for pair in pairs.items()
-        for name, sign in zip(pair, (-1.0, 1.0), strict=True)
+        for trained_and_not in pairs.values()
+        for name, sign in zip(trained_and_not, (-1.0, 1.0), strict=True)
     }
-    averaged = [effect(kind="factor", weights=weights)] if pairs else []
-    each = [
-        effect(kind="simple", at=name, weights={name: -1.0, other: 1.0}, primary=False)
-        for name, other in pairs.items()
+    mix = [untrained[_read(arm)] for arm in arms if arm.name == control and _read(arm) in untrained]
+    return [
+        *(pair(arm.name, control) for arm in arms if arm.role == "uniform"),
+        *(pair(arm.name, control) for arm in alone),
+        *([effect(weights=weights)] if pairs else []),
+        *(pair(name, control) for name in mix),
+        *(
+            effect(at=At("layer", layer), weights={one: -1.0, other: 1.0}, primary=False)
+            for layer, (one, other) in pairs.items()
+        ),
     ]
-    mix = f"{control}{UNTRAINED}"
-    frozen = [Comparison(arm=mix, control=control, weights={mix: 1.0, control: -1.0})] if mix in names else []
-    return [*against, *averaged, *frozen, *each]
+
+
+def _read(arm: PlannedArm) -> tuple[Any, Any]:
+    """Return which states an arm reads."""
+    return arm.config["mix"], arm.config.get("layer")
 
 
 STUDY = Study(

@@ -50,7 +50,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.small_data import SHARES
 
     return [
-        Arm(f"{name} train_examples={n}", "core", {**overrides, "train_examples": n})
+        Arm(f"{name} train_examples={n}", "core", {**overrides, "train_examples": n}, label=name)
         for n in setting.levels("train_examples", sizes(setting, SHARES))
         for name, overrides in settings(setting).items()
     ], []

@@ -34,7 +34,7 @@ from reports.evidence.best_set import best_set
 from reports.evidence.claims import BETTER, WORSE, Claim, claims, undecided
 from reports.evidence.spending import PLANNED, shares
 from reports.evidence.statistics import power, seeds_needed
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 from reports.words.text import table
 
 PART = 50
@@ -128,7 +128,7 @@ def _plan(arms: Sequence[PlannedArm], factors: Sequence[str]) -> Plan:
         mode="max",
         control=arms[0].name,
         smallest_effect=SD / 10,
-        arms=tuple(Arm(arm.name, arm.group, config=arm.config) for arm in arms),
+        arms=tuple(arms),
         factors=(),
         nuisance=(),
         baseline=None,

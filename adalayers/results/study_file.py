@@ -14,28 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from adalayers.comparisons import Comparison
+from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
-from adalayers.study import Factor, Published
+from adalayers.study import Factor, Published, Variant
 
 FORMAT = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmRecord:
-    """A confirmed arm: its name, what it is to the study (core, published, uniform, last, best), its settings.
-
-    aliases: further arms of the same configuration; config: the hyperparameters it uses
-    """
-
-    arm: str = ""
-    group: str = ""
-    aliases: tuple[str, ...] = ()
-    fusion: str = ""
-    config: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +41,7 @@ class RequestRecord:
     factors:    how reports call what is under study
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
     comparisons: what was planned to be compared
-    variants:   names of the ways in which the models of confirmed trials were scored otherwise
+    variants:   ways in which the models of confirmed trials were scored otherwise, as `evaluations.parquet` names them
     parts:      parts of the report that answer the question, first on the page
     published:  what was published for arms
     """
@@ -80,11 +66,11 @@ class RequestRecord:
     set: dict[str, Any] = field(default_factory=dict)
     search: str = ""
     scheduler: str = ""
-    arms: tuple[ArmRecord, ...] = ()
+    arms: tuple[PlannedArm, ...] = ()
     dropped_arms: tuple[DroppedArm, ...] = ()
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
-    variants: tuple[str, ...] = ()
+    variants: dict[str, Variant] = field(default_factory=dict)
     parts: tuple[str, ...] = ()
     published: tuple[Published, ...] = ()
 
@@ -308,6 +294,8 @@ def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
 def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return a value as its type asks. Raises `TypeError` for one of another type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return value
     if origin is types.UnionType:
         return _value(next(kind for kind in arguments if kind is not types.NoneType), value, path, missing)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
@@ -319,7 +307,7 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
     if origin is list and isinstance(value, list | tuple):
         return [_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value)]
     if origin is dict and isinstance(value, Mapping):
-        return {str(key): _entry(arguments[1], item, path, missing) for key, item in value.items()}
+        return {str(key): _value(arguments[1], item, path, missing) for key, item in value.items()}
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if origin is None and hint is not float and isinstance(value, hint):
@@ -327,11 +315,6 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
             raise TypeError(path)
         return value
     raise TypeError(path)
-
-
-def _entry(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
-    """Return an entry of a mapping: anything where the type says so."""
-    return value if hint is Any else _value(hint, value, path, missing)
 
 
 def _optional(hint: Any) -> bool:

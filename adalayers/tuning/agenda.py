@@ -209,7 +209,12 @@ class Agenda:
             if config is None:
                 self.dropped.append((search.planned.gives, "no trial of the search completed"))
             else:
-                arm = ConfirmedArm(self._name(search, config), search.planned.group, config)
+                arm = ConfirmedArm(
+                    self._name(search, config),
+                    search.planned.role,
+                    config,
+                    tunes=(search.planned.arm,) if search.planned.arm else (),
+                )
                 merge(self.arms, arm, self.shape)
 
     def _name(self, search: Search, config: TrialConfig) -> str:

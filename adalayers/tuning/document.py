@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from adalayers.comparisons import PlannedArm
 from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
 from adalayers.results.provenance import provenance
-from adalayers.results.study_file import ArmRecord, DroppedArm, RequestRecord, StudyFile, parse
+from adalayers.results.study_file import DroppedArm, RequestRecord, StudyFile, parse
 from adalayers.study import Factor, Plan, Study
 from adalayers.tuning.agenda import Agenda
 
@@ -57,21 +58,17 @@ def asked(
     """
     shape = agenda.shape
     arms = tuple(
-        ArmRecord(
-            arm=arm.name,
-            group=arm.group,
-            aliases=tuple(arm.aliases),
-            fusion=arm.config.fusion,
-            config=arm.config.used(shape),
+        PlannedArm(
+            arm.name, arm.role, arm.config.used(shape), arm.aliases, arm.label, arm.tunes, arm.config.fusion
         )
         for arm in agenda.arms
     )
     arms += tuple(
         arm
         for arm in earlier.arms
-        if arm.group in ("best", "tuned")
-        and arm.arm not in {other.arm for other in arms}
-        and agenda.has_run(arm.arm)
+        if arm.role in ("best", "tuned")
+        and arm.name not in {other.name for other in arms}
+        and agenda.has_run(arm.name)
     )
     comparisons = [
         *earlier.comparisons,
@@ -86,10 +83,8 @@ def asked(
         for search in reversed(agenda.searches)  # a name that several search is as the first has it
         for name, distribution in search.distributions.items()
     }
-    known = {arm.arm for arm in arms}
-    planned = {
-        (one.kind, one.arm, one.control, one.at): one for one in comparisons if one.weights.keys() <= known
-    }
+    known = {arm.name for arm in arms}
+    planned = {one.key: one for one in comparisons if one.weights.keys() <= known}
     return RequestRecord(
         question=study.question,
         method=dict(study.method),
@@ -121,24 +116,19 @@ def asked(
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=(*plan.notes, *agenda.notes),
         comparisons=tuple(planned.values()),
-        variants=tuple(variant.name for variant in plan.variants),
+        variants={variant.name: variant for variant in plan.variants},
         parts=study.parts,
         published=plan.published,
     )
 
 
-def _factors(study: Study, arms: Sequence[ArmRecord]) -> tuple[Factor, ...]:
+def _factors(study: Study, arms: Sequence[PlannedArm]) -> tuple[Factor, ...]:
     """Return the study's factors but those that mean nothing here: which no arm uses."""
-    used = {name for arm in arms for name in ("fusion", *arm.config)}
+    used = {name for arm in arms for name in arm.levels}
     return tuple(factor for factor in study.factors if factor.name in used)
 
 
-def _planned(agenda: Agenda, arms: Sequence[ArmRecord]) -> list[PlannedArm]:
+def _planned(agenda: Agenda, arms: Sequence[PlannedArm]) -> list[PlannedArm]:
     """Return the arms as comparisons know them, with the levels that a variant does not use filled in."""
     configs = {arm.name: arm.config.resolved(agenda.shape) for arm in agenda.arms}
-    return [
-        PlannedArm(
-            arm.arm, arm.group, {**configs.get(arm.arm, arm.config), "fusion": arm.fusion}, arm.aliases
-        )
-        for arm in arms
-    ]
+    return [dataclasses.replace(arm, config=configs.get(arm.name, arm.config)) for arm in arms]

@@ -44,7 +44,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 HATCHES = ("", "///", "xxx", "\\\\\\", "++", "--")
 
-GROUPS = {
+ROLES = {
     "published": ("#000000", "*"),
     "best": ("#8B3A8B", "X"),
     "uniform": ("#777777", "p"),
@@ -76,17 +76,17 @@ def look(place: int) -> tuple[str, str, Any]:
 
 
 def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return arm -> (colour, marker); `arms` has arm, group and line; `lines`: those of the core, in order.
+    """Return arm -> (colour, marker); `arms` has arm, role and line; `lines`: those of the core, in order.
 
-    Without a core, arms of no known group take the colours of their places in the table.
+    Without a core, arms of no known role take the colours of their places in the table.
     """
     styles: dict[str, tuple[str, str]] = {}
     others = 0
-    for name, group, line in zip(arms["arm"], arms["group"], arms["line"], strict=True):
-        if group == "core" and line in lines:
+    for name, role, line in zip(arms["arm"], arms["role"], arms["line"], strict=True):
+        if role == "core" and line in lines:
             styles[name] = look(lines.index(line))[:2]
-        elif group in GROUPS or lines:
-            styles[name] = GROUPS.get(group, OTHER)
+        elif role in ROLES or lines:
+            styles[name] = ROLES.get(role, OTHER)
         else:
             styles[name] = look(others)[:2]
             others += 1

@@ -19,14 +19,14 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from adalayers.comparisons import Comparison
+from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.results.study_file import Run
 from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes, tables
 from reports.evidence.analyses import Analysis, analyses
 from reports.evidence.claims import Claim, Family, of_scores, with_wins
 from reports.evidence.evidence import Evidence
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 
 ALL = "all"
 """The `case` of a mean over cases."""
@@ -96,20 +96,18 @@ class AcrossClaim:
     what:      the mean of an effect over cases, the difference of an effect between two cases, or of their scores
     case, reference: the two cases; `ALL` and "" for a mean
     cases:     all that it is of
-    effect:    the kind of the comparison that is averaged or compared ("factor", "arm"); "" for scores
     """
 
     what: What
     case: str
     reference: str
     cases: tuple[str, ...]
-    effect: str
     claim: Claim
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of the file format: those of a claim, and of which cases it is."""
         about = {"case": self.case, "reference": self.reference, "cases": list(self.cases), "what": self.what}
-        return {**self.claim.as_json(), **about}
+        return {**self.claim.as_json(), "kind": "across", **about}
 
 
 def case_of(name: str, evidence: Evidence) -> Case:
@@ -138,7 +136,7 @@ def across(cases: Iterable[Case]) -> Across:
         return Across(tuple(alike), tuple(left_out))
     plan = replace(
         alike[0].plan,
-        arms=tuple(Arm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
+        arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
         analyses=max(case.plan.analyses for case in alike),
     )
     made = analyses(runs, _cells(alike), plan)
@@ -165,8 +163,7 @@ def across(cases: Iterable[Case]) -> Across:
         )
         found[sort] = iter(with_wins(claims, mode))
     claimed = [
-        AcrossClaim(one.what, one.case, one.reference, one.cases, one.effect, next(found[one.sort]))
-        for one in planned
+        AcrossClaim(one.what, one.case, one.reference, one.cases, next(found[one.sort])) for one in planned
     ]
     return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(made))
 
@@ -179,7 +176,6 @@ class _Planned:
     case: str
     reference: str
     cases: tuple[str, ...]
-    effect: str
     sort: Sort
     comparison: Comparison
 
@@ -190,19 +186,18 @@ def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:
     A mean over the cases that there were before another one joined was claimed then: it keeps its claim, and its share
     of the error.
     """
-    found: dict[tuple[str, ...], _Planned] = {}
-    known: set[str] = set()
-    for names in [
-        *({cell.partition("/")[0] for cell in run.seeds} for run in runs),
-        {of.name for of in cases},
-    ]:
-        known |= names
-        there = [case for case in cases if case.name in known]
+    planned: dict[tuple[object, ...], _Planned] = {}
+    case_of_cell = {case.cell(arm): case.name for case in cases for run in case.runs for arm in run.seeds}
+    seen: set[str] = set()
+    for names in (
+        *({case_of_cell[cell] for cell in run.seeds} for run in runs),
+        {case.name for case in cases},
+    ):
+        seen |= names
+        there = [case for case in cases if case.name in seen]
         for one in (*_effects(there), *_scores(there)):
-            of = one.comparison
-            key = (one.what, one.case, one.reference, *one.cases, one.effect, of.arm, of.control, of.at)
-            found.setdefault(key, one)
-    return list(found.values())
+            planned.setdefault((one.what, one.case, one.reference, one.cases, *one.comparison.key), one)
+    return list(planned.values())
 
 
 def _alike(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
@@ -232,16 +227,14 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
     means, differences = [], []
     for sort, of_sort in _groups(cases, lambda case: case.sort).items():
         reference, *others = of_sort
-        shared = [{_key(one): one for one in case.plan.comparisons if one.primary} for case in of_sort]
-        for key in shared[0]:
+        shared = [{one.key: one for one in case.plan.comparisons if one.primary} for case in of_sort]
+        for key, effect in shared[0].items():
             if not all(key in of_case for of_case in shared):
                 continue
             of_case = {
                 case.name: {case.cell(arm): weight for arm, weight in known[key].weights.items()}
                 for case, known in zip(of_sort, shared, strict=True)
             }
-            effect, arm, control, at = key
-            sides: dict[str, Any] = {"arm": arm, "control": control, "at": at}
             averaged = {
                 cell: weight / len(of_sort)
                 for weights in of_case.values()
@@ -253,9 +246,8 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
                     case=ALL,
                     reference="",
                     cases=tuple(of_case),
-                    effect=effect,
                     sort=sort,
-                    comparison=Comparison(kind="across", **sides, weights=averaged),
+                    comparison=replace(effect, weights=averaged),
                 )
             )
             minus = {cell: -weight for cell, weight in of_case[reference.name].items()}
@@ -265,11 +257,8 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
                     case=case.name,
                     reference=reference.name,
                     cases=(reference.name, case.name),
-                    effect=effect,
                     sort=sort,
-                    comparison=Comparison(
-                        kind="across", **sides, weights={**of_case[case.name], **minus}, primary=False
-                    ),
+                    comparison=replace(effect, weights={**of_case[case.name], **minus}, primary=False),
                 )
                 for case in others
             ]
@@ -294,10 +283,8 @@ def _scores(cases: Sequence[Case]) -> list[_Planned]:
                     case=case.name,
                     reference=reference.name,
                     cases=(reference.name, case.name),
-                    effect="",
                     sort=sort,
                     comparison=Comparison(
-                        kind="across",
                         arm=arm,
                         control=other,
                         weights={case.cell(arm): 1.0, reference.cell(other): -1.0},
@@ -367,10 +354,6 @@ def _cells(cases: Sequence[Case]) -> pd.DataFrame:
         rows = tables.confirmed(case.trials)[["stage", "status", "arm", "seed", "trial_id"]]
         frames.append(rows.assign(arm=[case.cell(arm) for arm in rows["arm"]]))
     return pd.concat(frames, ignore_index=True)
-
-
-def _key(one: Comparison) -> tuple[str, str, str, str]:
-    return one.kind, one.arm, one.control, one.at
 
 
 def _smallest(cases: Sequence[Case]) -> float | None:

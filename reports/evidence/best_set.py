@@ -16,11 +16,12 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.comparisons import PlannedArm
 from reports.evidence import tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.statistics import LEVEL, differences, mean_interval, paired
 from reports.reading.frames import numbers
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 
 ALIKE = 1.01
 """Times the fewest parameters up to which an arm is as cheap: the six logits of a mix are no saving."""
@@ -98,7 +99,7 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
     )
 
 
-def _comparable(plan: Plan) -> list[Arm]:
+def _comparable(plan: Plan) -> list[PlannedArm]:
     """Return the arms under the control's conditions: nobody chooses a setting by the amount of data it had."""
     names = [factor.name for factor in plan.factors if factor.condition]
     control = next((arm for arm in plan.arms if arm.name == plan.control), None)

@@ -53,7 +53,8 @@ class Caveat:
 
 def name(claim: Claim) -> str:
     """Return what a comparison is called, as code."""
-    return code(" at ".join(filter(None, [claim.arm, claim.at])))
+    arm, _, at = claim.names
+    return code(f"{arm} at {at}" if at else arm)
 
 
 def _left(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
@@ -383,7 +384,7 @@ def _budget(evidence: Evidence) -> Iterable[Caveat]:
             f"{size.max():,.0f} ({code(size.idxmax())}).",
             "Compare arms of one size, or say that size differs.",
         )
-    tuned = [arm.name for arm in evidence.plan.arms if arm.group == "best"]
+    tuned = [arm.name for arm in evidence.plan.arms if arm.role == "best"]
     trials = len(_stage(evidence, "search"))
     if tuned and trials:
         yield Caveat(

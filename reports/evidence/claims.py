@@ -36,15 +36,10 @@ FIELDS = (
 """Of `claims.json` and `contrasts.json`, in their order."""
 
 
-ABOUT = ("kind", "arm", "control", "at", "primary", "weights")
-"""What a claim has from its comparison."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One comparison; `difference` is its contrast's mean over the `n` seeds that all its arms have.
+class Claim(Comparison):
+    """A comparison, and what is found of it; `difference` is its contrast's mean over the `n` seeds of all its arms.
 
-    kind, arm, control, at, primary: as in `adalayers.comparisons.Comparison`, as are weights
     low, high:      None where there is no interval: fewer than two seeds, or the same difference on all
     level:          of the whole family over all analyses; interval_level: of this one interval, by itself
     comparisons:    how many share the family's error
@@ -59,12 +54,6 @@ class Claim:
                     0, and 0 but for rounding; critical: how many standard errors the interval reaches to either side
     """
 
-    kind: str
-    arm: str
-    control: str
-    at: str
-    primary: bool
-    weights: Mapping[str, float]
     metric: str
     split: str
     comparisons: int
@@ -101,7 +90,8 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of the file format, in its order."""
-        return {name: getattr(self, name) for name in FIELDS}
+        named = dict(zip(("arm", "control", "at"), self.names, strict=True))
+        return {name: named.get(name, getattr(self, name)) for name in FIELDS}
 
 
 Values = Mapping[str, Mapping[int, float]]
@@ -271,7 +261,7 @@ class Family:
     ) -> Claim:
         """Replay the analyses of one comparison, up to the one that decides it."""
         claim = Claim(
-            **{name: getattr(comparison, name) for name in ABOUT},
+            **vars(comparison),
             metric=self.metric,
             split=self.split,
             comparisons=many,

@@ -55,7 +55,7 @@ def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.D
 
 
 def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
-    """A row per arm of `tables.arms`: its group, factors and line, median, low, high, n, censored, without_history.
+    """A row per arm of `tables.arms`: its role, factors and line, median, low, high, n, censored, without_history.
 
     each: as from `convergence`.
     median: of the steps, a censored trial counting as later than any other (inf: half or more were).
@@ -83,7 +83,7 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
     columns = ["median", "low", "high", "n", "censored", "without_history"]
     summary = pd.DataFrame(rows, columns=columns, index=arm_table.index)
     settings = [
-        name for name in arm_table.columns if name in ("arm", "group", "line") or name.startswith("config/")
+        name for name in arm_table.columns if name in ("arm", "role", "line") or name.startswith("config/")
     ]
     return pd.concat([arm_table[settings], summary], axis=1)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
@@ -14,13 +12,12 @@ from reports.reading.load import Plan
 
 SIZE = "train_examples"
 COLUMNS = ["line", "examples", "mean", "low", "high", "n"]
-_PART = re.compile(rf"\s*\b{SIZE}=\S+")
 
 
 def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """A row per line and number of training examples, with the summary of the score over seeds.
 
-    line: what arms have in common that differ in `train_examples` alone: their name without that part.
+    line: what an arm is called without the conditions that it ran under.
     Empty where `trials.csv` has no `train_examples` (nor `config/train_examples`), or the same number throughout.
     """
     rows = confirmed(trials)
@@ -29,7 +26,8 @@ def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     rows = rows.dropna(subset=["examples"])
     if rows["examples"].nunique() < 2:
         return pd.DataFrame(columns=COLUMNS)
-    rows["line"] = [_PART.sub("", arm).strip() or "all arms" for arm in rows["arm"]]
+    labels = {arm.name: arm.label or arm.name for arm in plan.arms}
+    rows["line"] = [labels[arm] for arm in rows["arm"]]
     table = []
     for (line, examples), of in rows.groupby(["line", "examples"], sort=True):
         summary = mean_interval(of["score"], limits=bounds(plan.metric))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
+from adalayers.comparisons import PlannedArm
 from reports.evidence.data_size import SIZE
 from reports.reading.factors import column
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 
 EPOCHS = "epochs"
 CONDITIONS = (SIZE, EPOCHS)
 FROZEN = "frozen"
-_PART = re.compile(rf"\s*\b(?:{'|'.join(CONDITIONS)})=\S+")
 _SUMMARIES = [f"{prefix}{name}" for prefix in ("val_", "") for name in ("mean", "low", "high", "n")]
-COLUMNS = ["arm", "group", "method", "base_model", "examples", "epochs", *_SUMMARIES]
+COLUMNS = ["arm", "role", "method", "base_model", "examples", "epochs", *_SUMMARIES]
 
 
 def under_both(plan: Plan) -> bool:
@@ -28,23 +26,19 @@ def by_method(arms: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
     arms:       as from `tables.arms`, whose summaries on validation (val_mean, ...) and on the split that arms are
                 compared on (mean, ...) it has
-    method:     the arm's name without its examples and epochs, and without what is done to the base model
+    method:     the arm's label
     base_model: frozen, fine-tuned, or what else the arm says
     """
-    planned = {arm.name: arm for arm in plan.arms if arm.group not in ("best", "tuned")}
+    planned = {arm.name: arm for arm in plan.arms if arm.role not in ("best", "tuned")}
     rows = arms[arms["arm"].isin(planned)]
     rows = rows.assign(
         base_model=[_base_model(planned[name]) for name in rows["arm"]],
-        method=[_method(planned[name]) for name in rows["arm"]],
+        method=[planned[name].label or name for name in rows["arm"]],
         examples=pd.to_numeric(rows[column(SIZE)], errors="coerce"),
         epochs=pd.to_numeric(rows[column(EPOCHS)], errors="coerce"),
     )
     return rows.dropna(subset=["examples", "epochs"])[COLUMNS].reset_index(drop=True)
 
 
-def _base_model(arm: Arm) -> str:
+def _base_model(arm: PlannedArm) -> str:
     return str(arm.config.get("base_model", FROZEN))
-
-
-def _method(arm: Arm) -> str:
-    return " ".join(_PART.sub("", arm.name).replace(_base_model(arm), "").split())

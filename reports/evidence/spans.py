@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
 import pandas as pd
 
 from reports.evidence.statistics import mean_interval
@@ -13,28 +10,6 @@ from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
 COLUMNS = ["arm", "variant", "mean", "low", "high", "n"]
-_SPAN = re.compile(r"without=(\d+)-(\d+)( as they are)?")
-_CUTOFF = re.compile(r"cutoff=([\d.e-]+)")
-
-
-class Span(NamedTuple):
-    """Layers first..last taken away; renormalised: whether the weights of the rest summed to 1 again."""
-
-    first: int
-    last: int
-    renormalised: bool
-
-
-def span(variant: str) -> Span | None:
-    """Return the span that a variant of `evaluations.parquet` takes away; None for another kind."""
-    found = _SPAN.fullmatch(variant)
-    return Span(int(found[1]), int(found[2]), found[3] is None) if found else None
-
-
-def cutoff(variant: str) -> float | None:
-    """Return the cutoff that a variant of `evaluations.parquet` applies; None for another kind."""
-    found = _CUTOFF.fullmatch(variant)
-    return float(found[1]) if found else None
 
 
 def by_variant(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:

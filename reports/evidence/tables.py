@@ -12,12 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from adalayers.comparisons import PlannedArm
 from adalayers.tasks.metrics import bounds
 from reports.evidence.statistics import mean_interval
 from reports.reading import factors as factoring
 from reports.reading.factors import Level, cell_names, column, in_order, level
 from reports.reading.frames import numbers, texts
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 
 NOTHING = pd.Series(dtype=float)
 """The values of an arm without completed trials."""
@@ -72,7 +73,7 @@ def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
 def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm, in the plan's order.
 
-    Columns: arm, group, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
+    Columns: arm, role, aliases (text), fusion, `config/<factor>` of every factor, line (what the factors but the
     first are called, those of the first where it is the only one), mix (NaN or "" where unknown), split, the
     summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
     """
@@ -81,12 +82,12 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     settings = _settings(trials, plan)
     rows = []
     for arm in plan.arms:
-        row: dict[str, object] = {"arm": arm.name, "group": arm.group, "aliases": ", ".join(arm.aliases)}
+        row: dict[str, object] = {"arm": arm.name, "role": arm.role, "aliases": ", ".join(arm.aliases)}
         row |= {**settings[arm.name], "split": split}
         row |= _summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
         row |= _summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
         rows.append(row)
-    columns = ["arm", "group", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
+    columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_names(""), *_names("val_")])
     table.insert(
         list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
@@ -102,7 +103,7 @@ def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """The cells of the factorial core: the rows of `arms` in it that have all factors, sorted by them."""
     if not plan.factors:
         return arm_table.iloc[:0]
-    rows = arm_table[arm_table["group"] == "core"].dropna(subset=factor_columns(plan))
+    rows = arm_table[arm_table["role"] == "core"].dropna(subset=factor_columns(plan))
     return in_order(rows, plan.factors).reset_index(drop=True)
 
 
@@ -119,11 +120,11 @@ def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     settings = _settings(trials, plan)
     rows = []
     for arm in plan.arms:
-        row: dict[str, object] = {"arm": arm.name, "group": arm.group, **settings[arm.name]}
+        row: dict[str, object] = {"arm": arm.name, "role": arm.role, **settings[arm.name]}
         row |= _summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
         row |= _summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
         rows.append(row)
-    columns = ["arm", "group", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
+    columns = ["arm", "role", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
     table = pd.DataFrame(rows, columns=columns)
     table.insert(
         list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
@@ -249,7 +250,7 @@ def _settings(trials: pd.DataFrame, plan: Plan) -> dict[str, dict[str, object]]:
     return {arm.name: _settings_of(of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
 
 
-def _settings_of(rows: pd.DataFrame, arm: Arm, plan: Plan) -> dict[str, object]:
+def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: Plan) -> dict[str, object]:
     """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
     found: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in plan.factors:

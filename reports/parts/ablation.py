@@ -21,8 +21,6 @@ from reports.parts.cells import difference
 from reports.parts.part import Part, figure_link
 from reports.words.text import NONE, code, folded, several, table
 
-TUNED = ", tuned"
-
 
 @dataclass(frozen=True)
 class Info:
@@ -36,10 +34,10 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    components = [arm.name for arm in evidence.plan.arms if arm.group == "component"]
     found = {claim.arm: claim for claim in evidence.claims if claim.difference is not None}
-    kept = {name: found[name] for name in components if name in found}
-    tuned = {name: found[f"{name}{TUNED}"] for name in components if f"{name}{TUNED}" in found}
+    arms = [arm for arm in evidence.plan.arms if arm.name in found]
+    kept = {arm.name: found[arm.name] for arm in arms if arm.role == "component"}
+    tuned = {name: found[arm.name] for arm in arms for name in arm.tunes if arm.role == "tuned"}
     if not kept:
         return None
     ordered = dict(sorted(kept.items(), key=lambda item: item[1].difference or 0.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, AcrossClaim
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
@@ -104,7 +103,7 @@ def _arm(found: Across, one: AcrossClaim) -> str:
 
 def _effect(found: Across, one: AcrossClaim) -> str:
     """Return what an effect is called: an arm against the control, or "α = 8 instead of 1"."""
-    return named(replace(one.claim, kind=one.effect), _plan(found, one))
+    return named(one.claim, _plan(found, one))
 
 
 def _plan(found: Across, one: AcrossClaim) -> Plan:

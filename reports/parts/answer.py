@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from adalayers.results.study_file import Factor
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import named, sides, symbols
+from reports.parts.cells import averaged_over, named, where
+from reports.parts.cells import level as level_text
 from reports.parts.part import Part, own_parts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
@@ -20,7 +20,7 @@ from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import code, count, escape, interval, listed, number, several
 
-DWARFS = 5
+NOTABLE_EFFECT_SD = 5
 """How many times its spread over seeds a difference is, that is worth saying though nothing is claimed of it."""
 FEW = 2
 """Most undecided comparisons of one kind that are told with their intervals."""
@@ -114,12 +114,13 @@ def _quality(info: Info) -> list[str]:
         f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_identical(primary)}"
         f"{_ending(info)}."
     ]
-    varied = _varied(plan)
     for factor in plan.factors:
-        found = [claim for claim in primary if claim.kind == "factor" and _of(claim, factor.name)]
-        if found:
-            over = [factor_name(other) for other in varied if other.name != factor.name]
-            averaged = f", averaged over {several(map(escape, over))}" if over else ""
+        effects = [claim for claim in primary if claim.kind == "factor" and _changes(claim, factor.name)]
+        over = [averaged_over(claim, plan) for claim in effects]
+        for factors in dict.fromkeys(over):
+            found = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
+            names = several(escape(factor_name(other)) for other in factors)
+            averaged = f", averaged over {names}" if factors else ""
             points.append(f"**{escape(factor_name(factor))}**{averaged}: {_verdicts(found, plan)}")
     points += _depends(info)
     arms = [claim for claim in primary if claim.kind != "factor"]
@@ -128,17 +129,6 @@ def _quality(info: Info) -> list[str]:
     if pairs := [claim for claim in arms if claim.control != plan.control]:
         points.append(f"**Other pairs**: {_verdicts(pairs, plan)}")
     return points
-
-
-def _varied(plan: Plan) -> list[Factor]:
-    """Return the factors that arms differ in: one that was fixed, or has one level here, is nothing to average over."""
-    known = [arm.config for arm in plan.arms if arm.group == "core"]
-    found = [
-        factor
-        for factor in plan.factors
-        if len(levels(level(config.get(factor.name)) for config in known if factor.name in config)) != 1
-    ]
-    return found or list(plan.factors)
 
 
 def _identical(primary: Sequence[Claim]) -> str:
@@ -174,7 +164,7 @@ def _ending(info: Info) -> str:
 
 def _control(plan: Plan) -> str:
     arm = next((arm for arm in plan.arms if arm.name == plan.control), None)
-    config = arm.config if arm and arm.group == "core" else {}
+    config = arm.config if arm and arm.role == "core" else {}
     known = {factor: level(config.get(factor.name)) for factor in plan.factors}
     parts = [f"{factor_name(factor)} = {level_name(of)}" for factor, of in known.items() if of is not None]
     return escape(", ".join(parts)) if parts else code(plan.control)
@@ -215,8 +205,8 @@ def _beyond(claim: Claim) -> str:
 
 def _large(claim: Claim) -> str:
     """Say that a difference that is not decided dwarfs its spread over seeds."""
-    large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > DWARFS * claim.sd
-    return f", over {DWARFS} times its spread" if large else ""
+    large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > NOTABLE_EFFECT_SD * claim.sd
+    return f", over {NOTABLE_EFFECT_SD} times its spread" if large else ""
 
 
 def _open(claim: Claim, undecided: Sequence[Claim]) -> str:
@@ -229,15 +219,11 @@ def _open(claim: Claim, undecided: Sequence[Claim]) -> str:
 
 def _all(claims: Sequence[Claim], plan: Plan) -> str:
     """Return names in one phrase: "α = 8 and 64 instead of 1" where they share a reference."""
-    if (
-        len(claims) > 1
-        and len({(claim.control, claim.at) for claim in claims}) == 1
-        and claims[0].kind == "factor"
-    ):
-        heads, controls = zip(*(sides(claim, plan) for claim in claims), strict=True)
-        first, reference = heads[0].partition(" = ")[0], controls[0].partition(" = ")[2]
-        several_levels = several([escape(head.partition(" = ")[2]) for head in heads], 6)
-        return f"{escape(first)} = {several_levels} instead of {escape(reference)}"
+    changes = [claim.changes[0] for claim in claims if claim.kind == "factor"]
+    if len(changes) == len(claims) > 1 and len({(one.factor, one.reference) for one in changes}) == 1:
+        several_levels = several([escape(level_text(change.level)) for change in changes], 6)
+        reference = escape(level_text(changes[0].reference))
+        return f"{escape(plan.symbol(changes[0].factor))} = {several_levels} instead of {reference}"
     return several([named(claim, plan) for claim in claims], 6)
 
 
@@ -253,7 +239,11 @@ def _depends(info: Info) -> list[str]:
     found = [claim for claim in info.claims if claim.kind == "interaction"]
     if not found or all(claim.verdict == SAME for claim in found):
         return []
-    names = [escape(factor_name(factor)) for factor in _varied(info.plan)]
+    names = [
+        escape(factor_name(factor))
+        for factor in info.plan.factors
+        if any(_changes(claim, factor.name) for claim in found)
+    ]
     proven = any(claim.verdict in (BETTER, WORSE) for claim in found)
     if not proven:
         return [
@@ -265,13 +255,12 @@ def _depends(info: Info) -> list[str]:
     simple = [
         claim
         for claim in info.claims
-        if claim.kind == "simple" and claim.decided and _of(claim, info.plan.factors[0].name)
+        if claim.kind == "simple" and claim.decided and _changes(claim, info.plan.factors[0].name)
     ]
     parts = []
-    for at in dict.fromkeys(claim.at for claim in simple):
-        here = [claim for claim in simple if claim.at == at]
-        told = _verdicts([replace(claim, at="") for claim in here], info.plan).rstrip(".")
-        parts.append(f"at {escape(symbols(at, info.plan))}, {told}")
+    for at in dict.fromkeys(where(claim, info.plan) for claim in simple):
+        here = [replace(claim, at=None) for claim in simple if where(claim, info.plan) == at]
+        parts.append(f"at {escape(at)}, {_verdicts(here, info.plan).rstrip('.')}")
     if not parts:
         return [f"{start}: no level by itself is decided."]
     more = f"; {len(parts) - LEVELS} more levels in the details" if len(parts) > LEVELS else ""
@@ -282,16 +271,16 @@ def _ties(info: Info) -> str:
     """Return at which levels of one factor another one changes no prediction at all."""
     simple = [claim for claim in info.claims if claim.kind == "simple"]
     found = []
-    for at, factor in dict.fromkeys((claim.at, claim.arm.partition("=")[0]) for claim in simple):
-        of = [claim for claim in simple if claim.at == at and _of(claim, factor)]
-        if all(claim.tie for claim in of):
-            found.append(f"at {escape(symbols(at, info.plan))}, {escape(info.plan.symbol(factor))}")
+    for at, factor in dict.fromkeys((claim.at, claim.changes[0].factor) for claim in simple):
+        same = [claim for claim in simple if claim.at == at and _changes(claim, factor)]
+        if all(claim.tie for claim in same):
+            found.append(f"at {escape(where(same[0], info.plan))}, {escape(info.plan.symbol(factor))}")
     told = "; ".join(found)
     return f" {told[0].upper()}{told[1:]}: **identical predictions**." if found else ""
 
 
-def _of(claim: Claim, factor: str) -> bool:
-    return any(part.partition("=")[0] == factor for part in claim.arm.split())
+def _changes(claim: Claim, factor: str) -> bool:
+    return any(change.factor == factor for change in claim.changes)
 
 
 def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
@@ -343,7 +332,7 @@ def _by_level(claim: Claim, info: Info) -> str:
         one
         for one in info.contrasts
         if one.kind == "simple"
-        and (one.metric, one.arm, one.control) == (claim.metric, claim.arm, claim.control)
+        and (one.metric, one.changes) == (claim.metric, claim.changes)
         and one.difference is not None
     ]
     sizes = [one.difference for one in simple if one.difference is not None]
@@ -354,7 +343,7 @@ def _by_level(claim: Claim, info: Info) -> str:
         return ""
     ends = sorted(simple, key=lambda one: abs(one.difference or 0.0))
     least, most = (
-        f"{number(abs(one.difference or 0.0), 2)} at {escape(symbols(one.at, info.plan))}"
+        f"{number(abs(one.difference or 0.0), 2)} at {escape(where(one, info.plan))}"
         for one in (ends[0], ends[-1])
     )
     return f" ({least} to {most})"

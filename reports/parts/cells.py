@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
+from adalayers.study import Factor
 from reports.evidence.claims import Claim
 from reports.evidence.statistics import FEW, LEVEL
+from reports.reading.factors import levels
 from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import NONE, code, escape, estimate, number
@@ -29,44 +30,52 @@ def difference(claim: Claim, digits: int = 3) -> str:
     return estimate(claim.difference, claim.low, claim.high, claim.n, digits, signed=True)
 
 
-def sides(claim: Claim, plan: Plan) -> tuple[str, str]:
-    """Return the two sides of a comparison in symbols: ("α = 64", "α = 1"), or the names of two arms."""
-    return tuple(  # type: ignore[return-value]
-        side if claim.kind in ("arm", "across") else symbols(side, plan)
-        for side in (claim.arm, claim.control)
-    )
+def setting(factor: str, value: Any, plan: Plan) -> str:
+    """Return a level with its factor in symbols: "α = 64"."""
+    return f"{plan.symbol(factor)} = {level(value)}"
 
 
-def symbols(levels: str, plan: Plan) -> str:
-    """Return "α = 64, λ = 0.01" for "alpha=64 entropy_weight=0.01"."""
-    names = "|".join(re.escape(factor.name) for factor in plan.factors)
-    parts = (part.partition("=") for part in re.split(rf" (?=(?:{names})=)", levels))
-    words = {"True": "yes", "False": "no"}
-    return ", ".join(
-        f"{plan.symbol(name)} = {words.get(value, value)}" if value else name for name, _, value in parts
-    )
+def level(value: Any) -> str:
+    """Return a level as text: "64", "yes"."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def where(claim: Claim, plan: Plan) -> str:
+    """Return at which level of another factor a comparison is: "λ = 0.01"; "" where it is at none."""
+    return setting(claim.at.factor, claim.at.level, plan) if claim.at else ""
 
 
 def compared(claim: Claim, plan: Plan) -> str:
     """Return what a comparison is called in a figure: "α = 64 instead of 1, at λ = 0.01"; an arm by its name."""
-    arm, control = sides(claim, plan)
-    if claim.kind in ("arm", "across"):
-        return arm if claim.control == plan.control else f"{arm} instead of {control}"
+    if not claim.changes:
+        return claim.arm if claim.control == plan.control else f"{claim.arm} instead of {claim.control}"
+    changed = ", ".join(setting(change.factor, change.level, plan) for change in claim.changes)
     if claim.kind == "interaction":
-        return f"{arm} together"
-    at = f", at {symbols(claim.at, plan)}" if claim.at else ""
-    return f"{arm} instead of {control.rpartition(' = ')[2]}{at}"
+        return f"{changed} together"
+    at = f", at {where(claim, plan)}" if claim.at else ""
+    return f"{changed} instead of {level(claim.changes[0].reference)}{at}"
 
 
 def named(claim: Claim, plan: Plan) -> str:
     """Return `compared` as Markdown."""
-    if claim.kind in ("arm", "across"):
-        return (
-            code(claim.arm)
-            if claim.control == plan.control
-            else f"{code(claim.arm)} instead of {code(claim.control)}"
-        )
-    return escape(compared(claim, plan))
+    if claim.changes:
+        return escape(compared(claim, plan))
+    return code(claim.arm) + ("" if claim.control == plan.control else f" instead of {code(claim.control)}")
+
+
+def averaged_over(claim: Claim, plan: Plan) -> tuple[Factor, ...]:
+    """Return the factors that a comparison is averaged over: those its arms differ in beyond what it compares."""
+    compared_factors = {change.factor for change in claim.changes} | (
+        {claim.at.factor} if claim.at else set()
+    )
+    arms = [arm.levels for arm in plan.arms if arm.name in claim.weights]
+    return tuple(
+        factor
+        for factor in plan.factors
+        if factor.name not in compared_factors and len(levels(arm.get(factor.name) for arm in arms)) > 1
+    )
 
 
 def trial(trials: pd.DataFrame, trial_id: str, metric: str) -> str:

@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
-from reports.evidence import spans
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
@@ -39,16 +38,16 @@ def info(evidence: Evidence) -> Info | None:
     arms, plan = evidence.arms, evidence.plan
     if CUTOFF not in arms or not any(factor.name == "cutoff" for factor in plan.factors):
         return None
-    cells = arms[(arms["group"] == "core") & arms[CUTOFF].notna() & arms["mean"].notna()].copy()
+    cells = arms[(arms["role"] == "core") & arms[CUTOFF].notna() & arms["mean"].notna()].copy()
     if cells[CUTOFF].nunique() < 2:
         return None
     others = [factor for factor in plan.factors if factor.name not in ("cutoff", "cutoff_when")]
     cells["line"] = cell_names(cells, others)
     cells["after"] = (cells[WHEN] == AFTER) & (cells[CUTOFF] > 0) if WHEN in cells else False
     cells = cells.merge(evidence.use_costs[["arm", "live", "deepest"]], on="arm", how="left")
-    later = evidence.variants
-    tried = pd.Series([spans.cutoff(name) for name in later["variant"]], index=later.index, dtype=float)
-    later = later.assign(cutoff=tried).dropna(subset=["cutoff"])
+    cutoffs = {name: how.cutoff for name, how in evidence.loaded.study.request.variants.items()}
+    later = evidence.variants.assign(cutoff=evidence.variants["variant"].map(cutoffs).astype(float))
+    later = later.dropna(subset=["cutoff"])
     whole = cells[cells[CUTOFF] == 0].set_index("arm")["line"]
     later = later[later["arm"].isin(whole.index)]
     later = later.assign(line=later["arm"].map(whole))

@@ -53,9 +53,8 @@ def info(evidence: Evidence) -> Info | None:
         return None
     effects: dict[int, list[Claim]] = {}
     for claim in evidence.claims:
-        factor, _, value = claim.at.partition("=")
-        if claim.kind == "simple" and factor == SIZE and claim.n:
-            effects.setdefault(int(float(value)), []).append(claim)
+        if claim.kind == "simple" and claim.at and claim.at.factor == SIZE and claim.n:
+            effects.setdefault(int(claim.at.level), []).append(claim)
     pool = evidence.loaded.study.environment.dataset.examples.get("train", 0)
     return Info(
         sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan, _steps(evidence.trials)
@@ -105,7 +104,9 @@ def _alike(info: Info) -> str:
         if all(claim.verdict == SAME for claim in claims):
             alike.append(size)
         elif differ:
-            names = several([f"{named(replace(one, at=''), info.plan)} ({one.verdict})" for one in differ], 4)
+            names = several(
+                [f"{named(replace(one, at=None), info.plan)} ({one.verdict})" for one in differ], 4
+            )
             parts.append(f"with {size:,} examples, {names}")
     text = (
         f"Settings differ {'; '.join(parts)}. "

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from adalayers.comparisons import At
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
 from reports.evidence.claims import BETTER, WORSE, Claim
@@ -55,7 +56,7 @@ class Info:
 
     @property
     def core(self) -> pd.DataFrame:
-        return self.scores[self.scores["group"] == "core"]
+        return self.scores[self.scores["role"] == "core"]
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def info(evidence: Evidence) -> Info | None:
     if not under_both(plan):
         return None
     scores = by_method(evidence.arms, plan)
-    core = scores[scores["group"] == "core"]
+    core = scores[scores["role"] == "core"]
     if core.empty:
         return None
     sizes, epochs = sorted(core["examples"].unique()), sorted(core["epochs"].unique())
@@ -85,7 +86,7 @@ def info(evidence: Evidence) -> Info | None:
         tuple(
             claim
             for claim in evidence.claims
-            if claim.kind == "simple" and claim.n and claim.at.partition("=")[0] in CONDITIONS
+            if claim.kind == "simple" and claim.n and claim.at and claim.at.factor in CONDITIONS
         ),
         plan,
         evidence.scored,
@@ -260,13 +261,13 @@ def _best_words(info: Info) -> list[str]:
 def _effect_words(info: Info) -> list[str]:
     """Say at which numbers of examples and epochs methods differ from the reference for certain."""
     parts, open_ = [], []
-    for at in sorted({claim.at for claim in info.effects}, key=_order):
+    for at in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
         here = [claim for claim in info.effects if claim.at == at]
         sure = [claim for claim in here if claim.verdict in (BETTER, WORSE)]
         where = _where(at)
         if sure:
             names = (
-                f"{named(replace(claim, at=''), info.plan)} is **{claim.verdict}** "
+                f"{named(replace(claim, at=None), info.plan)} is **{claim.verdict}** "
                 f"({number(claim.difference, signed=True)})"
                 for claim in sure
             )
@@ -280,18 +281,16 @@ def _effect_words(info: Info) -> list[str]:
     return [f"**By examples and epochs** ({_short(info.score)}): {told}{rest}".rstrip()]
 
 
-def _order(at: str) -> tuple[int, float]:
+def _order(at: At) -> tuple[int, float]:
     """Return what levels are sorted by: numbers of examples, then of epochs, each rising."""
-    name, _, value = at.partition("=")
-    return CONDITIONS.index(name), float(value)
+    return CONDITIONS.index(at.factor), float(at.level)
 
 
-def _where(at: str) -> str:
+def _where(at: At) -> str:
     """Return a level in words: "with 32 examples", "for 25 epochs"."""
-    name, _, value = at.partition("=")
-    return (
-        f"for {count(int(float(value)), 'epoch')}" if name == EPOCHS else f"with {float(value):,.0f} examples"
-    )
+    if at.factor == EPOCHS:
+        return f"for {count(int(at.level), 'epoch')}"
+    return f"with {at.level:,.0f} examples"
 
 
 def _sizes(sizes: Iterable[float]) -> str:

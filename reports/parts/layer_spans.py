@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from reports.drawing import style
 from reports.drawing.pieces import heat_map, unit_below
 from reports.drawing.style import new_figure, plain_text, styled
-from reports.evidence import spans
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
@@ -35,15 +34,18 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    found = evidence.variants
-    known = [spans.span(variant) for variant in found["variant"]]
-    found = found[[one is not None for one in known]]
-    if found.empty:
+    spans = {name: how for name, how in evidence.loaded.study.request.variants.items() if how.without}
+    changes = evidence.variants[evidence.variants["variant"].isin(spans)]
+    if changes.empty:
         return None
-    parts = pd.DataFrame([one for one in known if one is not None], index=found.index)
-    arms = tuple(arm.name for arm in evidence.plan.arms if arm.name in set(found["arm"]))
+    changes = changes.assign(
+        first=[spans[name].without[0] for name in changes["variant"]],
+        last=[spans[name].without[-1] for name in changes["variant"]],
+        renormalised=[spans[name].renormalise for name in changes["variant"]],
+    )
+    arms = tuple(arm.name for arm in evidence.plan.arms if arm.name in set(changes["arm"]))
     spread = evidence.spread.sd if evidence.spread else 0.0
-    return Info(pd.concat([found, parts], axis=1), arms, evidence.scored, spread)
+    return Info(changes, arms, evidence.scored, spread)
 
 
 def section(info: Info) -> list[str]:

@@ -32,7 +32,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    twin = next((arm.name for arm in evidence.plan.arms if arm.group == "twin"), None)
+    twin = next((arm.name for arm in evidence.plan.arms if arm.role == "twin"), None)
     claim = next((claim for claim in evidence.claims if claim.arm == twin), None)
     if twin is None or claim is None:
         return None

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import Published, StudyFile
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL, Interval, mean_interval
 from reports.parts.part import Part
-from reports.reading.load import Arm, as_text
+from reports.reading.load import as_text
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, escape, estimate, number, several, table
 
@@ -64,7 +65,7 @@ def info(evidence: Evidence) -> Info | None:
     )
 
 
-def _row(evidence: Evidence, arm: Arm, published: Published) -> Row:
+def _row(evidence: Evidence, arm: PlannedArm, published: Published) -> Row:
     found = {
         split: tables.by_seed(evidence.trials, f"{split}/{published.metric}").get(arm.name, tables.NOTHING)
         for split in ("test", "val")
@@ -91,7 +92,9 @@ def _trivial(evidence: Evidence, rows: Sequence[Row]) -> float | None:
     return float(one["label"].value_counts(normalize=True).iloc[0])
 
 
-def _differs(evidence: Evidence, known: Sequence[tuple[Arm, Published]]) -> Iterator[tuple[str, str, str]]:
+def _differs(
+    evidence: Evidence, known: Sequence[tuple[PlannedArm, Published]]
+) -> Iterator[tuple[str, str, str]]:
     """Yield what differs, each value once: "13 / 9" where set-ups have their own."""
     facts = [dict(_facts(evidence, arm, one)) for arm, one in known]
     for what in dict.fromkeys(name for of_arm in facts for name in of_arm):
@@ -101,7 +104,9 @@ def _differs(evidence: Evidence, known: Sequence[tuple[Arm, Published]]) -> Iter
             yield what, here, there
 
 
-def _facts(evidence: Evidence, arm: Arm, published: Published) -> Iterator[tuple[str, tuple[str, str]]]:
+def _facts(
+    evidence: Evidence, arm: PlannedArm, published: Published
+) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield what an arm and its published run can differ in, each in words: (here, there)."""
     study, config = evidence.loaded.study, arm.config
     backbone, examples = study.environment.backbone, study.environment.dataset.examples

@@ -46,7 +46,7 @@ def info(evidence: Evidence) -> Info | None:
     claims = tuple(claim for claim in evidence.claims if claim.primary)
     if not claims:
         return None
-    best = next((arm for arm in evidence.plan.arms if arm.group == "best"), None)
+    best = next((arm for arm in evidence.plan.arms if arm.role == "best"), None)
     row = evidence.row_of(best.name) if best else None
     search = evidence.search
     done = search.loc[search["status"] == "completed", "score"].dropna()

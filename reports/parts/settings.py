@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
 from reports.reading.data import NAMES
 from reports.reading.factors import level, level_name, levels, name
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import code, escape, prose, several, table
 
@@ -51,7 +52,7 @@ class Info:
 
 def info(evidence: Evidence) -> Info:
     request = evidence.loaded.study.request
-    arms = sorted(evidence.plan.arms, key=lambda arm: arm.group != "core")
+    arms = sorted(evidence.plan.arms, key=lambda arm: arm.role != "core")
     return Info(
         plan=evidence.plan,
         split=evidence.split_name,
@@ -72,7 +73,7 @@ def section(info: Info) -> list[str]:
         for factor in plan.factors
         if (known := _levels(plan, factor.name))
     ]
-    outside = [arm for arm in plan.arms if arm.group != "core" and arm.name != plan.control]
+    outside = [arm for arm in plan.arms if arm.role != "core" and arm.name != plan.control]
     rows += [
         [code(arm.name), meaning(arm, plan) + _same_as(info.identical.get(arm.name))]
         for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
@@ -108,7 +109,7 @@ def _shared(plan: Plan, fixed: dict[str, Any]) -> dict[str, Any]:
     }
     shared = {name: own[0] for name, own in values.items() if all(value == own[0] for value in own)}
     # A searched learning rate is not fixed, but the arms that no search has tuned have one value all the same.
-    rates = {arm.config.get("lr") for arm in plan.arms if arm.group != "best"}
+    rates = {arm.config.get("lr") for arm in plan.arms if arm.role != "best"}
     return {"lr": rates.pop(), **shared} if len(rates) == 1 and None not in rates else shared
 
 
@@ -131,15 +132,13 @@ def _same_as(arm: str | None) -> str:
 
 def _levels(plan: Plan, factor: str) -> list[Any]:
     return levels(
-        arm.fusion if factor == "fusion" else arm.config.get(factor)
-        for arm in plan.arms
-        if arm.group == "core" and (factor == "fusion" or level(arm.config.get(factor)) is not None)
+        arm.levels.get(factor) for arm in plan.arms if arm.role == "core"
     )
 
 
-def meaning(arm: Arm, plan: Plan) -> str:
+def meaning(arm: PlannedArm, plan: Plan) -> str:
     """Return what an arm is, as far as it differs from the control."""
-    told = MEANING.get(arm.group, "")
+    told = MEANING.get(arm.role, "")
     control = next((other for other in plan.arms if other.name == plan.control), arm)
     differs = {key: value for key, value in arm.config.items() if control.config.get(key) != value}
     if arm.fusion != control.fusion:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,6 @@ from reports.words import labels
 
 SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy", "pearson")
 """Where `study.json` names no metric, the first of these that `trials.csv` holds."""
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One confirmed arm. `group` is core, published, uniform, last or best; "" where nothing says."""
-
-    name: str
-    group: str = ""
-    aliases: tuple[str, ...] = ()
-    fusion: str = ""
-    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class Plan:
     mode: str
     control: str
     smallest_effect: float | None
-    arms: tuple[Arm, ...]
+    arms: tuple[PlannedArm, ...]
     factors: tuple[Factor, ...]
     nuisance: tuple[str, ...]
     baseline: float | None
@@ -136,7 +125,7 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         seed=asked.seed,
         seeds=asked.seeds,
         comparisons=tuple(one for one in asked.comparisons if one.weights)
-        or _planned(arms, factors, asked.control),
+        or tuple(planned_comparisons(arms, [factor.name for factor in factors], asked.control)),
     )
 
 
@@ -151,7 +140,7 @@ def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
             plan.smallest_effect is None,
             "`no difference seen` cannot be said of any arm",
         ),
-        "request.arms": (not study.request.arms, "arms are those of `trials.csv`, without groups"),
+        "request.arms": (not study.request.arms, "arms are those of `trials.csv`, without roles"),
         "request.factors": (not study.request.factors and not study.request.parts, named),
         "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
         "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
@@ -195,26 +184,12 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     return found
 
 
-def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[Arm, ...]:
+def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:
     """Return the arms of `study.json` in their order, then those that only `trials.csv` knows, by name."""
-    arms = {
-        record.arm: Arm(record.arm, record.group, record.aliases, record.fusion, record.config)
-        for record in study.request.arms
-        if record.arm
-    }
+    arms = {arm.name: arm for arm in study.request.arms if arm.name}
     for name in sorted(set(trials.loc[trials["stage"] == "confirm", "arm"]) - {"", *arms}):
-        arms[name] = Arm(name)
+        arms[name] = PlannedArm(name)
     return tuple(arms.values())
-
-
-def _planned(arms: Iterable[Arm], factors: Iterable[Factor], control: str) -> tuple[Comparison, ...]:
-    return tuple(
-        planned_comparisons(
-            [PlannedArm(arm.name, arm.group, {**arm.config, "fusion": arm.fusion}) for arm in arms],
-            [factor.name for factor in factors],
-            control,
-        )
-    )
 
 
 def _factors(study: StudyFile) -> tuple[Factor, ...]:

@@ -87,12 +87,12 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     simulated = study.until_decided(6)
     made = MadeUp(seeds=6, search=0, evaluations=1, between=0)
     made.trials = [
-        {**made.of(made.arms[0]["arm"])[0], "trial_id": row.trial_id, "arm": row.arm, "seed": row.seed}
+        {**made.of(made.arms[0]["name"])[0], "trial_id": row.trial_id, "arm": row.arm, "seed": row.seed}
         | {"test/matthews": row.score}
         for row in study.frame().rename(columns={"test/matthews": "score"}).itertuples()
     ]
     made.study["request"] |= {
-        "arms": [{"arm": arm.name, "group": arm.group, "config": dict(arm.config)} for arm in plan.arms],
+        "arms": [{"name": arm.name, "role": arm.role, "config": dict(arm.config)} for arm in plan.arms],
         "comparisons": [dataclasses.asdict(one) for one in plan.comparisons],
         "control": plan.control,
         "smallest_effect": plan.smallest_effect,
@@ -102,8 +102,8 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     made.write(tmp_path)
     assert (tmp_path / results.TRIALS).exists()
     read = Evidence(load(tmp_path)).over_seeds
-    assert [(c.arm, c.at, c.n, c.verdict, c.analyses) for c in read] == [
-        (c.arm, c.at, c.n, c.verdict, c.analyses) for c in simulated
+    assert [(c.key, c.n, c.verdict, c.analyses) for c in read] == [
+        (c.key, c.n, c.verdict, c.analyses) for c in simulated
     ]
     assert [c.low for c in read] == pytest.approx([c.low for c in simulated])
     assert {c.verdict for c in read} > {"better"}

@@ -132,7 +132,7 @@ def odd_epochs(made: MadeUp) -> None:
 def one_factor(made: MadeUp) -> None:
     made.study["request"]["factors"] = made.study["request"]["factors"][:1]
     for arm in made.arms:
-        arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
+        arm["role"] = "core" if arm["name"].endswith("entropy_weight=0") else ""
 
 
 def three_factors(made: MadeUp) -> None:
@@ -148,7 +148,7 @@ def named_levels(made: MadeUp) -> None:
     """A factor whose levels are names, along the axis; the other linear."""
     names = {1: "none", 8: "a few", 64: "many", 512: "all_$"}
     for arm in made.arms:
-        if arm["group"] == "core":
+        if arm["role"] == "core":
             arm["config"]["alpha"] = names[arm["config"]["alpha"]]
     for row in made.trials:
         row["config/alpha"] = names.get(row.get("config/alpha"), "many")
@@ -165,7 +165,7 @@ def no_factors(made: MadeUp) -> None:
 def toy_fusion(made: MadeUp) -> None:
     """A fusion that reports have never heard of, with diagnostics of its own, next to the layer mix."""
     for arm in made.arms:
-        arm["fusion"] = "toy" if arm["arm"] == "uniform" else "layer-mix"
+        arm["fusion"] = "toy" if arm["name"] == "uniform" else "layer-mix"
     toys = {row["trial_id"] for row in made.of("uniform")}
     for row in made.trials:
         toy = row["trial_id"] in toys

@@ -43,7 +43,13 @@ def plan_of(study, shape, dataset="conll2003", fixed=None):
 def planned(study, made, shape):
     arms = [
         PlannedArm(
-            arm.name, arm.group, {**arm.config.resolved(shape), "fusion": arm.config.fusion}, arm.aliases
+            arm.name,
+            arm.role,
+            arm.config.resolved(shape),
+            arm.aliases,
+            arm.label,
+            arm.tunes,
+            arm.config.fusion,
         )
         for arm in made.arms
     ]
@@ -134,7 +140,7 @@ def test_what_is_compared_are_arms_of_the_study(name, shape):
     for one in found:
         assert one.weights.keys() <= names
         assert math.isclose(sum(one.weights.values()), 0, abs_tol=1e-9)
-    assert len({(one.kind, one.arm, one.control, one.at) for one in found}) == len(found)
+    assert len({one.key for one in found}) == len(found)
 
 
 def test_a_choice_that_cannot_run_on_a_backbone_is_left_out_and_said():

@@ -349,7 +349,7 @@ def test_study_says_what_was_asked_on_what_and_what_happened(study):
     assert happened["counts"] == results.counts(table(folder).fillna({"arm": ""}))
     assert (happened["analyses"], happened["test_opened"]) == (1, 1)
     (only,) = happened["history"]
-    assert set(only["seeds"]) == {arm["arm"] for arm in document["request"]["arms"]}
+    assert set(only["seeds"]) == {arm["name"] for arm in document["request"]["arms"]}
     assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
     assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
     assert only["machine"] == f"{document['on']['device']}, torch {document['on']['packages']['torch']}"

@@ -31,10 +31,8 @@ def with_few_shot(made: MadeUp, gain: float = 0.2) -> MadeUp:
         _add(made, "last-layer", size, 50, "last")
         for method in ("last-layer", *METHODS[:3]):
             _add(made, method, size, 50, "fine-tuned", gain)
-    planned = [
-        PlannedArm(arm["arm"], arm["group"], {**arm["config"], "fusion": arm["fusion"]}) for arm in made.arms
-    ]
-    names, control = [factor.name for factor in STUDY.factors], made.arms[0]["arm"]
+    planned = [PlannedArm(**arm) for arm in made.arms]
+    names, control = [factor.name for factor in STUDY.factors], made.arms[0]["name"]
     made.study["request"] |= {
         "arms": made.arms,
         "control": control,
@@ -47,15 +45,15 @@ def with_few_shot(made: MadeUp, gain: float = 0.2) -> MadeUp:
     return made
 
 
-def _add(made: MadeUp, method: str, size: int, epochs: int, group: str, gain: float = 0.0) -> None:
-    tuned = group == "fine-tuned"
+def _add(made: MadeUp, method: str, size: int, epochs: int, role: str, gain: float = 0.0) -> None:
+    tuned = role == "fine-tuned"
     name = f"{method}{' fine-tuned' * tuned} train_examples={size} epochs={epochs}"
     config: dict[str, Any] = {"train_examples": size, "epochs": epochs}
     config |= {"base_model": "fine-tuned" if tuned else "frozen"}
     if method == "layer-mix":
         config["mix"] = "learned"
     fusion = "scalar-mix" if method == "last-layer" else method
-    made.arms.append({"arm": name, "group": group, "aliases": [], "fusion": fusion, "config": config})
+    made.arms.append(dataclasses.asdict(PlannedArm(name, role, config, label=method, fusion=fusion)))
     for seed in range(1, made.seeds + 1):
         _trial(made, name, fusion, config, seed, level(method, size, epochs) + gain)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from adalayers.comparisons import PlannedArm
 from tests.helpers.made_up import MadeUp
 
 SIZES = (100, 300, 1000, 3000)
@@ -25,13 +27,12 @@ def with_sizes(made: MadeUp) -> MadeUp:
         for place, size in enumerate(SIZES):
             config = {"mix": "learned", "alpha": alpha, "entropy_weight": 0.0, "train_examples": size}
             _add(made, f"alpha={alpha} train_examples={size}", config, 0.2 + 0.07 * place + 0.0003 * alpha)
-    made.study["request"]["control"] = made.arms[0]["arm"]
+    made.study["request"]["control"] = made.arms[0]["name"]
     return made
 
 
 def _add(made: MadeUp, name: str, config: Mapping[str, Any], level: float) -> None:
-    arm = {"arm": name, "group": "", "aliases": [], "fusion": "layer-mix", "config": dict(config)}
-    made.arms.append(arm)
+    made.arms.append(dataclasses.asdict(PlannedArm(name, config=dict(config), fusion="layer-mix")))
     made.study["request"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):
         row = {"trial_id": f"{name.replace(' ', '')}-{seed}", "stage": "confirm", "arm": name}

@@ -10,7 +10,7 @@ import pandas as pd
 
 from adalayers.comparisons import PlannedArm, planned_comparisons
 from adalayers.results.study_file import Factor, Run
-from reports.reading.load import Arm, Plan
+from reports.reading.load import Plan
 
 METRIC = "matthews"
 ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
@@ -50,7 +50,7 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
     arms: a mapping is a factorial core by configuration, but for arms with none; a sequence are arms without factors
     """
     of = arms if isinstance(arms, Mapping) else {arm: {} for arm in arms}
-    known = [PlannedArm(arm, "core" if config else "", config) for arm, config in of.items()]
+    known = [PlannedArm(arm, "core" if config else "", dict(config)) for arm, config in of.items()]
     factors = list(next(iter(of.values())))
     how = {
         "study": "made",
@@ -64,7 +64,7 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
         "baseline": None,
         "hidden_states": (),
         "analyses": 1,
-        "arms": tuple(Arm(arm.name, arm.group, config=arm.config) for arm in known),
+        "arms": tuple(known),
         "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
     }
     return Plan(**{**how, **changed})

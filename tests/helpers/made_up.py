@@ -119,7 +119,7 @@ class MadeUp:
         happened, before = [], 0
         for day, analyses in enumerate(runs, start=1):
             end = max(analyses, default=before)
-            seeds = {arm["arm"]: list(range(before + 1, end + 1)) for arm in self.arms}
+            seeds = {arm["name"]: list(range(before + 1, end + 1)) for arm in self.arms}
             added = (end - before) * len(self.arms)
             run = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
             run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "analyses": list(analyses)}
@@ -135,22 +135,22 @@ class MadeUp:
 
     def _arms(self) -> list[dict[str, Any]]:
         arms = [
-            {"arm": f"alpha={alpha} entropy_weight={weight:g}", "group": "core"}
+            {"name": f"alpha={alpha} entropy_weight={weight:g}", "role": "core"}
             | {"config": {"alpha": alpha, "entropy_weight": weight, "mix": "learned"}}
             for alpha in ALPHAS
             for weight in WEIGHTS
         ]
         arms[6]["aliases"] = ["published"]
         arms += [
-            {"arm": "uniform", "group": "uniform", "config": {"mix": "uniform"}},
-            {"arm": "last", "group": "last", "config": {"mix": "last"}},
+            {"name": "uniform", "role": "uniform", "config": {"mix": "uniform"}},
+            {"name": "last", "role": "last", "config": {"mix": "last"}},
             {
-                "arm": "best",
-                "group": "best",
+                "name": "best",
+                "role": "best",
                 "config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"},
             },
         ]
-        return [{"aliases": [], "fusion": "layer-mix", **arm} for arm in arms]
+        return [{"aliases": [], "label": "", "tunes": [], "fusion": "layer-mix", **arm} for arm in arms]
 
     def _search_trial(self, number: int) -> None:
         stopped = number < self.stopped
@@ -163,7 +163,7 @@ class MadeUp:
         self._run(row, level * (0.7 if stopped else 1.0), 2 if stopped else self.evaluations)
 
     def _confirm_trial(self, arm: Mapping[str, Any], seed: int) -> None:
-        name = arm["arm"]
+        name = arm["name"]
         trial_id = f"{self.arms.index(dict(arm)):02d}{seed:02d}"
         config = {"lr": 0.001, "mix_lr": 0.001, **arm["config"]}
         if (name, seed) in self.failed:

@@ -30,7 +30,7 @@ FACTORS = ("alpha", "weight")
 
 
 def named(found: Sequence[Comparison]) -> dict[tuple[str, str, str], Mapping[str, float]]:
-    return {(one.kind, one.arm, one.at): one.weights for one in found}
+    return {(one.kind, *one.names[::2]): one.weights for one in found}
 
 
 def test_a_four_by_three_grid_with_arms_outside():
@@ -40,11 +40,11 @@ def test_a_four_by_three_grid_with_arms_outside():
     ]
     found = planned_comparisons([*GRID, *outside], FACTORS, CONTROL)
     assert [one.kind for one in found] == ["factor"] * 5 + ["arm"] * 2 + ["simple"] * 17 + ["interaction"] * 6
-    assert Counter((one.kind, one.arm.split("=")[0]) for one in found if one.kind == "simple") == {
+    assert Counter((one.kind, one.changes[0].factor) for one in found if one.kind == "simple") == {
         ("simple", "alpha"): 9,
         ("simple", "weight"): 8,
     }
-    assert [one.arm for one in found if one.primary] == [
+    assert [one.names[0] for one in found if one.primary] == [
         *("alpha=8", "alpha=64", "alpha=512", "weight=0.001", "weight=0.01", "uniform", "best")
     ]
     assert all(sum(one.weights.values()) == pytest.approx(0, abs=1e-15) for one in found)
@@ -70,7 +70,7 @@ def test_a_four_by_three_grid_with_arms_outside():
         "alpha=1 weight=0.01": -1,
     }
     first = found[0]
-    assert (first.control, next(one.control for one in found if one.kind == "arm")) == ("alpha=1", CONTROL)
+    assert (first.names[1], next(one.control for one in found if one.kind == "arm")) == ("alpha=1", CONTROL)
 
 
 def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
@@ -78,7 +78,7 @@ def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
     found = planned_comparisons(
         arms, ("alpha", "size", "epochs"), arms[0].name, conditions=("size", "epochs")
     )
-    assert [(one.kind, one.arm, one.at) for one in found] == [
+    assert [(one.kind, *one.names[::2]) for one in found] == [
         ("factor", "alpha=8", ""),
         *(("simple", "alpha=8", f"size={size}") for size in (32, 512)),
         *(("simple", "alpha=8", f"epochs={epochs}") for epochs in (25, 100)),
@@ -93,7 +93,7 @@ def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
 
 def test_the_reference_is_the_controls_level():
     found = planned_comparisons(GRID, FACTORS, "alpha=64 weight=0.01")
-    assert {(one.arm, one.control) for one in found if one.kind == "factor"} == {
+    assert {one.names[:2] for one in found if one.kind == "factor"} == {
         *((f"alpha={alpha}", "alpha=64") for alpha in (1, 8, 512)),
         *(("weight=0", "weight=0.01"), ("weight=0.001", "weight=0.01")),
     }
@@ -129,12 +129,12 @@ def test_one_factor_alone():
 def test_a_factor_that_was_fixed_is_compared_with_nothing():
     """At its one level, an effect of the other factor is no other than its average."""
     found = planned_comparisons(grid(alpha=(1, 8), weight=(0.5,)), FACTORS, "alpha=1 weight=0.5")
-    assert [(one.kind, one.arm) for one in found] == [("factor", "alpha=8")]
+    assert [(one.kind, one.names[0]) for one in found] == [("factor", "alpha=8")]
 
 
 def test_without_factors_every_arm_is_compared_with_the_control():
     found = planned_comparisons(GRID, (), CONTROL)
-    assert [(one.kind, one.arm, one.primary) for one in found] == [
+    assert [(one.kind, one.names[0], one.primary) for one in found] == [
         ("arm", arm.name, True) for arm in GRID[1:]
     ]
 
@@ -146,13 +146,13 @@ def test_without_a_control_nothing_is_compared(control):
 
 def test_a_control_outside_the_core_leaves_the_factors_their_first_levels():
     found = planned_comparisons([PlannedArm("last", "last", {}), *GRID], FACTORS, "last")
-    assert {one.control for one in found if one.kind == "factor"} == {"alpha=1", "weight=0"}
+    assert {one.names[1] for one in found if one.kind == "factor"} == {"alpha=1", "weight=0"}
 
 
 def test_levels_that_are_no_numbers_are_named_as_they_are():
     arms = [PlannedArm(str(mix), "core", {"mix": mix}) for mix in ("learned", "uniform", False)]
     found = planned_comparisons(arms, ("mix",), "learned")
-    assert [(one.arm, one.control) for one in found] == [
+    assert [one.names[:2] for one in found] == [
         ("mix=uniform", "mix=learned"),
         ("mix=False", "mix=learned"),
     ]
@@ -166,7 +166,7 @@ def test_three_factors_are_differences_of_means_of_cells():
     table = pd.DataFrame([arm.config for arm in arms]).assign(score=scores)
     found = planned_comparisons(arms, ("a", "b", "c"), arms[0].name)
     values = {
-        (one.kind, one.arm, one.at): sum(weight * of[name] for name, weight in one.weights.items())
+        (one.kind, *one.names[::2]): sum(weight * of[name] for name, weight in one.weights.items())
         for one in found
     }
     reference = {"a": 1, "b": 0, "c": 5}

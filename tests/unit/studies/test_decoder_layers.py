@@ -26,9 +26,9 @@ def planned(family: str, head: str = "sequence"):
 
 def compared(made, shape) -> set[tuple[str, str]]:
     """Return the factors' levels that are compared with their references."""
-    arms = [PlannedArm(arm.name, arm.group, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
+    arms = [PlannedArm(arm.name, arm.role, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
     found = STUDY.comparisons(arms, [factor.name for factor in STUDY.factors], made.control)
-    return {(one.arm, one.control) for one in found if one.kind == "factor"}
+    return {one.names[:2] for one in found if one.kind == "factor"}
 
 
 DEPTHS = {
@@ -42,7 +42,7 @@ POOLINGS = {("read_out=mean", "read_out=attention"), ("read_out=last-token", "re
 def test_one_stream_has_depth_and_pooling(family):
     made, shape = planned(family)
     assert compared(made, shape) == DEPTHS | POOLINGS
-    assert len([arm for arm in made.arms if arm.group == "core"]) == 9
+    assert len([arm for arm in made.arms if arm.role == "core"]) == 9
     states = {state.stream for arm in made.arms for state in arm.config.states(shape)}
     assert states == {STREAMS[family][0].name}
     assert not made.dropped

@@ -25,7 +25,7 @@ def planned(setting: Setting):
 
 
 def levels(made, name: str) -> list[int]:
-    return sorted({getattr(arm.config, name) for arm in made.arms if arm.group == "core"})
+    return sorted({getattr(arm.config, name) for arm in made.arms if arm.role == "core"})
 
 
 def test_the_whole_protocol_is_the_papers():
@@ -99,7 +99,7 @@ def test_steps_and_rate_are_said():
 
 def test_fine_tuning_is_at_both_ends_for_half_of_the_epochs():
     made = planned(setting(own=WHOLE))
-    fine = [arm for arm in made.arms if arm.group == "fine-tuned"]
+    fine = [arm for arm in made.arms if arm.role == "fine-tuned"]
     assert {(arm.config.train_examples, arm.config.epochs) for arm in fine} == {(32, 50), (512, 50)}
     assert [arm.name.split()[0] for arm in fine[:4]] == ["last-layer", "extra-layers", "concat", "dwatt"]
     assert {arm.config.base_model for arm in fine} == {"fine-tuned"}
@@ -123,10 +123,10 @@ def test_a_study_that_is_tried_out_fine_tunes_at_the_fewest_examples():
 
 def compared(made, tuned=()):
     arms = [
-        PlannedArm(arm.name, arm.group, {**vars(arm.config), "fusion": arm.config.fusion})
+        PlannedArm(arm.name, arm.role, vars(arm.config), label=arm.label, fusion=arm.config.fusion)
         for arm in made.arms
     ]
-    arms += [PlannedArm(name, "tuned", {}) for name in tuned]
+    arms += [PlannedArm(f"{name}, tuned", "tuned", tunes=(name,)) for name in tuned]
     return STUDY.comparisons(arms, [factor.name for factor in STUDY.factors], made.control)
 
 
@@ -134,11 +134,11 @@ def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():
     made = planned(setting())
     found = compared(made)
     primary = [one for one in found if one.primary]
-    assert [(one.kind, one.arm, one.control) for one in primary] == [
+    assert [(one.kind, *one.names[:2]) for one in primary] == [
         ("factor", f"fusion={name}", "fusion=extra-layers") for name in ("concat", "dwatt", "layer-mix")
     ]
     assert {len(one.weights) for one in primary} == {2 * 9}
-    simple = [one.at for one in found if one.kind == "simple"]
+    simple = [one.names[2] for one in found if one.kind == "simple"]
     assert sorted(set(simple)) == sorted(
         [f"train_examples={n}" for n in (32, 128, 512)] + [f"epochs={n}" for n in (25, 50, 100)]
     )
@@ -152,12 +152,13 @@ def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():
 
 def test_tuned_methods_are_compared_with_the_tuned_baseline():
     made = planned(setting())
+    tuned = [search.arm for search in made.searches]
     names = [search.gives for search in made.searches]
     assert names == [
         f"{name} train_examples=512 epochs=100, tuned"
         for name in ("extra-layers", "concat", "dwatt", "layer-mix")
     ]
-    found = [one for one in compared(made, names) if one.arm in names]
+    found = [one for one in compared(made, tuned) if one.arm in names]
     assert [(one.arm, one.control, one.primary) for one in found] == [
         (name, names[0], True) for name in names[1:]
     ]

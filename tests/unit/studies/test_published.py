@@ -57,7 +57,7 @@ def test_epochs_are_capped_and_what_is_fixed_goes_before():
 
 def test_readings_are_compared_within_a_set_up_and_set_ups_within_a_reading():
     found = planned(setting())
-    arms = [PlannedArm(arm.name, arm.group, {}) for arm in found.arms]
+    arms = [PlannedArm(arm.name, arm.role, label=arm.label) for arm in found.arms]
     best = PlannedArm("best", "best", {})
     made = STUDY.comparisons([*arms, best], (), found.control)
     assert [(one.arm, one.control) for one in made] == [

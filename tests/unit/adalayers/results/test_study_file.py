@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from adalayers.comparisons import At, Change, Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.presets import ClassScore
 from adalayers.results.study_file import (
-    ArmRecord,
     EnvironmentRecord,
     RequestRecord,
     Run,
@@ -20,7 +20,7 @@ from adalayers.results.study_file import (
     read_study,
 )
 from adalayers.storage.folder import Folder
-from adalayers.study import Factor, Published
+from adalayers.study import Factor, Published, Variant
 
 WHOLE = StudyFile(
     id="i",
@@ -34,14 +34,19 @@ WHOLE = StudyFile(
         factors=(Factor("alpha", "α", "scale", scale="log", changes_speed=True),),
         space={"alpha": {"name": "FloatDistribution", "attributes": {"low": 1.0}}},
         arms=(
-            ArmRecord(
-                arm="a",
-                group="core",
+            PlannedArm(
+                name="a",
+                role="core",
                 aliases=("b",),
                 fusion="layer-mix",
                 config={"alpha": 1.0, "layer": None},
             ),
         ),
+        comparisons=(
+            Comparison(arm="a", control="b", weights={"a": 1.0, "b": -1.0}),
+            Comparison(changes=(Change("mix", "last", "learned"),), at=At("positions", False), primary=False),
+        ),
+        variants={"cutoff=0.05": Variant(cutoff=0.05), "without=1-2": Variant(without=(1, 2))},
         published=(
             Published(
                 arm="a",

@@ -27,7 +27,7 @@ def sound(**how) -> MadeUp:
     )
     effects[CORE[4]] = 3.0  # alpha 8, lambda 1e-3: inside the core
     made = MadeUp(**{"seeds": 25, "search": 0, "evaluations": 2, "effects": effects, "examples": 0, **how})
-    made.arms[-1]["group"] = "core"
+    made.arms[-1]["role"] = "core"
     made.predictions.clear()
     for row in made.of(CONTROL):
         row["mix/entropy"] *= 0.9  # a mix that has moved
@@ -89,7 +89,7 @@ def changing(name: str) -> tuple[Callable[[MadeUp], None], str, str]:
             row["parameters"] = 400_000
 
     def tuned(made: MadeUp) -> None:
-        made.arms[-1]["group"] = "best"
+        made.arms[-1]["role"] = "best"
         same_seed(made)
         made.trials[-1]["seed"] = 0
 

@@ -19,12 +19,12 @@ def test_only_studies_under_both_conditions_have_methods(tmp_path):
 
 def test_a_method_is_an_arms_name_without_its_conditions_and_base_model(tmp_path):
     made = with_few_shot(MadeUp(seeds=2, search=0, evaluations=2))
-    made.arms[0]["group"], made.arms[1]["group"] = "tuned", "best"
+    made.arms[0]["role"], made.arms[1]["role"] = "tuned", "best"
     loaded = load(made.write(tmp_path))
     table = methods.by_method(tables.arms(loaded.results.trials, loaded.plan), loaded.plan)
     assert table.columns.tolist() == methods.COLUMNS
     assert table["arm"].tolist() == [
-        arm["arm"] for arm in made.arms[2:]
+        arm["name"] for arm in made.arms[2:]
     ]  # searches' own arms have other rates
     for row in table.to_dict("records"):
         tuned = f" {row['base_model']}" if row["base_model"] != "frozen" else ""

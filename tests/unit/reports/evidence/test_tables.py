@@ -97,7 +97,7 @@ def test_an_effect_that_was_put_in_is_found_in_the_factor(tmp_path):
     """A level of alpha is better in every cell; one cell of lambda is not enough for an average over four."""
     effects = dict.fromkeys(CORE[3:6], 0.1)
     found = Evidence(read(MadeUp(seeds=6, effects=effects), tmp_path)).claims
-    by_name = {(claim.kind, claim.arm, claim.at): claim for claim in found}
+    by_name = {(claim.kind, *claim.names[::2]): claim for claim in found}
     assert by_name["factor", "alpha=8", ""].verdict == "better"
     assert by_name["factor", "alpha=8", ""].difference == pytest.approx(0.1, abs=0.02)
     assert by_name["factor", "alpha=64", ""].verdict == "not enough evidence"
@@ -234,7 +234,7 @@ def test_median_of_steps_counts_censored_as_last():
     each = pd.DataFrame(
         {"arm": ["a"] * 3, "step": [10.0, 30.0, math.nan], "state": ["reached", "reached", "censored"]}
     )
-    arms = pd.DataFrame({"arm": ["a"], "group": ["core"], "config/alpha": [1.0]})
+    arms = pd.DataFrame({"arm": ["a"], "role": ["core"], "config/alpha": [1.0]})
     assert convergence.convergence_by_arm(each, arms).iloc[0]["median"] == 30
 
 
@@ -244,7 +244,7 @@ def test_contrasts_compare_entropy_among_arms_that_learn_it(tmp_path):
         for row, entropy in zip(made.of(arm), entropies, strict=True):
             row["mix/entropy"] = entropy
     found = {
-        (claim.arm, claim.at): claim
+        claim.names[::2]: claim
         for claim in Evidence(read(made, tmp_path)).contrasts
         if claim.metric == "mix/entropy"
     }

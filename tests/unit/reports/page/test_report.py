@@ -72,7 +72,7 @@ def pages(evidence: Evidence) -> tuple[str, str]:
 
 def claims(folder: Path) -> dict[tuple[str, str], dict]:
     """Return the claims of a results folder by arm and level of the other factor, as they are written."""
-    return {(claim.arm, claim.at): claim.as_json() for claim in Evidence(load(folder)).claims}
+    return {claim.names[::2]: claim.as_json() for claim in Evidence(load(folder)).claims}
 
 
 def part(text: str, title: str) -> str:

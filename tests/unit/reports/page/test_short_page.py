@@ -229,7 +229,7 @@ def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
     made.study["request"]["comparisons"] = [
         {},
-        {"kind": "arm", "arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
+        {"arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
     ]
     assert [claim.arm for claim in evidence_of(made, tmp_path).claims] == ["last"]
 

@@ -76,7 +76,7 @@ def test_the_answer_names_every_method_at_both_ends(tmp_path):
     evidence = evidence_of(made, tmp_path)
     best, effects = few_shot.answer(few_shot.info(evidence))
     means = {
-        arm["arm"]: np.mean([trial["val/matthews"] for trial in made.of(arm["arm"])]) for arm in made.arms
+        arm["name"]: np.mean([trial["val/matthews"] for trial in made.of(arm["name"])]) for arm in made.arms
     }
     for size in (32, 512):
         for epochs in (25, 100):
@@ -115,8 +115,8 @@ def test_fine_tuning_is_compared_with_the_same_method_frozen(tmp_path):
 
 def test_without_fine_tuned_arms_there_is_no_such_part(tmp_path):
     made = made_up()
-    made.arms[:] = [arm for arm in made.arms if arm["group"] == "core"]
-    names = {arm["arm"] for arm in made.arms}
+    made.arms[:] = [arm for arm in made.arms if arm["role"] == "core"]
+    names = {arm["name"] for arm in made.arms}
     made.trials = [row for row in made.trials if row["arm"] in names]
     evidence = evidence_of(made, tmp_path)
     assert fine_tuning.info(evidence) is None

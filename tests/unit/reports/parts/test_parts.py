@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adalayers.comparisons import pair
 from reports.evidence.best_set import BestSet, Excluded
 from reports.evidence.evidence import Evidence
 from reports.page.report import Page, details_page, short_page
@@ -56,7 +57,7 @@ def test_three_factors_are_lines_of_two(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
     for arm in made.arms:
-        arm["config"]["positions"] = arm["arm"] in CORE[6:]
+        arm["config"]["positions"] = arm["name"] in CORE[6:]
     for row in made.trials:
         row["config/positions"] = row["arm"] in CORE[6:]
     evidence = Evidence(read(made, tmp_path))
@@ -68,7 +69,7 @@ def test_one_factor_has_no_interaction(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["request"]["factors"] = made.study["request"]["factors"][:1]
     for arm in made.arms:
-        arm["group"] = "core" if arm["arm"].endswith("entropy_weight=0") else ""
+        arm["role"] = "core" if arm["name"].endswith("entropy_weight=0") else ""
     found = interaction.info(Evidence(read(made, tmp_path)))
     assert found.parts["part"].tolist() == [("alpha",)]
 
@@ -91,7 +92,7 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
 def test_without_a_core_its_parts_are_left_out(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     for arm in made.arms:
-        arm["group"] = ""
+        arm["role"] = ""
     evidence = Evidence(read(made, tmp_path))
     assert core.info(evidence) is core_lines.info(evidence) is interaction.info(evidence) is None
     assert "## The factorial core" not in Page(evidence).text()
@@ -257,9 +258,7 @@ def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):
 def test_a_pair_of_arms_is_not_called_a_comparison_with_the_control(tmp_path):
     made = MadeUp(seeds=6, search=0, evaluations=2)
     made.study["request"]["comparisons"] = [
-        {"kind": "arm", "arm": arm, "control": other, "at": "", "primary": True}
-        | {"weights": {arm: 1.0, other: -1.0}}
-        for arm, other in (("last", CONTROL), ("last", "uniform"))
+        dataclasses.asdict(pair(arm, other)) for arm, other in (("last", CONTROL), ("last", "uniform"))
     ]
     figure = quality.draw(quality.info(Evidence(read(made, tmp_path))))
     names = [tick.get_text().replace("\n", " ") for tick in figure.axes[0].get_yticklabels()]

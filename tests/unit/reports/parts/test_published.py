@@ -24,7 +24,7 @@ def evidence_of(made: MadeUp, tmp_path) -> Evidence:
 
 def steps(made: MadeUp, batch: int, epochs: int) -> None:
     """Let the control say how long it trains."""
-    (arm,) = (arm for arm in made.arms if arm["arm"] == CONTROL)
+    (arm,) = (arm for arm in made.arms if arm["name"] == CONTROL)
     arm["config"] |= {"batch_size": batch, "epochs": epochs}
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from adalayers.comparisons import PlannedArm
 from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
 from reports.evidence.rank_agreement import spearman
@@ -82,7 +85,7 @@ def test_with_single_layers_it_is_the_mix_that_they_are_compared_with(tmp_path):
 
 def test_single_layers_are_those_of_the_mixs_own_fusion_over_a_frozen_base_model(tmp_path):
     study = with_single_layers(made())
-    study.arms[:] = [arm for arm in study.arms if arm["arm"] != "layer=6"]
+    study.arms[:] = [arm for arm in study.arms if arm["name"] != "layer=6"]
     for place, (fusion, base_model) in enumerate((("scalar-mix", "frozen"), ("layer-mix", "fine-tuned"))):
         for row in list(study.of("layer=1")):
             row = {
@@ -94,9 +97,7 @@ def test_single_layers_are_those_of_the_mixs_own_fusion_over_a_frozen_base_model
             study.trials.append(
                 row | {"config/mix": "last", "config/layer": "", "config/base_model": base_model}
             )
-        study.arms.append(
-            {"arm": f"another {place}", "group": "", "aliases": [], "fusion": fusion, "config": {}}
-        )
+        study.arms.append(dataclasses.asdict(PlannedArm(f"another {place}", fusion=fusion)))
     study.trials[:] = [row for row in study.trials if row["arm"] != "layer=6"]
     found = variability.info(written(study, tmp_path))
     last = [row["test/matthews"] for row in study.of("last")]
