@@ -133,22 +133,17 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     core = [one for one in arms if one.role == "core"]
     tuned = {component: one.name for one in arms for component in one.tunes}
     fine = [one for one in arms if one.role == FINE_TUNED]
-    plain = {_conditions(one): one.name for one in fine if one.label == LAST}
-    frozen = {(one.label, *_conditions(one)): one.name for one in arms if one.role in ("core", "last")}
+    plain = {_under(one): one.name for one in fine if one.label == LAST}
+    frozen = {(one.label, *_under(one)): one.name for one in arms if one.role in ("core", "last")}
     pairs = [(tuned.get(one.name), tuned.get(control), True) for one in core]
-    pairs += [(one.name, frozen.get((one.label, *_conditions(one))), False) for one in fine]
-    pairs += [(one.name, plain.get(_conditions(one)), False) for one in fine]
-    return [
-        *planned_comparisons(core, factors, control, conditions=CONDITIONS),
-        *(
-            pair(one, other, primary=primary)
-            for one, other, primary in pairs
-            if one and other and one != other
-        ),
-    ]
+    pairs += [(one.name, frozen.get((one.label, *_under(one))), False) for one in fine]
+    pairs += [(one.name, plain.get(_under(one)), False) for one in fine]
+    known = [(arm, other, main) for arm, other, main in pairs if arm and other and arm != other]
+    planned = planned_comparisons(core, factors, control, conditions=CONDITIONS)
+    return planned + [pair(arm, other, primary=main) for arm, other, main in known]
 
 
-def _conditions(arm: PlannedArm) -> tuple[Any, ...]:
+def _under(arm: PlannedArm) -> tuple[Any, ...]:
     return tuple(arm.config[name] for name in CONDITIONS)
 
 

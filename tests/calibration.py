@@ -240,7 +240,8 @@ def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Shar
         )
         found = Simulated(plan, scores).fixed(seeds)
         hits += any(
-            claim.kind == "factor" and claim.arm == "alpha=8" and claim.verdict == BETTER for claim in found
+            claim.kind == "factor" and claim.names[0] == "alpha=8" and claim.verdict == BETTER
+            for claim in found
         )
     return Share(hits, studies)
 
@@ -248,7 +249,7 @@ def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Shar
 def factor_seeds() -> int:
     """Return how many seeds find a level of `alpha` better by one SD of independent cells, nine times in ten."""
     plan = grid()
-    of = next(one for one in plan.comparisons if one.arm == "alpha=8" and one.kind == "factor")
+    of = next(one for one in plan.comparisons if one.names[0] == "alpha=8" and one.kind == "factor")
     share = shares([one.primary for one in plan.comparisons])[plan.comparisons.index(of)]
     sd = math.sqrt(sum(weight**2 for weight in of.weights.values()))
     return seeds_needed(1 / sd, PLANNED * share) or 0

@@ -70,11 +70,12 @@ def asked(
         and arm.name not in {other.name for other in arms}
         and agenda.has_run(arm.name)
     )
+    factors = _factors(study, arms)
     comparisons = [
         *earlier.comparisons,
         *study.comparisons(
             _planned(agenda, arms),
-            [factor.name for factor in study.factors],
+            [factor.name for factor in factors],
             plan.control,
         ),
     ]
@@ -99,7 +100,7 @@ def asked(
         smallest_effect=smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,
-        factors=_factors(study, arms),
+        factors=factors,
         space={
             name: json.loads(distribution_to_json(distribution))
             for name, distribution in distributions.items()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.study import Factor
+from adalayers.results.study_file import Factor
 from reports.evidence.claims import Claim
 from reports.evidence.statistics import FEW, LEVEL
 from reports.reading.factors import levels

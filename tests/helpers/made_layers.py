@@ -26,13 +26,16 @@ def with_sizes(made: MadeUp) -> MadeUp:
     for alpha in (1, 64):
         for place, size in enumerate(SIZES):
             config = {"mix": "learned", "alpha": alpha, "entropy_weight": 0.0, "train_examples": size}
-            _add(made, f"alpha={alpha} train_examples={size}", config, 0.2 + 0.07 * place + 0.0003 * alpha)
+            level = 0.2 + 0.07 * place + 0.0003 * alpha
+            _add(made, f"alpha={alpha} train_examples={size}", config, level, label=f"alpha={alpha}")
     made.study["request"]["control"] = made.arms[0]["name"]
     return made
 
 
-def _add(made: MadeUp, name: str, config: Mapping[str, Any], level: float) -> None:
-    made.arms.append(dataclasses.asdict(PlannedArm(name, config=dict(config), fusion="layer-mix")))
+def _add(made: MadeUp, name: str, config: Mapping[str, Any], level: float, label: str = "") -> None:
+    made.arms.append(
+        dataclasses.asdict(PlannedArm(name, config=dict(config), label=label, fusion="layer-mix"))
+    )
     made.study["request"]["arms"] = made.arms
     for seed in range(1, made.seeds + 1):
         row = {"trial_id": f"{name.replace(' ', '')}-{seed}", "stage": "confirm", "arm": name}

@@ -27,7 +27,10 @@ def planned(family: str, head: str = "sequence"):
 def compared(made, shape) -> set[tuple[str, str]]:
     """Return the factors' levels that are compared with their references."""
     arms = [PlannedArm(arm.name, arm.role, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
-    found = STUDY.comparisons(arms, [factor.name for factor in STUDY.factors], made.control)
+    used = {name for arm in made.arms for name in arm.config.used(shape)}
+    found = STUDY.comparisons(
+        arms, [factor.name for factor in STUDY.factors if factor.name in used], made.control
+    )
     return {one.names[:2] for one in found if one.kind == "factor"}
 
 

@@ -67,7 +67,7 @@ def noisy(seeds: int, effects: Mapping[str, float] | None = None, seed: int = 0)
 
 def the(found: Across, what: str, arm: str, of: str = ALL):
     (one,) = (
-        one for one in found.claims if (one.what, one.claim.arm) == (what, arm) and one.case in (of, ALL)
+        one for one in found.claims if (one.what, one.claim.names[0]) == (what, arm) and one.case in (of, ALL)
     )
     return one.claim
 

@@ -65,7 +65,7 @@ def test_a_claim_by_hand():
         "arm",
         "a",
         "control",
-        "",
+        None,
         True,
     )
     assert (claim.metric, claim.split, claim.n, claim.level) == (METRIC, "test", 3, 0.95)
@@ -160,7 +160,7 @@ def test_a_factor_effect_is_found_at_the_first_analysis_that_shows_it_and_kept()
     for last in range(1, len(BLOCKS) + 1):
         ends = BLOCKS[:last]
         now = found(CELLS, first(scores, ends[-1]), until_decided(*ends))
-        seen.append(next(claim for claim in now if (claim.kind, claim.arm) == ("factor", "alpha=64")))
+        seen.append(next(claim for claim in now if (claim.kind, claim.names[0]) == ("factor", "alpha=64")))
     verdicts = [claim.verdict for claim in seen]
     decided = verdicts.index("better")
     assert 0 < decided < 3
@@ -310,7 +310,7 @@ def test_a_factor_whose_cells_agree_pair_by_pair_is_a_tie():
     }
     said["alpha=8 weight=0.01", 5] = "another"
     again = {
-        (claim.kind, claim.arm) for claim in found(CELLS, scores, whole_runs(GRID, 5), said) if claim.tie
+        (claim.kind, claim.names[0]) for claim in found(CELLS, scores, whole_runs(GRID, 5), said) if claim.tie
     }
     assert ("factor", "alpha=8") not in again
 
