@@ -90,7 +90,7 @@ def test_a_mean_effect_and_a_difference_of_effects_by_hand():
         assert claim.difference == pytest.approx(values.mean())
         assert claim.low == pytest.approx(values.mean() - half)
         assert claim.high == pytest.approx(values.mean() + half)
-        assert (claim.kind, claim.n, claim.comparisons, claim.verdict) == ("across", 6, 4, BETTER)
+        assert (claim.kind, claim.n, claim.comparisons, claim.verdict) == ("arm", 6, 4, BETTER)
     assert the(found, MEAN, "b").verdict == OPEN
 
 
