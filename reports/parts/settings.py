@@ -10,7 +10,7 @@ from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
 from reports.reading.data import NAMES
-from reports.reading.factors import level, level_name, levels, name
+from reports.reading.factors import level_name, levels, name
 from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import code, escape, prose, several, table
@@ -131,9 +131,7 @@ def _same_as(arm: str | None) -> str:
 
 
 def _levels(plan: Plan, factor: str) -> list[Any]:
-    return levels(
-        arm.levels.get(factor) for arm in plan.arms if arm.role == "core"
-    )
+    return levels(arm.levels.get(factor) for arm in plan.arms if arm.role == "core")
 
 
 def meaning(arm: PlannedArm, plan: Plan) -> str:
