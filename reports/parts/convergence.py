@@ -189,7 +189,7 @@ def draw_curves(info: Info) -> Figure:
     for axes, (title, of_panel) in zip(grid.flat, panels, strict=False):
         for place, arm in enumerate(records(of_panel)):
             colour, marker = styles[arm["arm"]]
-            core = arm["group"] == "core" and arm["line"] in lines
+            core = arm["role"] == "core" and arm["line"] in lines
             line = style.look(lines.index(arm["line"]))[2] if core else pick(LINES, place + 3 * bool(lines))
             name = plain_text(_name(arm, lines))
             _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line, place)
@@ -227,7 +227,7 @@ def _legend_size(names: set[str]) -> tuple[int, int]:
 
 def _name(arm: Mapping[str, Any], lines: Sequence[str]) -> str:
     """Return what the legend calls an arm: one of the core by its line."""
-    return str(arm["line"] if arm["group"] == "core" and arm["line"] in lines else arm["arm"])
+    return str(arm["line"] if arm["role"] == "core" and arm["line"] in lines else arm["arm"])
 
 
 def _panels(arms: pd.DataFrame, plan: Plan) -> list[tuple[str, pd.DataFrame]]:

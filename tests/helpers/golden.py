@@ -87,10 +87,10 @@ def methods() -> MadeUp:
     made.study["request"] |= {"parts": ["methods"], "factors": [], "scientific": [], "method": {}}
     made.study["request"]["control"] = fusions[0]
     made.arms[:] = made.arms[:3]
-    made.trials = [row for arm in made.arms for row in made.of(arm["arm"])]
+    made.trials = [row for arm in made.arms for row in made.of(arm["name"])]
     for arm, fusion, cost in zip(made.arms, fusions, (1.0, 5.0, 900.0), strict=True):
-        rows = made.of(arm["arm"])
-        arm |= {"arm": fusion, "group": "", "aliases": [], "fusion": fusion, "config": {}}
+        rows = made.of(arm["name"])
+        arm |= {"name": fusion, "role": "", "aliases": [], "fusion": fusion, "config": {}}
         for row in rows:
             row |= {"arm": fusion, "fusion": fusion, "config/mix": None, "config/base_model": "frozen"}
             row |= {"cost/use": cost, "cost/training": 1e9 * cost, "cost/weights": 1e6}
@@ -108,7 +108,7 @@ def data_size() -> MadeUp:
         | {"condition": True},
     ]
     for arm in made.arms:
-        arm["group"] = "core"
+        arm["role"] = "core"
     return made
 
 
