@@ -19,9 +19,9 @@ from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.storage.folder import Folder
 from reports.drawing import style
-from reports.evidence import fanova_cache as kept
 from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
+from reports.evidence.fanova_cache import fanova as cached_fanova
 from reports.page.cover import Entry, across_cases, cover, draw_cover
 from reports.page.index import Line, index
 from reports.page.report import details_page, short_page
@@ -47,12 +47,18 @@ class Built:
 def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
 
-    The same files give the same bytes. `fanova` as for `kept.fanova`. Raises `BadInput` where the folder holds no
-    study.
+    The same files give the same bytes.
+
+    Args:
+        folder: A results folder, or its path or URI.
+        fanova: Compute importances by fANOVA too, where the cached ones are of other trials.
+
+    Raises:
+        BadInput: The folder holds no study.
     """
     place = _folder(folder)
     loaded = load(place)
-    evidence = Evidence(loaded, kept.fanova(place, loaded, wanted=fanova))
+    evidence = Evidence(loaded, cached_fanova(place, loaded, wanted=fanova))
     pages = {DETAILS: details_page(evidence), REPORT: short_page(evidence)}
     for page in pages.values():
         for name, figure in page.figures().items():
@@ -83,10 +89,10 @@ def write_cover(
     entries, problems = _entries(root, folders, built)
     for name, figure in draw_cover(entries).items():
         _write_figure(root, name, figure)
-    found = across_cases(entries)
-    _write_across(root, found)
+    claims = across_cases(entries)
+    _write_across(root, claims)
     title = entries[0].loaded.plan.study if entries else root.name
-    root.write_bytes(REPORT, cover(title, entries, problems, found).encode(errors="replace"))
+    root.write_bytes(REPORT, cover(title, entries, problems, claims).encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
 
 
@@ -143,7 +149,7 @@ def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
         return []
     # Each a root of its own: a root may be a collection of links to studies.
     below = [Folder(place.child(name).address) for name in place.names()]
-    return [found for folder in below for found in find_studies(folder, depth - 1)]
+    return [study for folder in below for study in find_studies(folder, depth - 1)]
 
 
 def _folder(folder: Folder | str | Path) -> Folder:
@@ -169,8 +175,8 @@ def _write_claims(place: Folder, evidence: Evidence) -> None:
     place.write_json(BEST_SET, evidence.best_set.as_json())
 
 
-def _write_across(root: Folder, found: Across) -> None:
-    root.write_json(CLAIMS, [claim.as_json() for claim in found.claims])
+def _write_across(root: Folder, across: Across) -> None:
+    root.write_json(CLAIMS, [claim.as_json() for claim in across.claims])
 
 
 def _write_figure(place: Folder, name: str, figure: Figure) -> None:
@@ -197,6 +203,5 @@ def images(figure: Figure) -> dict[str, bytes]:
 def _png(picture: Image.Image) -> bytes:
     """Return a picture in 256 colours, which charts do with: a third of the size."""
     buffer = io.BytesIO()
-    few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    few.save(buffer, format="png", optimize=True)
+    picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True)
     return buffer.getvalue()

@@ -26,21 +26,13 @@ def point(
     """Draw one point with its interval along "x" or "y", hollow where it has none."""
     if np.isnan(x) or np.isnan(y):
         return
-    has = not (np.isnan(low) or np.isnan(high))
-    if has:
+    has_interval = not (np.isnan(low) or np.isnan(high))
+    if has_interval:
         middle = x if along == "x" else y
-        spread = [[max(0.0, middle - low)], [max(0.0, high - middle)]]
-        bars: dict[str, Any] = {"xerr": spread} if along == "x" else {"yerr": spread}
+        bars: dict[str, Any] = {f"{along}err": [[max(0.0, middle - low)], [max(0.0, high - middle)]]}
         axes.errorbar(x, y, **bars, color=colour, linewidth=1.2, capsize=3, zorder=2)
-    axes.plot(
-        [x],
-        [y],
-        marker=marker,
-        color=colour,
-        markerfacecolor=colour if has else "white",
-        linestyle="none",
-        zorder=3,
-    )
+    fill = colour if has_interval else "white"
+    axes.plot([x], [y], marker=marker, color=colour, markerfacecolor=fill, linestyle="none", zorder=3)
 
 
 def heat_map(
@@ -57,25 +49,15 @@ def heat_map(
     """
     colours = mpl.colormaps["Blues"].with_extremes(bad="white")
     image = axes.imshow(np.ma.masked_invalid(shades), cmap=colours, vmin=low, vmax=high, aspect="auto")
+    centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
+    hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.8", "hatch": "///", "linewidth": 0}
     for (y, x), value in np.ndenumerate(shades):
         if np.isnan(value):
-            axes.add_patch(
-                Rectangle(
-                    (x - 0.5, y - 0.5), 1, 1, facecolor="none", edgecolor="0.8", hatch="///", linewidth=0
-                )
-            )
-        dark = not np.isnan(value) and high > low and (value - low) / (high - low) > 0.65
-        ground: dict[str, Any] = {"bbox": BLANK} if np.isnan(value) and texts[y][x] else {}
-        axes.text(
-            x,
-            y,
-            texts[y][x],
-            ha="center",
-            va="center",
-            color="white" if dark else "black",
-            fontsize=fontsize,
-            **ground,
-        )
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **hatched))
+            axes.text(x, y, texts[y][x], **centred, **({"bbox": BLANK} if texts[y][x] else {}))
+        else:
+            dark = high > low and (value - low) / (high - low) > 0.65
+            axes.text(x, y, texts[y][x], color="white" if dark else "black", **centred)
     axes.grid(visible=False)
     return image
 
@@ -93,13 +75,6 @@ def seeds_text(counts: pd.Series) -> str:
 def brief(layer: str) -> str:
     """Return a layer's name as short as a tick wants it."""
     return layer.removeprefix("layer ").replace("embeddings", "emb.")
-
-
-def tick(value: float) -> str:
-    """Return a number as short as a tick wants it: 1,024 and 0.0178, not 1.02e+03."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if value == 0 or abs(value) >= 0.01 else f"{value:.2g}"
 
 
 def unit_below(label: str) -> str:

@@ -73,9 +73,8 @@ def reached(score: Interval, trivial: float | None, metric: str) -> Interval:
 
 def correlations(cases: Sequence[Placed]) -> list[Correlation]:
     """Return a correlation for each backbone and measure that at least `LEAST` of its cases have, with their scores."""
-    found = {}
-    tests = dict.fromkeys((case.backbone, name) for case in cases for name in case.measured)
-    for backbone, name in tests:
+    known = {}
+    for backbone, name in dict.fromkeys((case.backbone, name) for case in cases for name in case.measured):
         pairs = [
             (distance, case.reached.mean)
             for case in cases
@@ -85,10 +84,13 @@ def correlations(cases: Sequence[Placed]) -> list[Correlation]:
             and case.reached.mean is not None
         ]
         if len(pairs) >= LEAST:
-            tau, p_value = _kendall([a for a, _ in pairs], [b for _, b in pairs])
+            tau, p_value = _kendall(*zip(*pairs, strict=True))
             if math.isfinite(tau):
-                found[backbone, name] = (len(pairs), tau, p_value)
-    return [Correlation(*of, n, tau, p, min(1.0, p * len(found))) for of, (n, tau, p) in found.items()]
+                known[backbone, name] = (len(pairs), tau, p_value)
+    return [
+        Correlation(backbone, name, n, tau, p_value, min(1.0, p_value * len(known)))
+        for (backbone, name), (n, tau, p_value) in known.items()
+    ]
 
 
 def _kendall(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:

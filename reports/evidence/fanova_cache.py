@@ -1,4 +1,4 @@
-"""Importances by fANOVA, kept in the results folder: they take seconds to minutes, and change only with the trials."""
+"""Importances by fANOVA, cached in the results folder: they take seconds to minutes, and change with the trials."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from reports.reading.space import domains
 IMPORTANCES = "importances.json"
 
 
-def fanova(place: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | None:
-    """Return importances by fANOVA: those kept, if they are of these very trials; else new ones, if `wanted`.
+def fanova(folder: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | None:
+    """Return importances by fANOVA: the cached ones where they are of these trials; else new ones, if `wanted`.
 
-    New ones are written to `importances.json` with a hash of all they were computed from. Without
-    `wanted`, and with none kept that still holds, None.
+    New ones are written to `importances.json` with a hash of all they were computed from. Without `wanted`, and with
+    none cached that still hold, None.
     """
     space, _ = domains(loaded.study)
     points = search_points(loaded.results.trials, loaded.plan, space)
-    now = key(points, space, loaded.plan, FANOVA)
-    if place.exists(IMPORTANCES):
-        kept = _read(place)
-        if kept and kept.get("key") == now:
-            return pd.DataFrame(kept["rows"], columns=COLUMNS)
+    current = key(points, space, loaded.plan, FANOVA)
+    if folder.exists(IMPORTANCES):
+        cached = _read(folder)
+        if cached and cached.get("key") == current:
+            return pd.DataFrame(cached["rows"], columns=COLUMNS)
     if not wanted:
         return None
     table = importances(points, space, loaded.plan, FANOVA)
-    place.write_json(IMPORTANCES, {"key": now, "evaluator": FANOVA, "rows": table.to_dict("records")})
+    folder.write_json(IMPORTANCES, {"key": current, "evaluator": FANOVA, "rows": table.to_dict("records")})
     return table
 
 
-def _read(place: Folder) -> dict:
-    """Return what is kept; nothing where the file is broken: it is worked out again, never an error."""
+def _read(folder: Folder) -> dict:
+    """Return the cache; nothing where the file is broken: it is computed again, never an error."""
     try:
-        kept = place.read_json(IMPORTANCES)
-        pd.DataFrame(kept["rows"], columns=COLUMNS)
+        cached = folder.read_json(IMPORTANCES)
+        pd.DataFrame(cached["rows"], columns=COLUMNS)
     except (ValueError, KeyError, TypeError):
         return {}
-    return kept
+    return cached

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from adalayers.errors import BadInput
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.reading.space import Domain, as_choice, numeric
@@ -75,19 +74,9 @@ def importances(
         whole = _shares(trials, space, plan, evaluator)
         spread = [_shares([trials[i] for i in draw], space, plan, evaluator) for draw in drawn]
     low, high = np.percentile(spread, [5, 95], axis=0)
-    table = pd.DataFrame(
-        {
-            "name": [domain.name for domain in space],
-            "role": [domain.role for domain in space],
-            "importance": whole,
-            "low": low,
-            "high": high,
-            "n": len(done),
-            "resamples": resamples,
-            "evaluator": evaluator,
-        },
-        columns=COLUMNS,
-    )
+    table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
+    shares = {"importance": whole, "low": low, "high": high}
+    table = table.assign(**shares, n=len(done), resamples=resamples, evaluator=evaluator)
     return table.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -163,7 +152,7 @@ def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: s
     import optuna
     from optuna.importance import get_param_importances
 
-    class Holding(optuna.Study):
+    class StudyOfTrials(optuna.Study):
         """A study of these very trials: adding them to one would copy each, nine tenths of the time."""
 
         def get_trials(self, deepcopy: bool = True, states: Any = None) -> list[Any]:
@@ -172,13 +161,13 @@ def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: s
     storage = optuna.storages.InMemoryStorage()
     direction: Any = "minimize" if plan.mode == "min" else "maximize"
     name = optuna.create_study(storage=storage, direction=direction).study_name
-    study = Holding(name, storage)
+    study = StudyOfTrials(name, storage)
     names = [domain.name for domain in space]
     with warnings.catch_warnings():
         # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.
         warnings.filterwarnings("ignore", message=".*importances will be equal")
-        found = get_param_importances(study, evaluator=_evaluator(evaluator, len(trials)), params=names)
-    return np.array([found[name] for name in names], dtype=float)
+        shares = get_param_importances(study, evaluator=_evaluator(evaluator, len(trials)), params=names)
+    return np.array([shares[name] for name in names], dtype=float)
 
 
 def _evaluator(name: str, n: int) -> Any:
@@ -186,10 +175,4 @@ def _evaluator(name: str, n: int) -> Any:
 
     if name == PED_ANOVA:
         return PedAnovaImportanceEvaluator(target_quantile=target_share(n))
-    try:
-        return FanovaImportanceEvaluator(seed=SEED)
-    except ImportError as error:
-        raise BadInput(
-            f"wanted fANOVA importances, which need scikit-learn, and it is not installed ({error}); install "
-            "scikit-learn, or leave the flag out for PED-ANOVA"
-        ) from error
+    return FanovaImportanceEvaluator(seed=SEED)

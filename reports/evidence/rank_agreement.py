@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from reports.evidence.statistics import LEVEL
@@ -19,18 +19,15 @@ LEAST = 3
 """Fewest things that have an order to speak of."""
 
 
-def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Return the correlation of the ranks of two sequences, ties at their mean rank.
+def spearman(a: ArrayLike, b: ArrayLike) -> float | None:
+    """Return Spearman's rank correlation of two sequences.
 
-    None for fewer than three values, for one that is missing, and where one sequence has no order at all.
+    None for fewer than three values, for one that is missing, and where all values of one sequence are the same.
     """
-    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    if len(first) < LEAST or np.isnan(first).any() or np.isnan(second).any():
+    pairs = np.array([a, b], dtype=float)
+    if pairs.shape[1] < LEAST or np.isnan(pairs).any() or (np.ptp(pairs, axis=1) == 0).any():
         return None
-    ranks = stats.rankdata(first), stats.rankdata(second)
-    if any(np.ptp(of) == 0 for of in ranks):
-        return None
-    return float(np.clip(np.corrcoef(*ranks)[0, 1], -1.0, 1.0))
+    return float(stats.spearmanr(*pairs).statistic)
 
 
 @functools.cache

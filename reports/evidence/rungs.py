@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
-from scipy import stats
 
+from reports.evidence.rank_agreement import spearman
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
@@ -48,27 +48,22 @@ def by_band(search: pd.DataFrame, rung: Rung, plan: Plan, bands: Iterable[str]) 
     median, best: of the n trials at the rung
     completed, stopped: how many of the n were, later; trials that are not at the rung count nowhere here.
     """
-    at = search.assign(at=search["trial_id"].map(rung.scores)).dropna(subset=["at"])
-    rows = []
-    for band in bands:
-        of_band = at[at["band"] == band]
-        if of_band.empty:
-            continue
-        scores = plan.better(of_band["at"])
-        status = of_band["status"].value_counts()
-        row = {"band": band, "completed": status.get("completed", 0), "stopped": status.get("stopped", 0)}
-        row |= {"median": plan.better(pd.Series([scores.median()])).iloc[0], "n": len(scores)}
-        rows.append(row | {"best": plan.better(pd.Series([scores.max()])).iloc[0]})
-    return pd.DataFrame(rows, columns=["band", "completed", "stopped", "median", "best", "n"])
+    reached = search.assign(score=search["trial_id"].map(rung.scores).astype(float)).dropna(subset=["score"])
+    table = reached.groupby("band").agg(
+        completed=("status", lambda status: (status == "completed").sum()),
+        stopped=("status", lambda status: (status == "stopped").sum()),
+        median=("score", "median"),
+        best=("score", "min" if plan.mode == "min" else "max"),
+        n=("score", "size"),
+    )
+    return table.reindex([band for band in bands if band in table.index]).rename_axis("band").reset_index()
 
 
 def agreement(search: pd.DataFrame, rung: Rung) -> tuple[float | None, int]:
     """Return Spearman's rank correlation of the score at the rung with the final one, over n completed trials.
 
-    It says how far the rung foretells the end; None for n < 3, or where either score is the same for all.
+    It says how well the rung predicts the end; None for n < 3, or where either score is the same for all.
     """
     done = search[search["status"] == "completed"]
-    pairs = pd.DataFrame({"at": done["trial_id"].map(rung.scores), "end": done["score"]}).dropna()
-    if len(pairs) < 3 or pairs.nunique().min() < 2:
-        return None, len(pairs)
-    return float(stats.spearmanr(pairs["at"], pairs["end"]).statistic), len(pairs)
+    pairs = pd.DataFrame({"rung": done["trial_id"].map(rung.scores), "end": done["score"]}).dropna()
+    return spearman(pairs["rung"], pairs["end"]), len(pairs)

@@ -187,19 +187,6 @@ def bands(values: pd.Series, most: int = 6) -> pd.Series:
     return pd.Series([name(level(value)) for value in values], index=values.index, dtype=str)
 
 
-def per_class(trials: pd.DataFrame, plan: Plan, names: Sequence[str]) -> pd.DataFrame:
-    """Entity F1 of the arms `names`, a row per class and arm: class, arm, split, mean, low, high, n."""
-    split = score_split(trials, plan)
-    prefix = f"{split}/f1/"
-    rows = []
-    for name in sorted(name for name in trials.columns if name.startswith(prefix)):
-        scores = by_seed(trials, name)
-        for arm in dict.fromkeys(names):
-            row = {"class": name.removeprefix(prefix), "arm": arm, "split": split}
-            rows.append(row | _summary(scores.get(arm, NOTHING), limits=bounds("f1")))
-    return pd.DataFrame(rows, columns=["class", "arm", "split", *_names("")])
-
-
 def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score, the first of equals; None without any score."""
     known = arm_table.dropna(subset=["val_mean"])

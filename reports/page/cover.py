@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -34,35 +33,60 @@ class Entry:
     def loaded(self) -> Loaded:
         return self.evidence.loaded
 
+    @property
+    def name(self) -> str:
+        return self.link.rsplit("/", 1)[-1]
+
+    @property
+    def report(self) -> str:
+        """The link to its page, as Markdown."""
+        return f"[{escape(self.name)}](<{self.link}/report.md>)"
+
+    @property
+    def score(self) -> str:
+        return f"{SPLITS[self.evidence.split]} {escape(short(self.loaded.plan.metric))}"
+
+    @property
+    def estimates(self) -> dict[str, str]:
+        """Arm -> its mean with its interval."""
+        arms = records(self.evidence.arms)
+        return {row["arm"]: estimate(row["mean"], row["low"], row["high"], row["n"]) for row in arms}
+
 
 def across_cases(entries: Sequence[Entry]) -> Across:
     """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
-    return across(case_of(_name(entry), entry.evidence) for entry in entries if not ASIDE.search(entry.link))
+    return across(case_of(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link))
 
 
 def cover(
-    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), found: Across | None = None
+    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), known: Across | None = None
 ) -> str:
     """Return the page.
 
-    problems: names folders that could not be read; found: what `across_cases` returns, None: it is worked out
+    Args:
+        title: Of the study.
+        entries: What is on it, in order.
+        problems: Names folders that could not be read.
+        known: What `across_cases` returns; None: it is computed.
     """
     parts = [f"# {escape(title)}: all backbones and datasets"]
-    questions = list(dict.fromkeys(entry.loaded.study.request.question for entry in entries))
+    questions = dict.fromkeys(entry.loaded.study.request.question for entry in entries)
     parts += [escape(question, 2000) for question in questions if question]
     if not entries:
         parts.append("No results to show yet.")
     else:
-        measured = _distances(entries)
-        parts += ["## Distance and score", *distances.section(measured)] if measured else []
-        told = across_parts.section(found or across_cases(entries))
-        parts += ["## Across cases", *told] if told else []
-        backbones = _backbones(entries)
-        parts += ["## Backbones", backbones] if backbones else []
-        parts += ["## Scores", *_scores(entries), "## Primary comparisons", _verdicts(entries)]
-        parts += ["## Arms", _explained(entries), folded("Every arm", len(_names(entries)), _arms(entries))]
-        profiles = _profiles(entries)
-        parts += ["## Layer profiles", *layer_profiles.section(profiles)] if profiles else []
+        measured, profiles = _distances(entries), _profiles(entries)
+        sections = {
+            "Distance and score": distances.section(measured) if measured else [],
+            "Across cases": across_parts.section(known or across_cases(entries)),
+            "Backbones": _backbones(entries),
+            "Scores": _scores(entries),
+            "Primary comparisons": [_verdicts(entries)],
+            "Arms": _arms(entries),
+            "Layer profiles": layer_profiles.section(profiles) if profiles else [],
+        }
+        for heading, paragraphs in sections.items():
+            parts += [f"## {heading}", *paragraphs] if paragraphs else []
     if problems:
         parts += ["## Problems", listed(problems)]
     return "\n\n".join(parts) + "\n"
@@ -71,39 +95,35 @@ def cover(
 def draw_cover(entries: Sequence[Entry]) -> dict[str, Figure]:
     """Draw the figures of the cover: file name without ending -> figure; none without learned mix weights."""
     profiles, measured = _profiles(entries), _distances(entries)
-    figures = {} if profiles is None else {"layer_profiles": layer_profiles.draw(profiles)}
+    figures = {"layer_profiles": layer_profiles.draw(profiles)} if profiles else {}
     return figures | ({"distances": distances.draw(measured)} if measured and measured.drawn else {})
 
 
 def _distances(entries: Sequence[Entry]) -> distances.Info | None:
-    return distances.info([(_name(entry), _link(entry), entry.evidence) for entry in entries])
+    return distances.info([(entry.name, entry.report, entry.evidence) for entry in entries])
 
 
 def _profiles(entries: Sequence[Entry]) -> layer_profiles.Info | None:
-    return layer_profiles.info(
-        [
-            layer_profiles.Profile(
-                _name(entry), _link(entry), entry.evidence.learned_arm, entry.evidence.profile
-            )
-            for entry in entries
-        ]
-    )
+    profiles = [
+        layer_profiles.Profile(entry.name, entry.report, entry.evidence.learned_arm, entry.evidence.profile)
+        for entry in entries
+    ]
+    return layer_profiles.info(profiles)
 
 
 def _scores(entries: Sequence[Entry]) -> list[str]:
     """A row per case: the control, and the arm with the best mean on validation."""
     rows = []
     for entry in entries:
-        plan, evidence = entry.loaded.plan, entry.evidence
-        score = {row["arm"]: _estimate(row) for row in records(evidence.arms)}
+        plan, evidence, estimates = entry.loaded.plan, entry.evidence, entry.estimates
         best = evidence.best_set
         rows.append(
             [
-                _link(entry),
-                f"{SPLITS[evidence.split]} {escape(short(plan.metric))}",
+                entry.report,
+                entry.score,
                 NONE if plan.baseline is None else f"{number(plan.baseline)} (validation)",
-                score.get(plan.control, NONE),
-                f"{code(evidence.best_arm)}: {score[evidence.best_arm]}" if evidence.best_arm else NONE,
+                estimates.get(plan.control, NONE),
+                f"{code(evidence.best_arm)}: {estimates[evidence.best_arm]}" if evidence.best_arm else NONE,
                 f"{len(best.arms)} of {len(best.arms) + len(best.excluded)}" if best.arms else NONE,
                 code(best.cheapest) if best.cheapest else NONE,
             ]
@@ -115,78 +135,48 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
         "cheapest of them",
     ]
     return [
-        "The best arm is picked on validation, among many: its own mean flatters it a little.",
+        "The best arm is selected on validation, among many: its own mean is slightly optimistic.",
         table(heads, rows),
     ]
 
 
-def _backbones(entries: Sequence[Entry]) -> str:
-    """Return what the backbones are, a row each; "" where there is one alone."""
-    known = {of.id: of for entry in entries if (of := entry.loaded.study.environment.backbone).id}
+def _backbones(entries: Sequence[Entry]) -> list[str]:
+    """Return what the backbones are, a row each; nothing where there is one alone."""
+    backbones = [entry.loaded.study.environment.backbone for entry in entries]
     rows = [
         [
-            code(of.name),
-            escape(of.objective) or "not known",
-            escape(of.family) or NONE,
-            f"{of.layers} of width {of.width}",
-            f"{of.parameters:,}",
+            code(backbone.name),
+            escape(backbone.objective) or "not known",
+            escape(backbone.family) or NONE,
+            f"{backbone.layers} of width {backbone.width}",
+            f"{backbone.parameters:,}",
         ]
-        for of in known.values()
+        for backbone in {backbone.id: backbone for backbone in backbones if backbone.id}.values()
     ]
     heads = ["backbone", "pretrained for", "family", "layers", "parameters"]
-    return table(heads, rows) if len(rows) > 1 else ""
+    return [table(heads, rows)] if len(rows) > 1 else []
 
 
 def _verdicts(entries: Sequence[Entry]) -> str:
     rows = []
     for entry in entries:
-        claims = [claim for claim in entry.evidence.claims if claim.primary]
-        counts = [
-            str(sum(claim.verdict == verdict for claim in claims)) for verdict in (BETTER, WORSE, SAME, OPEN)
-        ]
-        rows.append([_link(entry), code(entry.loaded.plan.control), *counts, _state(entry)])
+        verdicts = [claim.verdict for claim in entry.evidence.claims if claim.primary]
+        counts = [str(verdicts.count(verdict)) for verdict in (BETTER, WORSE, SAME, OPEN)]
+        rows.append([entry.report, code(entry.loaded.plan.control), *counts, _state(entry)])
     return table(["report", "control", BETTER, WORSE, SAME, OPEN, "remarks"], rows)
 
 
-def _explained(entries: Sequence[Entry]) -> str:
-    return (
-        "Mean of each arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
-        "in the reports, those between columns under *Across cases*."
-        if len(entries) > 1
-        else "Mean of the arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are "
-        "in the report."
-    )
-
-
-def _arms(entries: Sequence[Entry]) -> str:
-    heads = [
-        f"{_link(entry)}: {SPLITS[entry.evidence.split]} {escape(short(entry.loaded.plan.metric))}"
-        for entry in entries
+def _arms(entries: Sequence[Entry]) -> list[str]:
+    names = list(dict.fromkeys(name for entry in entries for name in entry.evidence.arms["arm"]))
+    columns = [entry.estimates for entry in entries]
+    rows = [[code(name), *(column.get(name, "not an arm here") for column in columns)] for name in names]
+    grid = table(["arm", *(f"{entry.report}: {entry.score}" for entry in entries)], rows)
+    elsewhere = ", those between columns under *Across cases*" if len(entries) > 1 else ""
+    return [
+        "Mean of each arm with its 95% t interval over n seeds, not corrected. Corrected comparisons are in each "
+        f"report{elsewhere}.",
+        folded("Every arm", len(names), grid),
     ]
-    columns = [{row["arm"]: _estimate(row) for row in records(entry.evidence.arms)} for entry in entries]
-    return table(
-        ["arm", *heads],
-        [
-            [code(name), *(column.get(name, "not an arm here") for column in columns)]
-            for name in _names(entries)
-        ],
-    )
-
-
-def _names(entries: Sequence[Entry]) -> list[str]:
-    return list(dict.fromkeys(name for entry in entries for name in entry.evidence.arms["arm"]))
-
-
-def _estimate(row: Mapping[str, Any]) -> str:
-    return estimate(row["mean"], row["low"], row["high"], row["n"])
-
-
-def _name(entry: Entry) -> str:
-    return entry.link.rsplit("/", 1)[-1]
-
-
-def _link(entry: Entry) -> str:
-    return f"[{escape(_name(entry))}](<{entry.link}/report.md>)"
 
 
 def _state(entry: Entry) -> str:

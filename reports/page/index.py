@@ -84,13 +84,13 @@ def _state(study: StudyFile) -> str:
 
 
 def _seeds(claims: Sequence[Mapping[str, Any]]) -> str:
-    seen = sorted({int(claim["n"]) for claim in claims if isinstance(claim.get("n"), int)})
-    return NONE if not seen else f"{seen[0]}" if len(seen) == 1 else f"{seen[0]} to {seen[-1]}"
+    counts = sorted({int(claim["n"]) for claim in claims if isinstance(claim.get("n"), int)})
+    return " to ".join(dict.fromkeys(map(str, (counts[0], counts[-1])))) if counts else NONE
 
 
 def _verdict(claims: Sequence[Mapping[str, Any]], control: str) -> str:
     if not claims:
         return "no arm was compared"
     verdicts = [claim.get("verdict") for claim in claims]
-    found = [f"{verdicts.count(name)} {name}" for name in (BETTER, WORSE, SAME, OPEN) if name in verdicts]
-    return f"{', '.join(found)} (control {code(control)})"
+    counts = [f"{verdicts.count(name)} {name}" for name in (BETTER, WORSE, SAME, OPEN) if name in verdicts]
+    return f"{', '.join(counts)} (control {code(control)})"

@@ -14,29 +14,23 @@ from matplotlib.patches import Patch
 from adalayers.results.study_file import Published
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, seeds_text
-from reports.drawing.style import COLOURS, HATCHES, new_figure, say_empty, styled
-from reports.evidence import predicted, tables
+from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
+from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
-from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import NONE, code, escape, estimate, number, several, table
 
-NO_CLASSES = "Nothing to draw: no predictions of entities by confirmed trials."
-NO_PREDICTIONS = "No predictions of confirmed trials."
+PARTS = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True)
 class Info:
-    """scores: as from `predicted.entity_scores`; per_class: as from `tables.per_class`, without predictions.
-
-    published: what was published of classes, once per base model
-    """
+    """scores: as from `predicted.entity_scores`; published: what was published of classes, once per base model."""
 
     scores: pd.DataFrame
-    per_class: pd.DataFrame
     control: str
     best_arm: str | None
     split: str
@@ -44,88 +38,42 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
+    """None for tasks other than tagging entities, and without predictions."""
     if not evidence.tokens:
         return None
-    plan, best = evidence.plan, evidence.best_arm
-    return Info(
-        scores=predicted.entity_scores(evidence.predictions, evidence.shown_arms),
-        per_class=tables.per_class(evidence.trials, plan, [name for name in (plan.control, best) if name]),
-        control=plan.control,
-        best_arm=best,
-        split=evidence.split,
-        published=tuple({one.base_model: one for one in evidence.published if one.classes}.values()),
-    )
+    scores = predicted.entity_scores(evidence.predictions, evidence.shown_arms)
+    if scores.empty:
+        return None
+    published = {row.base_model: row for row in evidence.published if row.classes}
+    return Info(scores, evidence.plan.control, evidence.best_arm, evidence.split, tuple(published.values()))
 
 
 def section(info: Info) -> list[str]:
-    drawn = figure_link("class_scores", "Precision, recall and F1 of each entity class")
-    if info.scores.empty:
-        return [f"{NO_PREDICTIONS} What is known is F1.", drawn, *_f1(info)]
-    roles = _roles(info)
     rows = []
-    for entity, of in info.scores.groupby("class", sort=False):
+    for entity, scores in info.scores.groupby("class", sort=False):
         rows += [
             [escape(entity), code(row["arm"])]
-            + [_part(row, part) for part in ("precision", "recall", "f1")]
+            + [_part(row, part) for part in PARTS]
             + [f"{number(row['gold_mean'], 0)} / {number(row['predicted_mean'], 1)}"]
-            for row in records(of)
+            for row in records(scores)
         ]
         rows += [
-            [escape(entity), f"published, {code(one.base_model)}"]
+            [escape(entity), f"published, {code(model.base_model)}"]
             + [number(value) for value in (score.precision, score.recall, score.f1)]
             + [f"{NONE} / {score.predicted:,}"]
-            for one in info.published
-            for score in one.classes
+            for model in info.published
+            for score in model.classes
             if score.name == entity
         ]
-    named = ", ".join(f"{code(arm)} ({', '.join(role)})" for arm, role in roles.items() if arm)
+    sources = several([escape(source) for source in dict.fromkeys(model.source for model in info.published)])
+    best = f"{code(info.best_arm)} (best on validation)"
+    arms = best if info.best_arm == info.control else f"{code(info.control)} (control) and {best}"
     return [
-        f"On {SPLITS[info.split]}, mean [{LEVEL:.0%} t interval] over n seeds, counted from the predictions of "
-        f"{named}. An entity counts where its words and its type agree. These were not compared. The figure shows "
-        f"{code(info.best_arm)}.{_sources(info)}",
-        drawn,
+        f"On {SPLITS[info.split]}, mean [{LEVEL:.0%} t interval] over n seeds, from the predictions of {arms}; not "
+        "compared. An entity counts where its words and its type agree. The figure shows the arm best on validation."
+        + (f" Published rows: {sources}, one run." if sources else ""),
+        figure_link("class_scores", "Precision, recall and F1 of each entity class"),
         table(["class", "arm", "precision", "recall", "F1", "entities, true / predicted (mean)"], rows),
-    ]
-
-
-def _sources(info: Info) -> str:
-    """Return where published rows come from; nothing where there are none."""
-    sources = several([escape(source) for source in dict.fromkeys(one.source for one in info.published)])
-    return f" Published rows: {sources}, one run." if sources else ""
-
-
-def _roles(info: Info) -> dict[str, list[str]]:
-    roles = {info.control: ["control"]}
-    roles.setdefault(str(info.best_arm), []).append("best on validation")
-    return roles
-
-
-def _f1(info: Info) -> list[str]:
-    """Return entity F1 by class for the control and the best arm."""
-    if info.per_class.empty:
-        return []
-    names = list(dict.fromkeys(info.per_class["arm"]))
-    cells = {(row["class"], row["arm"]): summary(row) for row in records(info.per_class)}
-    published = {one.base_model: {of.name: number(of.f1) for of in one.classes} for one in info.published}
-    roles = _roles(info)
-    return [
-        f"Entity F1 by class on {SPLITS[info.split]}, mean [{LEVEL:.0%} interval]. These were not compared."
-        f"{_sources(info)}",
-        table(
-            [
-                "class",
-                *(f"{code(name)} ({', '.join(roles.get(name, []))})" for name in names),
-                *(f"published, {code(base)}" for base in published),
-            ],
-            [
-                [
-                    escape(entity),
-                    *(cells[entity, name] for name in names),
-                    *(of.get(entity, NONE) for of in published.values()),
-                ]
-                for entity in dict.fromkeys(info.per_class["class"])
-            ],
-        ),
     ]
 
 
@@ -141,12 +89,9 @@ def draw(info: Info) -> Figure:
     """
     figure = new_figure(3.8)
     axes = figure.add_subplot()
-    rows = info.scores[info.scores["arm"] == (info.best_arm or "")]
-    if rows.empty:
-        say_empty(axes, NO_CLASSES)
-        return figure
-    parts = ("precision", "recall", "f1")
-    for place, part in enumerate(parts):
+    best = info.best_arm if info.best_arm in set(info.scores["arm"]) else info.control
+    rows = info.scores[info.scores["arm"] == best]
+    for place, part in enumerate(PARTS):
         at = np.arange(len(rows)) + 0.26 * (place - 1)
         axes.bar(
             at,

@@ -1,4 +1,4 @@
-"""How far each case's data lies from the reference, and how well it is learned all the same: a part of the cover."""
+"""How far each case's data lies from the reference, and how well it is learned: a part of the cover."""
 
 from __future__ import annotations
 
@@ -30,83 +30,88 @@ class Info:
     correlations: tuple[Correlation, ...]
 
     @property
-    def titles(self) -> dict[str, Measured]:
-        """The measures that some case has, by name, each as one of the cases describes it."""
-        every = {name: of for case in self.cases for name, of in case.measured.items()}
-        known = {
-            name: of for case in self.cases for name, of in case.measured.items() if of.value is not None
-        }
-        return {**every, **known}
+    def measures(self) -> dict[str, Measured]:
+        """The measures that some case has, by name: as a case with a value describes it, where there is one."""
+        every = [item for case in self.cases for item in case.measured.items()]
+        return dict(every) | {name: measure for name, measure in every if measure.value is not None}
 
     @property
     def drawn(self) -> list[str]:
         """The measures that have a value in some case whose score is known."""
-        return [
-            name
-            for name in self.titles
-            if any(_at(case, name) is not None and case.reached.mean is not None for case in self.cases)
-        ]
+        scored = [case for case in self.cases if case.reached.mean is not None]
+        return [name for name in self.measures if any(_distance(case, name) is not None for case in scored)]
 
 
 def info(cases: Sequence[tuple[str, str, Evidence]]) -> Info | None:
     """Return what is shown of cases (name, link, evidence); None where nothing was measured."""
-    placed, links, reference = [], [], ""
+    placed, links, references = [], [], []
     for name, link, evidence in cases:
         every = measured(evidence.loaded.results.folder)
-        found = {measure: of for measure, of in every.items() if of.distance}
-        if found:
-            placed.append(_placed(name, evidence, found))
+        measures = {title: measure for title, measure in every.items() if measure.distance}
+        if measures:
+            placed.append(_placed(name, evidence, measures))
             links.append(link)
-            reference = reference or str(evidence.loaded.study.request.flags.get("reference_dataset") or "")
-    return Info(tuple(placed), tuple(links), reference, tuple(correlations(placed))) if placed else None
+            references.append(str(evidence.loaded.study.request.flags.get("reference_dataset") or ""))
+    if not placed:
+        return None
+    reference = next(filter(None, references), "")
+    return Info(tuple(placed), tuple(links), reference, tuple(correlations(placed)))
 
 
 def section(info: Info) -> list[str]:
     paragraphs = [listed(_answer(info)), _scores(info), _measures(info)]
     if info.drawn:
         paragraphs.append(
-            figure_link("distances", "Share of the way to a perfect score over distance, a point per case")
+            figure_link("distances", "Share of the gap closed against distance, a point per case")
         )
-    return [*paragraphs, _how(info)]
+    methods = [
+        f"*{escape(measure.title)}*: {escape(measure.how, 1000)}."
+        for measure in info.measures.values()
+        if measure.value is not None
+    ]
+    return [
+        *paragraphs,
+        f"Measured on training texts, before any training, against `{info.reference}`, which stands for the data that "
+        f"the base model knows; that dataset itself is measured between two halves of its own. {' '.join(methods)} "
+        "*Baseline*: what two samples of one dataset of this size give (for the masked-LM loss: the loss on the "
+        "reference). *Gap closed*: (score - trivial) / (1 - trivial), one scale for all metrics. Datasets differ in "
+        "more than their distance: a hard task close by can score below an easy one far away.",
+    ]
 
 
 def _answer(info: Info) -> list[str]:
     if not info.drawn:
         return ["**Nothing to compare**: no case has both a distance and a score."]
-    most = max(
-        sum(_at(case, name) is not None for case in info.cases if case.backbone == backbone)
-        for name in info.drawn
-        for backbone in {case.backbone for case in info.cases}
-    )
-    lines = (
-        [_correlated(info, found) for found in info.correlations]
-        if info.correlations
-        else [
+    lines = [_correlated(info, correlation) for correlation in info.correlations]
+    if not lines:
+        backbones = {case.backbone for case in info.cases}
+        most = max(
+            sum(_distance(case, name) is not None for case in info.cases if case.backbone == backbone)
+            for name in info.drawn
+            for backbone in backbones
+        )
+        lines = [
             f"**Does quality drop with distance?** {count(most, 'dataset')} cannot say: a claim takes at least "
             f"{LEAST} with one backbone."
         ]
-    )
-    reached = several([f"{code(case.name)} {_percent(case.reached.mean)}" for case in info.cases], 12)
-    lines.append(f"Of the way from a trivial model to a perfect one, the control goes: {reached}.")
+    shares = several([f"{code(case.name)} {_percent(case.reached.mean)}" for case in info.cases], 12)
+    lines.append(f"Of the gap between a trivial model and a perfect score, the control closes: {shares}.")
     for name in info.drawn:
-        known = [case for case in info.cases if _at(case, name) is not None]
-        ordered = sorted(known, key=lambda case: _at(case, name) or 0.0)
-        told = several([f"{code(case.name)} {number(_at(case, name), 2)}" for case in ordered], 12)
-        of = info.titles[name]
-        lines.append(
-            f"Distance from {code(info.reference)} by **{escape(of.title)}** ({escape(of.unit)}), nearest first: "
-            f"{told}."
-        )
+        distances = {case.name: at for case in info.cases if (at := _distance(case, name)) is not None}
+        nearest = sorted(distances.items(), key=lambda item: item[1])
+        told = several([f"{code(case)} {number(distance, 2)}" for case, distance in nearest], 12)
+        title = f"**{escape(info.measures[name].title)}** ({escape(info.measures[name].unit)})"
+        lines.append(f"Distance from {code(info.reference)} by {title}, nearest first: {told}.")
     return lines
 
 
-def _correlated(info: Info, found: Correlation) -> str:
-    by = f"by {escape(info.titles[found.measure].title)}, with {code(found.backbone)}"
-    tau = f"Kendall's tau {number(found.tau, 2, signed=True)}"
-    told = f"{tau}, n = {found.n} datasets, corrected p {found.p_adjusted:.3f}"
-    if not found.found:
-        return f"**Not enough evidence** that quality goes with distance, {by} ({told})."
-    return f"Quality **{'drops' if found.tau < 0 else 'rises'} with distance**, {by} ({told})."
+def _correlated(info: Info, correlation: Correlation) -> str:
+    by = f"by {escape(info.measures[correlation.measure].title)}, with {code(correlation.backbone)}"
+    tau = f"Kendall's tau {number(correlation.tau, 2, signed=True)}"
+    told = f"{tau}, n = {correlation.n} datasets, corrected p {correlation.p_adjusted:.3f}"
+    if not correlation.found:
+        return f"**Not enough evidence** that quality depends on distance, {by} ({told})."
+    return f"Quality **{'drops' if correlation.tau < 0 else 'rises'} with distance**, {by} ({told})."
 
 
 def _scores(info: Info) -> str:
@@ -120,49 +125,25 @@ def _scores(info: Info) -> str:
         ]
         for case, link in zip(info.cases, info.links, strict=True)
     ]
-    heads = ["report", "score", "trivial model", "control, mean [95% interval]", "share of the way to 1"]
-    return table(heads, rows)
+    return table(["report", "score", "trivial model", "control, mean [95% interval]", "gap closed"], rows)
 
 
 def _measures(info: Info) -> str:
     rows = []
     for case, link in zip(info.cases, info.links, strict=True):
-        for name, of in case.measured.items():
-            values = [_value(of), number(of.nothing, 3), number(of.beyond, 3), f"{of.n:,} {escape(of.of)}"]
-            rows.append(
-                [link, f"{escape(info.titles[name].title)} ({escape(of.unit)})"]
-                + (values if of.value is not None else [f"none: {escape(of.why)}", NONE, NONE, NONE])
-            )
-    heads = [
-        "report",
-        "measure",
-        "value [95% of draws]",
-        "where there is nothing to find",
-        "beyond that",
-        "n",
-    ]
-    return table(heads, rows)
-
-
-def _how(info: Info) -> str:
-    told = " ".join(
-        f"*{escape(of.title)}*: {escape(of.how, 1000)}."
-        for of in info.titles.values()
-        if of.value is not None
-    )
-    return (
-        f"Measured on training texts, before anything was trained, against `{info.reference}`, which stands for the "
-        "data that the base model knows; that dataset itself is measured between two halves of its own. "
-        f"{told} *Where there is nothing to find*: what data of this size gives between two samples of one dataset "
-        "(for the masked-LM loss: the loss on the reference). *Share of the way*: (score - trivial) / (1 - trivial), "
-        "which puts metrics of different datasets on one scale. Datasets differ in more than their distance: a hard "
-        "task close by can score below an easy one far away."
-    )
+        for name, measure in case.measured.items():
+            title = f"{escape(info.measures[name].title)} ({escape(measure.unit)})"
+            values = [f"none: {escape(measure.why)}", NONE, NONE, NONE]
+            if measure.value is not None:
+                examples = f"{measure.n:,} {escape(measure.of)}"
+                values = [_value(measure), number(measure.nothing), number(measure.beyond), examples]
+            rows.append([link, title, *values])
+    return table(["report", "measure", "value [95% of draws]", "baseline", "above baseline", "n"], rows)
 
 
 @styled
 def draw(info: Info) -> Figure:
-    """The share reached over each distance, a point per case."""
+    """The share of the gap closed over each distance, a point per case."""
     names = info.drawn
     figure = new_figure(3.6)
     panels = figure.subplots(1, max(1, len(names)), sharey=True, squeeze=False)[0]
@@ -171,46 +152,49 @@ def draw(info: Info) -> Figure:
         colour, marker = pick(COLOURS, place), pick(MARKERS, place + place // len(COLOURS))
         handles.append(Line2D([], [], color=colour, linestyle="", marker=marker, label=plain_text(case.name)))
         for axes, name in zip(panels, names, strict=False):
-            distance, of = _at(case, name), case.reached
-            if distance is not None and of.mean is not None:
-                low, high = (math.nan if end is None else end for end in (of.low, of.high))
-                point(axes, distance, of.mean, low, high, colour, marker, along="y")
+            distance, share = _distance(case, name), case.reached
+            if distance is not None and share.mean is not None:
+                low, high = (math.nan if end is None else end for end in (share.low, share.high))
+                point(axes, distance, share.mean, low, high, colour, marker, along="y")
     for axes, name in zip(panels, names, strict=False):
-        titled = info.titles[name]
-        axes.set_xlabel(plain_text(f"{titled.title}\nbeyond where there is nothing to find\n({titled.unit})"))
+        measure = info.measures[name]
+        axes.set_xlabel(plain_text(f"{measure.title}\nabove its baseline\n({measure.unit})"))
         axes.axhline(0, color="0.3", linestyle="--", linewidth=1, zorder=1)
-    panels[0].set_ylabel("control: share of the way from\na trivial model (0) to a perfect one (1)")
+    panels[0].set_ylabel(
+        "control: share of the gap closed between\na trivial model (0) and a perfect score (1)"
+    )
     legend_right(figure, handles, "case")
     return figure
 
 
-def _placed(name: str, evidence: Evidence, found: dict[str, Measured]) -> Placed:
-    row = evidence.row_of(evidence.plan.control) or {"mean": None, "low": None, "high": None, "n": 0}
+def _placed(name: str, evidence: Evidence, measures: dict[str, Measured]) -> Placed:
+    row = evidence.row_of(evidence.plan.control) or {"n": 0}
     mean, low, high = (
-        None if row[key] is None or row[key] != row[key] else row[key] for key in ("mean", "low", "high")
+        None if math.isnan(row.get(key, math.nan)) else row[key] for key in ("mean", "low", "high")
     )
     score = Interval(mean, low, high, int(row["n"]))
-    trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
-    metric = evidence.plan.metric
-    backbone = evidence.loaded.study.environment.backbone.name
-    return Placed(
-        name, backbone, found, metric, evidence.split, score, trivial, reached(score, trivial, metric)
-    )
+    environment, metric = evidence.loaded.study.environment, evidence.plan.metric
+    trivial = environment.dataset.baseline.get(evidence.split)
+    share = reached(score, trivial, metric)
+    return Placed(name, environment.backbone.name, measures, metric, evidence.split, score, trivial, share)
 
 
-def _at(case: Placed, name: str) -> float | None:
-    of = case.measured.get(name)
-    return None if of is None else of.beyond
+def _distance(case: Placed, name: str) -> float | None:
+    return case.measured[name].beyond if name in case.measured else None
 
 
 def _percent(share: float | None) -> str:
     return "score not known" if share is None else f"{share:.0%}"
 
 
-def _interval(of: Interval) -> str:
-    return estimate(of.mean, of.low, of.high, of.n)
+def _interval(interval: Interval) -> str:
+    return estimate(interval.mean, interval.low, interval.high, interval.n)
 
 
-def _value(of: Measured) -> str:
-    ends = "" if of.low is None or of.high is None else f" [{number(of.low)}, {number(of.high)}]"
-    return f"{number(of.value)}{ends}"
+def _value(measure: Measured) -> str:
+    ends = (
+        ""
+        if measure.low is None or measure.high is None
+        else f" [{number(measure.low)}, {number(measure.high)}]"
+    )
+    return f"{number(measure.value)}{ends}"

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.drawing import style
 from reports.drawing.pieces import heat_map
-from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.predicted import differing_words
@@ -18,9 +18,6 @@ from reports.parts.part import SHOWN, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
-
-NO_CONFUSION = "Nothing to draw: no predictions of confirmed trials."
-NO_PREDICTIONS = "No predictions of confirmed trials."
 
 
 @dataclass(frozen=True)
@@ -41,35 +38,35 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
+    """None where labels are numbers, and without predictions."""
     if evidence.numeric:
         return None
     rows, best = evidence.predictions, evidence.best_arm
     of_best = rows[rows["trial_id"].map(evidence.shown_arms) == best]
+    if evidence.tokens:
+        confusion = predicted.span_confusion(of_best)
+    else:
+        of_best = predicted.by_word(of_best) if evidence.words else of_best
+        confusion = predicted.confusion(of_best, evidence.loaded.study.environment.dataset.labels)
+    if confusion["mean"].sum() == 0:
+        return None
     trial = tables.best_trial(tables.confirmed(evidence.trials), evidence.plan)
     of_trial = predicted.rows_of(
         evidence.loaded.results.predictions, [trial] if trial else [], evidence.split
     )
     return Info(
-        confusion=predicted.span_confusion(of_best)
-        if evidence.tokens
-        else predicted.confusion(
-            predicted.by_word(of_best) if evidence.words else of_best,
-            evidence.loaded.study.environment.dataset.labels,
-        ),
-        misclassified=predicted.misclassified(of_trial),
-        tokens=evidence.tokens,
-        words=evidence.words,
-        arm=best,
-        trial=trial,
-        split=evidence.split,
+        confusion,
+        predicted.misclassified(of_trial),
+        evidence.tokens,
+        evidence.words,
+        best,
+        trial,
+        evidence.split,
     )
 
 
 def section(info: Info) -> list[str]:
     split = SPLITS[info.split]
-    drawn = figure_link("confusion", "True against predicted classes")
-    if info.confusion.empty:
-        return [NO_PREDICTIONS, drawn]
     what = "entities by type" if info.tokens else f"{_items(info)} by class"
     true, said = (list(dict.fromkeys(info.confusion[name])) for name in ("label", "prediction"))
     cells = {(row["label"], row["prediction"]): row["mean"] for row in records(info.confusion)}
@@ -77,17 +74,15 @@ def section(info: Info) -> list[str]:
         ["true ↓, predicted →", *map(escape, said)],
         [[escape(name), *(number(cells[name, other], 1) for other in said)] for name in true],
     )
-    n = int(info.confusion["n"].iloc[0])
     explained = (
-        " An entity found with other words counts under *other boundaries*, one that overlaps no true entity "
-        "under *no entity there*."
+        " *Other boundaries*: an entity found with other words. *No entity there*: one that overlaps no true entity."
         if info.tokens
         else ""
     )
     return [
-        f"Mean counts of {what} on {split} over the {count(n, 'seed')} of {code(info.arm)}, the best arm on "
-        f"validation.{explained}",
-        drawn,
+        f"Mean counts of {what} on {split} over the {count(int(info.confusion['n'].iloc[0]), 'seed')} of "
+        f"{code(info.arm)}, the best arm on validation.{explained}",
+        figure_link("confusion", "True against predicted classes"),
         folded("The counts as a table", len(true) + 5, grid),
         *_wrong(info, split),
     ]
@@ -126,9 +121,6 @@ def draw(info: Info) -> Figure:
     true, said = list(dict.fromkeys(cells["label"])), list(dict.fromkeys(cells["prediction"]))
     figure = new_figure(1.7 + 0.5 * max(len(true), 3))
     axes = figure.add_subplot()
-    if cells.empty or cells["mean"].sum() == 0:
-        say_empty(axes, NO_CONFUSION)
-        return figure
     counts = cells["mean"].to_numpy(dtype=float).reshape(len(true), len(said))
     shares = counts / np.maximum(np.nansum(counts, axis=1, keepdims=True), 1e-12)
     n = int(cells["n"].iloc[0])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from reports.drawing import style
-from reports.drawing.pieces import legend_right
+from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
@@ -22,6 +23,11 @@ from reports.reading.load import Plan
 from reports.words.text import code, count, interval, number, several, table
 
 ROLES = ("scientific", "nuisance", "searched")
+BAR: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.6}
+EXPLAINED = {
+    PED_ANOVA: f"{PED_ANOVA} (Optuna) asks what sets the best {{:.0%}} of the trials apart from all of them.",
+    FANOVA: f"{FANOVA} (Optuna) splits the variance of a random forest fitted to all of the scores.",
+}
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,13 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    if evidence.searches > 1:
-        return None
+    """None without a search, and where searches were for different arms."""
     points, (space, unread) = evidence.points, evidence.space
-    found = (evaluating.importances(points, space, evidence.plan), evidence.fanova)
+    if evidence.searches != 1:
+        return None
+    tables = (evaluating.importances(points, space, evidence.plan), evidence.fanova)
     return Info(
-        importances=tuple(table for table in found if table is not None and len(table)),
+        importances=tuple(table for table in tables if table is not None and len(table)),
         done=int((points["status"] == "completed").sum()),
         unread=tuple(unread),
         edges=tuple(evidence.edges),
@@ -53,65 +60,54 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    done = info.done
-    paragraphs = [_unread(info.unread)]
+    unread = several([code(name) for name in info.unread], 8)
+    paragraphs = [
+        f"Left out, because `study.json` does not describe them as a range or a choice: {unread}."
+        if unread
+        else "",
+        _edges(info.edges),
+    ]
     if not info.importances:
         why = (
-            f"{count(done, 'completed search trial')} with a score; importances are worked out from {FEWEST} on, "
+            f"{count(info.done, 'completed search trial')} with a score; importances are computed from {FEWEST} on, "
             "over at least two hyperparameters and different scores. More `--trials` give them, or `--scheduler fifo`, "
             "which stops none."
         )
-        return [f"No importances: {why}", *paragraphs, _edges(info.edges)]
-    paragraphs[:0] = [
-        "How far the search's scores hang on each hyperparameter, as shares of the whole. Only completed "
-        "trials count: where the scheduler stopped poor ones early, this is about the better part of the "
-        "space. The ranges are the middle 90% over bootstrap resamples of the trials, one seed each; ranges "
-        "that overlap widely mean that the order could be another. Importance is no effect and no direction.",
-        " ".join(_evaluator(item["evaluator"].iloc[0], done) for item in info.importances),
-    ]
+        return [f"No importances: {why}", *paragraphs]
     rows = [
         [
             *(code(row["name"]), row["role"], row["evaluator"], number(row["importance"], 2)),
             f"{interval(row['low'], row['high'], 2)}, n = {row['n']} trials, {row['resamples']} resamples",
         ]
-        for item in info.importances
-        for row in records(item)
+        for importances in info.importances
+        for row in records(importances)
     ]
     heads = ["hyperparameter", "role", "evaluator", "importance (share)", "middle 90% of resamples"]
-    drawn = figure_link("importances", "Importance of each hyperparameter")
-    return [*paragraphs, drawn, table(heads, rows), _edges(info.edges)]
-
-
-def _evaluator(name: str, done: int) -> str:
-    if name == PED_ANOVA:
-        return (
-            f"{PED_ANOVA} (Optuna) asks what sets the best {target_share(done):.0%} of the trials apart from all "
-            "of them."
-        )
-    assert name == FANOVA
-    return f"{FANOVA} (Optuna) splits the variance of a random forest fitted to all of the scores."
-
-
-def _unread(unread: Sequence[str]) -> str:
-    if not unread:
-        return ""
-    names = several([code(name) for name in unread], 8)
-    return f"Left out, because `study.json` does not describe them as a range or a choice: {names}."
+    explained = [
+        EXPLAINED[table["evaluator"].iloc[0]].format(target_share(info.done)) for table in info.importances
+    ]
+    return [
+        "Share of each hyperparameter in what moves the search's scores, over completed trials alone: where the "
+        "scheduler stopped poor ones early, this is about the better part of the space. Ranges: the middle 90% over "
+        "bootstrap resamples of the trials, one seed each; where they overlap widely, the order could be another. "
+        "Importance is no effect and no direction.",
+        " ".join(explained),
+        figure_link("importances", "Importance of each hyperparameter"),
+        table(heads, rows),
+        *paragraphs,
+    ]
 
 
 def _edges(edges: Sequence[Edge]) -> str:
-    if not edges:
-        return ""
-    named = several(
-        [
-            f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.there} of the best {edge.of}"
-            for edge in edges
-        ],
-        8,
-    )
+    named = [
+        f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.there} of the best {edge.of}"
+        for edge in edges
+    ]
     return (
-        f"**At the edge of what was searched**, so that better values may lie beyond: {named}. Widen a range where "
-        "most of the best trials lie at one end."
+        f"**At the edge of the search space**, so that better values may lie beyond: {several(named, 8)}. Widen a "
+        "range where most of the best trials lie at one end."
+        if edges
+        else ""
     )
 
 
@@ -125,26 +121,11 @@ def draw(info: Info) -> Figure | None:
     axes = figure.add_subplot()
     for place, row in enumerate(records(table)):
         role = ROLES.index(row["role"])
-        axes.barh(
-            place,
-            row["importance"],
-            color=COLOURS[role],
-            hatch=HATCHES[role],
-            edgecolor="black",
-            linewidth=0.6,
-            height=0.62,
-        )
-        spread = [[max(0.0, row["importance"] - row["low"])], [max(0.0, row["high"] - row["importance"])]]
-        axes.errorbar(row["importance"], place, xerr=spread, color="black", linewidth=1.2, capsize=3)
-        end = max(row["high"], row["importance"])
-        axes.annotate(
-            f"{row['importance']:.2f}",
-            (end, place),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-        )
+        axes.barh(place, row["importance"], height=0.62, color=COLOURS[role], hatch=HATCHES[role], **BAR)
+        point(axes, row["importance"], place, row["low"], row["high"], "black", "", along="x")
+        end = (max(row["high"], row["importance"]), place)
+        text = f"{row['importance']:.2f}"
+        axes.annotate(text, end, xytext=(5, 0), textcoords="offset points", va="center", fontsize=9)
     style.name_ticks(axes, [info.plan.short(name) for name in table["name"]], axis="y")
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_xlim(0, 1.12 * max(table["high"].max(), table["importance"].max(), 1e-9))
@@ -153,34 +134,30 @@ def draw(info: Info) -> Figure | None:
     axes.set_xlabel(f"importance ({first['evaluator']}; share of the whole, 0 to 1)")
     axes.set_ylabel("hyperparameter")
     handles = [
-        Patch(facecolor=COLOURS[i], hatch=HATCHES[i], edgecolor="black", linewidth=0.6, label=role)
+        Patch(facecolor=COLOURS[i], hatch=HATCHES[i], label=role, **BAR)
         for i, role in enumerate(ROLES)
         if role in set(table["role"])
     ]
-    handles.append(
-        Patch(
-            facecolor="none", edgecolor="none", label=f"bars: middle 90% of\n{first['resamples']} resamples"
-        )
-    )
+    spread = f"bars: middle 90% of\n{first['resamples']} resamples"
+    handles.append(Patch(facecolor="none", edgecolor="none", label=spread))
     legend_right(figure, handles, f"{first['n']} completed trials,\none seed each")
     return figure
 
 
 def answer(info: Info) -> list[str]:
-    """Name what the score hangs on most, with the spread, by the first evaluator."""
+    """Name the most important hyperparameters, with the spread, by the first evaluator."""
+    title = "**Most important hyperparameters**"
     if not info.importances:
         return [
-            f"**What the score hangs on** is open: {count(info.done, 'search trial')} completed, {FEWEST} are needed."
+            f"{title}: open, {count(info.done, 'search trial')} completed of the {FEWEST} that are needed."
         ]
-    ordered = records(info.importances[0].sort_values("importance", ascending=False))[:3]
+    table = info.importances[0]
     named = [
         f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"
-        for row in ordered
+        for row in records(table.sort_values("importance", ascending=False))[:3]
     ]
-    return [
-        f"**What the score hangs on** ({info.importances[0]['evaluator'].iloc[0]}, shares with the middle 90% of "
-        f"resamples): {several(named)}."
-    ]
+    evaluator = table["evaluator"].iloc[0]
+    return [f"{title} ({evaluator}, shares with the middle 90% of resamples): {several(named)}."]
 
 
 PART = Part("Hyperparameter importance", info, section, {"importances": draw}, answer)

@@ -14,7 +14,7 @@ from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.text import count, escape, interval, number, several, table
+from reports.words.text import count, escape, interval, number, table
 
 
 @dataclass(frozen=True)
@@ -35,36 +35,27 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    names = [info.plan.symbol(factor.name) for factor in info.plan.factors]
     if info.parts.empty:
-        together = [] if len(names) < 2 else ["both together"] if len(names) == 2 else ["several together"]
         return [
-            f"Its parts ({escape(', '.join([*names, *together]))}) cannot be told apart: that takes a whole grid and "
-            "at least two seeds on which every cell has a score."
+            "The factors' shares of the score cannot be told apart: that takes a whole grid and at least two seeds on "
+            "which every cell has a score."
         ]
     rows = [
         [escape(_name(row["part"], info.plan)), number(row["size"], 4), _range(row), str(row["df"])]
         for row in records(info.parts)
     ]
     first = info.parts.iloc[0]
-    several_ = (
-        f"The interaction is what {escape(names[0])} does differently at different {escape(several(names[1:]))}. From "
-        if len(names) > 1
-        else "From "
+    identical = (
+        f" Here there is none at all: {count(info.alike, 'cell')} predict exactly what another one does, so cells are "
+        "not independent."
+        if info.alike
+        else ""
     )
-    ways = {1: "one-way", 2: "two-way"}.get(len(names), f"{len(names)}-way")
     return [
-        "What moves the score in the core, as the standard deviation of the true effects over the levels of "
-        f"each part, in units of the score: at 0 it moves the score no more than chance over seeds would. {several_}"
-        f"the {ways} decomposition with seeds as blocks "
-        f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, "
-        "not corrected, and no claim rests on them; none where a part is smaller than seeds alone would make it."
-        + (
-            f" Here there is none at all: {count(info.alike, 'cell')} predict exactly what another one does, so cells "
-            "are not independent."
-            if info.alike
-            else ""
-        ),
+        "Standard deviation of the true effects over the levels of each factor and of their interaction, in units of "
+        "the score; 0 is no more than chance over seeds. From an analysis of variance with seeds as blocks "
+        f"(n = {first['seeds']} seeds × {first['cells']} cells); intervals from the noncentral F distribution, not "
+        f"corrected, and no claim rests on them; none for a part smaller than seeds alone would make it.{identical}",
         table(["part", "size", f"{LEVEL:.0%} interval", "degrees of freedom"], rows),
     ]
 

@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, point
-from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, say_empty, styled
+from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
 from reports.parts.part import figure_link
 from reports.reading.frames import records
 from reports.words.text import code, escape, estimate, folded, table
-
-NO_PROFILES = "Nothing to draw: no history of learned mix weights."
 
 
 @dataclass(frozen=True)
@@ -34,18 +32,18 @@ class Info:
 
 
 def info(profiles: Sequence[Profile]) -> Info | None:
-    shown = tuple(of for of in profiles if len(of.profile))
+    shown = tuple(profile for profile in profiles if len(profile.profile))
     return Info(shown) if shown else None
 
 
 def section(info: Info) -> list[str]:
     rows = [
         [
-            *(of.link, code(of.arm), escape(row["layer"])),
+            *(case.link, code(case.arm), escape(row["layer"])),
             *(f"{row['depth']:.2f}", estimate(row["relative"], row["low"], row["high"], row["n"], 2)),
         ]
-        for of in info.profiles
-        for row in records(of.profile)
+        for case in info.profiles
+        for row in records(case.profile)
     ]
     heads = ["report", "arm", "layer", "relative depth", "p̃ × number of states, mean [95% interval]"]
     return [
@@ -61,17 +59,14 @@ def draw(info: Info) -> Figure:
     """Mix weights over relative depth, a line per backbone and dataset, 1 being the uniform mix."""
     figure = new_figure(4.0)
     axes = figure.add_subplot()
-    shown = [(of.name, of.profile) for of in info.profiles]
-    if not shown:
-        say_empty(axes, NO_PROFILES)
-        return figure
     handles = []
-    for place, (name, profile) in enumerate(shown):
-        colour, marker, line = pick(COLOURS, place), pick(MARKERS, place), pick(LINES, place)
+    for place, case in enumerate(info.profiles):
+        profile, colour = case.profile, pick(COLOURS, place)
+        marker, line = pick(MARKERS, place), pick(LINES, place)
         axes.plot(profile["depth"], profile["relative"], color=colour, linestyle=line, linewidth=1.4)
         for row in records(profile):
             point(axes, row["depth"], row["relative"], row["low"], row["high"], colour, marker, along="y")
-        text = f"{name}\n({len(profile)} states, n = {profile['n'].max()})"
+        text = f"{case.name}\n({len(profile)} states, n = {profile['n'].max()})"
         handles.append(Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(text)))
     axes.axhline(1, color="0.3", linestyle="--", linewidth=1, zorder=1)
     handles.append(Line2D([], [], color="0.3", linestyle="--", linewidth=1, label="uniform mix"))

@@ -21,36 +21,42 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    found = measured(evidence.loaded.results.folder)
-    return Info(tuple(found.values()), bool(of_trials(evidence.trials))) if found else None
+    measures = measured(evidence.loaded.results.folder)
+    return Info(tuple(measures.values()), bool(of_trials(evidence.trials))) if measures else None
 
 
 def section(info: Info) -> list[str]:
     rows = [
         [
-            escape(of.title),
-            number(of.value, 0 if of.by_layer else 3) if of.value is not None else f"none: {escape(of.why)}",
-            number(of.nothing),
-            escape(of.unit),
-            f"{of.n:,} {escape(of.of)}" if of.n else NONE,
+            escape(measure.title),
+            number(measure.value, 0 if measure.by_layer else 3)
+            if measure.value is not None
+            else f"none: {escape(measure.why)}",
+            number(measure.nothing),
+            escape(measure.unit),
+            f"{measure.n:,} {escape(measure.of)}" if measure.n else NONE,
         ]
-        for of in info.measures
+        for measure in info.measures
     ]
-    heads = ["measure", "value", "where there is nothing to find", "unit", "n"]
+    heads = ["measure", "value", "baseline", "unit", "n"]
     return [
         table(heads, rows),
-        *(f"*{escape(of.title)}*: {escape(of.how, 1000)}.{_by_layer(of)}" for of in info.measures if of.how),
-        "This is of a sample. Over all training examples, as trials measured it that chose a layer by it, it may put "
-        "layers in another order: see *Variability by layer*."
-        if info.chosen and any(of.by_layer for of in info.measures)
+        *(
+            f"*{escape(measure.title)}*: {escape(measure.how, 1000)}.{_by_layer(measure)}"
+            for measure in info.measures
+            if measure.how
+        ),
+        "Measured on a sample. Trials that select a layer by it measure it on all training examples, which may order "
+        "layers differently: see *Variability by layer*."
+        if info.chosen and any(measure.by_layer for measure in info.measures)
         else "",
     ]
 
 
-def _by_layer(of: Measured) -> str:
-    if not of.by_layer:
+def _by_layer(measure: Measured) -> str:
+    if not measure.by_layer:
         return ""
-    return f" By layer: {', '.join(f'{layer_name(name)} {number(value)}' for name, value in of.by_layer.items())}."
+    return f" By layer: {', '.join(f'{layer_name(name)} {number(value)}' for name, value in measure.by_layer.items())}."
 
 
 PART = Part("Measured without training", info, section)

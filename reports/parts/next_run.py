@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,17 +17,24 @@ from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count, listed, number
 
-MOST = 100
+MOST_SEEDS = 100
 """Seeds beyond which a next run is not suggested."""
-KNOWN = 6
+OWN_SPREAD_FROM = 6
 """Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
+UNREACHED = "more than 1,000"
 
 
 @dataclass(frozen=True)
 class Info:
-    """stopped: whether seeds were added until comparisons were decided; error: what a family has for a further run.
+    """What the section says.
 
-    drawn: whether each seed drew training examples of its own
+    Attributes:
+        claims: The primary ones.
+        error: What the family of comparisons has left for a further run.
+        command: That of the study.
+        finished: Whether the study ended by itself.
+        until_decided: Whether seeds were added until comparisons were decided.
+        own_draws: Whether each seed drew training examples of its own.
     """
 
     claims: tuple[Claim, ...]
@@ -36,14 +43,19 @@ class Info:
     error: float
     command: str
     finished: bool
-    stopped: bool
-    drawn: bool
+    until_decided: bool
+    own_draws: bool
+
+    @property
+    def open(self) -> list[Claim]:
+        """The comparisons that are not decided."""
+        return [claim for claim in self.claims if not claim.decided]
 
 
 def info(evidence: Evidence) -> Info:
     runs = evidence.loaded.study.runs
     return Info(
-        tuple(evidence.claims),
+        tuple(claim for claim in evidence.claims if claim.primary),
         evidence.plan,
         evidence.spread,
         error_to_come(evidence.analyses, evidence.plan.seeds),
@@ -55,117 +67,111 @@ def info(evidence: Evidence) -> Info:
 
 
 def section(info: Info) -> list[str]:
-    found = [
-        f"One backbone, one dataset{'' if info.drawn else ', one draw of training examples'}: nothing here says how "
-        "far this carries.",
+    draws = "" if info.own_draws else ", one draw of training examples"
+    sentences = [
+        f"One backbone, one dataset{draws}: whether this holds for others is not tested.",
         "All planned quality comparisons share one error of 5%; the set that may be best, entropy and speed have 5% "
         "each.",
+        "Seeds were added in blocks: a difference decided early reads a little too large; trust its interval."
+        if info.until_decided
+        else "",
+        _seeds_for_smallest_effect(info),
     ]
-    if info.stopped:
-        found.append(
-            "Seeds were added in blocks: a difference decided early reads a little too large; trust its interval."
-        )
-    if any(claim.primary and not claim.decided for claim in info.claims):
-        found.append(seeds_for_smallest_effect(info.claims, info.plan, info.spread, info.error))
-    return [listed(sentence for sentence in found if sentence), *_next(info)]
+    return [listed(filter(None, sentences)), *_next(info)]
 
 
-def seeds_for_smallest_effect(
-    claims: Sequence[Claim], plan: Plan, spread: Spread | None, error: float
-) -> str:
+def _seeds_for_smallest_effect(info: Info) -> str:
     """Return how many seeds find the smallest effect of interest, by the spread of what was seen.
 
-    The differences seen play no part: reckoning from them would promise whatever chance happened to show.
+    The differences seen play no part: computing from them would promise whatever chance happened to show.
     """
-    if spread is None or not plan.smallest_effect:
+    if info.spread is None or not info.plan.smallest_effect:
         return ""
     kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
-    found: dict[str, list[int | None]] = {}
-    for claim in claims:
-        if claim.primary and claim.share and claim.kind in kinds and not claim.decided:
-            found.setdefault(claim.kind, []).append(_wanted(claim, plan.smallest_effect, spread, error))
-    if not found:
+    seeds: dict[str, list[int | None]] = {}
+    for claim in info.open:
+        if claim.share and claim.kind in kinds:
+            seeds.setdefault(claim.kind, []).append(_seeds_needed(claim, info))
+    if not seeds:
         return ""
-    parts = [f"{_span(seeds)} for {kinds[kind]}" for kind, seeds in found.items()]
-    own = all(claim.n >= KNOWN for claim in claims if claim.primary and not claim.decided)
-    of = (
+    parts = [f"{_span(needed)} for {kinds[kind]}" for kind, needed in seeds.items()]
+    source = (
         "each by the spread of its own differences"
-        if own
-        else f"from a standard deviation of {number(spread.sd, 3)} per score, pooled over arms"
+        if all(claim.n >= OWN_SPREAD_FROM for claim in info.open)
+        else f"from a standard deviation of {number(info.spread.sd, 3)} per score, pooled over arms"
     )
     return (
-        f"Seeds to find {plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
-        f"{', '.join(parts)} ({of})."
+        f"Seeds to find {info.plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
+        f"{', '.join(parts)} ({source})."
     )
 
 
 def _span(seeds: Sequence[int | None]) -> str:
-    """Return numbers of seeds in words, the fewest and the most: "about 16 to 340"."""
-    known = sorted(one if one else math.inf for one in seeds)
-    if known[0] == math.inf:
-        return "more than 1,000"
-    if known[-1] == math.inf:
-        return f"about {known[0]:.0f} to more than 1,000"
-    return f"about {known[0]:.0f}" + (f" to {known[-1]:.0f}" if known[-1] > known[0] else "")
+    """Return the fewest and the most seeds: "about 16 to 340"; None is more than can be planned for."""
+    reached = sorted(value for value in seeds if value)
+    if not reached:
+        return UNREACHED
+    most = UNREACHED if len(reached) < len(seeds) else str(reached[-1])
+    return f"about {reached[0]}" + (f" to {most}" if most != str(reached[0]) else "")
 
 
 def _next(info: Info) -> list[str]:
-    undecided = [claim for claim in info.claims if claim.primary and not claim.decided]
     if not info.command:
         return []
     if not info.finished:
-        return ["The study is not finished; the same command goes on:", _shell(info.command)]
-    if not undecided:
+        return ["The study is not finished; the same command continues it:", _shell(info.command)]
+    if not info.open:
         return [f"Every primary comparison is decided; more seeds would add nothing ([details]({DETAILS}))."]
-    undecided = [claim for claim in undecided if claim.n]
-    if not undecided:
-        return ["What is open has no pairs of seeds yet; the same command goes on:", _shell(info.command)]
-    seeds, within = _seeds(undecided, info)
+    paired = [claim for claim in info.open if claim.n]
+    if not paired:
+        return ["What is open has no pairs of seeds yet; the same command continues:", _shell(info.command)]
+    seeds, within = _seeds(paired, info)
     if seeds is None:
         return [
-            f"{count(len(undecided), 'comparison')} would take more than {MOST} seeds to decide: more examples, or a "
-            "larger `--smallest-effect` in a study of its own, is the better next step."
+            f"{count(len(paired), 'comparison')} would take more than {MOST_SEEDS} seeds to decide: more examples, or "
+            "a larger `--smallest-effect` in a study of its own, is the better next step."
         ]
-    more = len(undecided) - within
+    more = len(paired) - within
     rest = f" ({more} more would take over {seeds} seeds)" if more else ""
     return [
         f"The next run, to decide {count(within, 'further comparison')}{rest}:",
-        _shell(_with(info.command, seeds)),
+        _shell(_with_seeds(info.command, seeds)),
     ]
 
 
 def _seeds(claims: list[Claim], info: Info) -> tuple[int | None, int]:
-    """Return the seeds that decide most of what is open, by its spread, and how much that is; None: over `MOST`."""
-    have, small = max(info.plan.seeds, 1), info.plan.smallest_effect
-    if info.spread is None or not small:
-        return max(10, 2 * have), len(claims)
-    wanted = [_wanted(claim, small, info.spread, info.error) for claim in claims if claim.share]
-    fit = [seeds for seeds in wanted if seeds is not None and seeds <= MOST]
-    return (max(max(fit), have + 3), len(fit)) if fit else (None, 0)
+    """Return the seeds that decide most of what is open, and how much that is; None: over `MOST_SEEDS`."""
+    planned = max(info.plan.seeds, 1)
+    if info.spread is None or not info.plan.smallest_effect:
+        return max(10, 2 * planned), len(claims)
+    needed = [_seeds_needed(claim, info) for claim in claims if claim.share]
+    within = [seeds for seeds in needed if seeds is not None and seeds <= MOST_SEEDS]
+    return (max(*within, planned + 3), len(within)) if within else (None, 0)
 
 
-def _wanted(claim: Claim, effect: float, spread: Spread, error: float) -> int | None:
-    """Return the seeds that find `effect`: by the comparison's own spread where enough seeds know it."""
-    if claim.n >= KNOWN and claim.sd:
-        return seeds_needed(effect / claim.sd, error * claim.share, CHANCE)
-    return seeds_for(effect, claim.weights, claim.share, spread, error)
+def _seeds_needed(claim: Claim, info: Info) -> int | None:
+    """Return the seeds that find the smallest effect: by the comparison's own spread where enough seeds know it."""
+    effect, spread = info.plan.smallest_effect, info.spread
+    assert effect is not None
+    assert spread is not None
+    if claim.n >= OWN_SPREAD_FROM and claim.sd:
+        return seeds_needed(effect / claim.sd, info.error * claim.share, CHANCE)
+    return seeds_for(effect, claim.weights, claim.share, spread, info.error)
 
 
-def _with(command: str, seeds: int) -> str:
+def _with_seeds(command: str, seeds: int) -> str:
     """Return a study's command with other seeds, until decided."""
     try:
         words = shlex.split(command)
     except ValueError:  # written by hand: no shell can read it
         return command
-    kept, skip = [], False
-    for word in words:
-        if skip:
-            skip = False
-        elif word in ("--seeds", "--max-hours"):
-            skip = True
-        elif word not in ("--until-decided", "--fresh") and not word.startswith(("--seeds=", "--max-hours=")):
-            kept.append(word)
-    return shlex.join([*kept, "--until-decided", "--seeds", str(seeds)])
+    flags = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for flag in ("--seeds", "--max-hours"):
+        flags.add_argument(flag, nargs="?")
+    for flag in ("--until-decided", "--fresh"):
+        flags.add_argument(flag, action="store_true")
+    _, others = flags.parse_known_args(words)
+    return shlex.join([*others, "--until-decided", "--seeds", str(seeds)])
 
 
 def _shell(command: str) -> str:

@@ -37,30 +37,28 @@ def info(evidence: Evidence) -> Info | None:
     if twin is None or claim is None:
         return None
     rows = confirmed(evidence.trials)
-    ids = {arm: rows[rows["arm"] == arm].set_index("seed")["trial_id"] for arm in (twin, claim.control)}
-    seeds = sorted(set(ids[twin].index) & set(ids[claim.control].index))
+    first, second = (rows[rows["arm"] == arm].set_index("seed")["trial_id"] for arm in (twin, claim.control))
+    seeds = sorted(set(first.index) & set(second.index))
     if not seeds:
         return None
     columns = [f"val/{evidence.plan.metric}", *weight_columns(evidence.history)]
-    gaps = pd.concat(
-        [_gaps(evidence.history, ids[twin][seed], ids[claim.control][seed], columns) for seed in seeds]
-    )
-    one, other = (evidence.scores[arm].loc[seeds] for arm in (twin, claim.control))
+    gaps = pd.concat([_gaps(evidence.history, first[seed], second[seed], columns) for seed in seeds])
+    scores = evidence.scores[twin].loc[seeds] - evidence.scores[claim.control].loc[seeds]
     return Info(
         twin,
         claim.control,
         float(gaps[columns[0]].max()),
         float(gaps[columns[1:]].max().max()),
-        float((one - other).abs().max()),
+        float(scores.abs().max()),
         len(seeds),
         evidence.plan.metric,
     )
 
 
-def _gaps(history: pd.DataFrame, one: str, other: str, columns: list[str]) -> pd.DataFrame:
+def _gaps(history: pd.DataFrame, first: str, second: str, columns: list[str]) -> pd.DataFrame:
     """Return the absolute differences of two trials at the epochs that both have."""
     frames = []
-    for trial_id in (one, other):
+    for trial_id in (first, second):
         rows = history[history["trial_id"] == trial_id]
         frame = pd.DataFrame({column: numbers(rows, column) for column in columns})
         frames.append(frame.set_axis(numbers(rows, "epoch")).groupby(level=0).last())

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import point, unit_below
-from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, styled
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import compared
@@ -20,8 +20,7 @@ from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.load import Plan
 from reports.words.text import code, number
 
-NO_PAIRS = "Nothing to draw: no analysis of paired seeds yet."
-LOOKS = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
+STYLES = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
 """Verdict -> colour and marker; what is not decided is grey."""
 UNDECIDED = ("#777777", "d")
 WIDE = 44
@@ -30,7 +29,15 @@ WIDE = 44
 
 @dataclass(frozen=True)
 class Info:
-    """claims: the primary ones; searched, confirmed, tested: of the search's best, on validation, then on `split`."""
+    """What the section says.
+
+    Attributes:
+        claims: The primary ones that have paired seeds.
+        best: The arm that the search found best.
+        searched: Its score in the search, on validation.
+        confirmed: Its mean over seeds, on validation.
+        tested: Its mean over seeds, on `split`.
+    """
 
     claims: tuple[Claim, ...]
     plan: Plan
@@ -43,7 +50,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    claims = tuple(claim for claim in evidence.claims if claim.primary)
+    claims = tuple(claim for claim in evidence.claims if claim.primary and claim.n)
     if not claims:
         return None
     best = next((arm for arm in evidence.plan.arms if arm.role == "best"), None)
@@ -96,19 +103,16 @@ def _curse(info: Info) -> str:
 @styled
 def draw(info: Info) -> Figure:
     """A row per primary comparison: its difference by seed, their mean and its interval, over the smallest effect."""
-    shown = [claim for claim in info.claims if claim.n]
+    shown = info.claims
     figure = new_figure(1.5 + 0.36 * max(len(shown), 3))
     axes = figure.add_subplot()
-    if not shown:
-        say_empty(axes, NO_PAIRS)
-        return figure
     small = info.plan.smallest_effect or 0.0
     if small:
         axes.axvspan(-small, small, color="0.9", zorder=0)
     axes.axvline(0, color="0.3", linewidth=1, zorder=1)
     drawn: list[tuple[float, int, str]] = []
     for place, claim in enumerate(shown):
-        colour, marker = LOOKS.get(claim.verdict, UNDECIDED)
+        colour, marker = STYLES.get(claim.verdict, UNDECIDED)
         values = list(claim.values.values())
         apart = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
         axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
@@ -135,7 +139,7 @@ def draw(info: Info) -> Figure:
     axes.set_ylabel(unit_below("comparison (n = pairs of seeds)"))
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)
-        for verdict, (colour, marker) in {**LOOKS, OPEN: UNDECIDED}.items()
+        for verdict, (colour, marker) in {**STYLES, OPEN: UNDECIDED}.items()
         if any(claim.verdict == verdict for claim in shown)
     ]
     if small:

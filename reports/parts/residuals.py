@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports.drawing.pieces import point
-from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
@@ -18,9 +18,6 @@ from reports.parts.part import SHOWN, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, estimate, folded, number, table
-
-NOTHING = "Nothing to draw: no predictions of confirmed trials."
-NO_PREDICTIONS = "No predictions of confirmed trials."
 
 
 @dataclass(frozen=True)
@@ -38,25 +35,19 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
+    """None where labels are classes, and without predictions."""
     if not evidence.numeric:
         return None
     trial = tables.best_trial(tables.confirmed(evidence.trials), evidence.plan)
     rows = predicted.rows_of(evidence.loaded.results.predictions, [trial] if trial else [], evidence.split)
-    return Info(
-        by_range=predicted.residuals(evidence.predictions, evidence.shown_arms),
-        of_trial=predicted.as_numbers(rows).set_index("index").sort_index(),
-        arm=evidence.best_arm,
-        trial=trial,
-        split=evidence.split,
-    )
+    by_range = predicted.residuals(evidence.predictions, evidence.shown_arms)
+    of_trial = predicted.as_numbers(rows).set_index("index").sort_index()
+    if by_range.empty or of_trial.empty:
+        return None
+    return Info(by_range, of_trial, evidence.best_arm, trial, evidence.split)
 
 
 def section(info: Info) -> list[str]:
-    drawn = figure_link(
-        "residuals", "Predicted numbers against labels, and mean errors over the labels' range"
-    )
-    if info.by_range.empty:
-        return [NO_PREDICTIONS, drawn]
     rows = [
         [escape(row["range"]), code(row["arm"]), f"{row['examples']:,}", *_cells(row)]
         for row in records(info.by_range)
@@ -64,9 +55,9 @@ def section(info: Info) -> list[str]:
     return [
         f"Errors (prediction minus label) on {SPLITS[info.split]} by quarter of the labels and over all of them, in "
         f"the labels' own unit, mean [{LEVEL:.0%} t interval] over n seeds. Above 0, answers there are too high "
-        "on the mean; models that are unsure draw all answers towards the mean label. These were not compared. The "
-        f"figure's points are trial {code(info.trial)}.",
-        drawn,
+        "on average; an unsure model predicts near the mean label. These were not compared. The figure's points are "
+        f"trial {code(info.trial)}.",
+        figure_link("residuals", "Predicted numbers against labels, and mean errors over the labels' range"),
         table(
             ["labels", "arm", "examples", "mean error", "mean absolute error", "root mean squared error"],
             rows,
@@ -85,8 +76,6 @@ def _largest(info: Info) -> list[str]:
     worst = info.of_trial.reindex(
         info.of_trial["residual"].abs().sort_values(ascending=False, kind="stable").index
     ).head(SHOWN)
-    if worst.empty:
-        return []
     rows = [
         [f"{index}", number(row["label"]), number(row["prediction"]), number(row["residual"], signed=True)]
         for index, row in zip(worst.index, records(worst), strict=True)
@@ -108,9 +97,6 @@ def _largest(info: Info) -> list[str]:
 def draw(info: Info) -> Figure:
     """Predictions of one trial over labels, with the line of perfect ones; mean errors by quarter of the labels."""
     figure = new_figure(3.8)
-    if info.by_range.empty or info.of_trial.empty:
-        say_empty(figure.add_subplot(), NOTHING)
-        return figure
     left, right = figure.subplots(1, 2)
     labels, said = info.of_trial["label"], info.of_trial["prediction"]
     ends = [float(min(labels.min(), said.min())), float(max(labels.max(), said.max()))]

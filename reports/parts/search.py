@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from reports.drawing.axes import FactorAxis
 from reports.drawing.pieces import legend_right, unit_below
-from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text, say_empty, styled
+from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text, styled
 from reports.evidence import rungs, tables
 from reports.evidence.evidence import Evidence
 from reports.parts.part import SHOWN, Part, figure_link
@@ -20,14 +20,21 @@ from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.text import NONE, code, count, escape, folded, number, table
 
-NO_SEARCH = "Nothing to draw: no completed or stopped trials in the search stage."
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markersize": 4.5}
+"""How trials that were stopped are drawn."""
 
 
 @dataclass(frozen=True)
 class Info:
-    """trials, counts: as from `tables.search`, `tables.search_counts`; lost: trials without a result.
+    """What the section says.
 
-    bands, agreement: as from `rungs.by_band`, `rungs.agreement`
+    Attributes:
+        trials: As from `tables.search`.
+        counts: As from `tables.search_counts`.
+        lost: How many trials have no result.
+        bands: As from `rungs.by_band`.
+        agreement: As from `rungs.agreement`.
+        score: Label of the selection score.
     """
 
     trials: pd.DataFrame
@@ -40,129 +47,90 @@ class Info:
     score: str
 
 
-def info(evidence: Evidence) -> Info:
-    trials, every, rung, plan = evidence.search, evidence.trials, evidence.rung, evidence.plan
-    counts = tables.search_counts(every, plan)
-    return Info(
-        trials=trials,
-        counts=counts,
-        lost=int((every["stage"] == "search").sum()) - len(trials),
-        rung=rung,
-        bands=rungs.by_band(trials, rung, plan, counts["band"]),
-        agreement=rungs.agreement(trials, rung),
-        plan=plan,
-        score=evidence.chosen,
-    )
+def info(evidence: Evidence) -> Info | None:
+    """None without trials of a search."""
+    trials, rung, plan = evidence.search, evidence.rung, evidence.plan
+    searched = int((evidence.trials["stage"] == "search").sum())
+    counts = tables.search_counts(evidence.trials, plan)
+    bands = rungs.by_band(trials, rung, plan, counts["band"])
+    agreement = rungs.agreement(trials, rung)
+    lost = searched - len(trials)
+    return Info(trials, counts, lost, rung, bands, agreement, plan, evidence.chosen) if searched else None
 
 
 def section(info: Info) -> list[str]:
-    trials, plan = info.trials, info.plan
-    counts = trials["status"].value_counts()
+    trials, rung = info.trials, info.rung
+    statuses = trials["status"].value_counts()
     paragraphs = [
-        f"{count(counts.get('completed', 0), 'trial')} completed, {counts.get('stopped', 0)} stopped early "
-        f"by the scheduler, {info.lost} without a result. Each is one configuration with one seed: n = 1, no "
-        "interval. A stopped trial's score is what it had reached by then; it is never averaged or ranked "
-        "with those of completed ones.",
-        "Nuisance hyperparameters vary from point to point: this is a map of where the search went, not a "
-        "comparison.",
-        *_picture(plan),
+        f"{count(statuses.get('completed', 0), 'trial')} completed, {statuses.get('stopped', 0)} stopped early "
+        f"by the scheduler, {info.lost} without a result; one seed each, no intervals. Other hyperparameters vary from "
+        "point to point. A stopped trial's score is what it had reached by then: it is never averaged or ranked with "
+        "those of completed trials.",
     ]
+    if _drawn(info) is not None:
+        text = f"Validation score of every search trial against {short(info.plan.factors[0])}"
+        paragraphs.append(figure_link("search_trials", text))
     if trials.empty:
         return paragraphs
-    by_band = [
+    return [
+        *paragraphs,
+        *_by_band(info),
+        _one_by_one(info, f"at epoch {rung.epoch:g}" if rung.epoch else NONE),
+    ]
+
+
+def _by_band(info: Info) -> list[str]:
+    """Return the trials by band, at the last epoch that all of them evaluated too: where they can be compared."""
+    factors, rung = info.plan.factors[1:] or info.plan.factors, info.rung
+    at_rung = {row["band"]: [number(row["median"]), number(row["best"])] for row in records(info.bands)}
+    heads = [escape(short(factors[0])) if factors else "trials", "completed", "stopped early"]
+    heads += ["best score of the completed"]
+    rows = [
         [escape(row["band"]), str(row["completed"]), str(row["stopped"]), number(row["best"])]
+        + (at_rung.get(row["band"], [NONE, NONE]) if rung.epoch is not None else [])
         for row in records(info.counts)
     ]
-    reached = info.rung.scores
-    at_rung = NONE if info.rung.epoch is None else f"at epoch {info.rung.epoch:g}"
-    names = _names(plan)
-    one_by_one = [
+    if rung.epoch is None:
+        why = "No trial has a history of scores, so trials cannot be compared at an equal epoch."
+        return [table(heads, rows), why]
+    heads += [f"median at epoch {rung.epoch:g}", f"best at epoch {rung.epoch:g}"]
+    lost = f" {count(rung.without, 'trial')} without history left out." if rung.without else ""
+    correlation, n = info.agreement
+    agreement = (
+        ""
+        if correlation is None
+        else f" The {n} completed trials have a rank correlation of {number(correlation, 2)} between that epoch and "
+        "the end; 1 would mean that stopping there loses nothing."
+    )
+    return [
+        f"**Epoch {rung.epoch:g}** is the last that every trial evaluated: scores up to then compare all trials, "
+        f"stopped or not, after equal training.{lost}{agreement}",
+        table(heads, rows),
+    ]
+
+
+def _one_by_one(info: Info, at_rung: str) -> str:
+    plan, trials, reached = info.plan, info.trials, info.rung.scores
+    names = list(dict.fromkeys([*(factor.name for factor in plan.factors), *plan.nuisance]))
+    rows = [
         [code(row["trial_id"]), "stopped early" if row["status"] == "stopped" else row["status"]]
         + [_brief(row[column(name)]) for name in names]
         + [number(reached.get(row["trial_id"]))]
         + [number(row["score"]) + (" so far" if row["status"] == "stopped" else ""), number(row["epochs"], 0)]
         for row in records(trials.head(SHOWN))
     ]
-    rest = len(trials) - len(one_by_one)
-    return [
-        *paragraphs,
-        table([_band(plan), "completed", "stopped early", "best validation score among completed"], by_band),
-        *_at_rung(info),
-        folded(
-            f"Trials one by one, the best {len(one_by_one)} of {len(trials)}"
-            if rest
-            else "Trials one by one",
-            len(one_by_one),
-            table(
-                [
-                    *("trial", "status"),
-                    *(escape(plan.symbol(name)) if name in _factors(plan) else name for name in names),
-                    *(at_rung, "validation score", "epochs"),
-                ],
-                one_by_one,
-            ),
-            f"{count(rest, 'more trial')} in `trials.csv`." if rest else "",
-        ),
+    heads = [
+        "trial",
+        "status",
+        *(escape(plan.symbol(name)) for name in names),
+        at_rung,
+        "validation score",
+        "epochs",
     ]
-
-
-def _at_rung(info: Info) -> list[str]:
-    """All search trials at the last epoch that all of them reached: the only place where they can be compared."""
-    rung, bands = info.rung, info.bands
-    if rung.epoch is None:
-        return [
-            "No trial of the search has a history of scores, so they cannot be compared at an equal epoch."
-        ]
-    correlation, n = info.agreement
-    rows = [
-        [
-            escape(row["band"]),
-            str(row["completed"]),
-            str(row["stopped"]),
-            number(row["median"]),
-            number(row["best"]),
-        ]
-        for row in records(bands)
-    ]
-    ended, stopped = int(bands["completed"].sum()), int(bands["stopped"].sum())
-    lost = f", {rung.without} without history" if rung.without else ""
-    paragraphs = [
-        f"**All at epoch {rung.epoch:g}**, the last that every one of these trials evaluated: best validation score up "
-        f"to then, of {count(ended + stopped, 'trial')} ({ended} completed, {stopped} stopped later{lost}). Stopped "
-        "trials count here with what they had shown, and with nothing that they were not given time to show.",
-        table(
-            [_band(info.plan), "completed", "stopped later", "median at that epoch", "best at that epoch"],
-            rows,
-        ),
-    ]
-    if correlation is not None:
-        paragraphs.append(
-            f"Among the {n} completed trials the order at that epoch and the order at the end have a rank correlation "
-            f"of {number(correlation, 2)}: 1 would mean that stopping there loses nothing."
-        )
-    return paragraphs
-
-
-def _picture(plan: Plan) -> list[str]:
-    """Return the figure's link, where there is a factor to draw against."""
-    if not plan.factors:
-        return []
-    text = f"Validation score of every search trial against {short(plan.factors[0])}"
-    return [figure_link("search_trials", text)]
-
-
-def _factors(plan: Plan) -> list[str]:
-    return [factor.name for factor in plan.factors]
-
-
-def _names(plan: Plan) -> list[str]:
-    return list(dict.fromkeys((*_factors(plan), *plan.nuisance)))
-
-
-def _band(plan: Plan) -> str:
-    """Return what the bands of `tables.search` are bands of."""
-    factors = plan.factors[1:] or plan.factors
-    return escape(short(factors[0])) if factors else "trials"
+    if len(rows) == len(trials):
+        return folded("Trials one by one", len(rows), table(heads, rows))
+    rest = f"{count(len(trials) - len(rows), 'more trial')} in `trials.csv`."
+    return folded(f"The best {len(rows)} of {len(trials)} trials", len(rows), table(heads, rows), rest)
 
 
 def _brief(value: Any) -> str:
@@ -170,64 +138,45 @@ def _brief(value: Any) -> str:
     return NONE if known is None else f"{known:.3g}" if isinstance(known, float) else escape(known)
 
 
-@styled
-def draw(info: Info) -> Figure | None:
-    """Every trial of the search along the first factor, marked by its band of the second; stopped ones hollow, small.
-
-    None without a factor.
-    """
+def _drawn(info: Info) -> tuple[pd.DataFrame, FactorAxis] | None:
+    """Return the trials that have a place along the first factor, and the axis; None where there is nothing to draw."""
     if not info.plan.factors:
         return None
-    figure = new_figure(3.9)
-    axes = figure.add_subplot()
     first = info.plan.factors[0]
     shown = info.trials.dropna(subset=[column(first.name), "score"])
     axis = FactorAxis(first, shown[column(first.name)])
     if first.scale == "log" and axis.scale != "choice":
         shown = shown[shown[column(first.name)].astype(float) > 0]
         axis = FactorAxis(first, shown[column(first.name)])
-    if shown.empty:
-        say_empty(axes, NO_SEARCH)
-        return figure
+    return None if shown.empty else (shown, axis)
+
+
+@styled
+def draw(info: Info) -> Figure | None:
+    """Every trial along the first factor, marked by its band of the second; stopped ones hollow and small."""
+    drawn = _drawn(info)
+    if drawn is None:
+        return None
+    shown, axis = drawn
+    figure = new_figure(3.9)
+    axes = figure.add_subplot()
     marked = info.plan.factors[1:] or info.plan.factors
-    names = list(dict.fromkeys(in_order(shown, marked[:1])["band"]))
-    for place, name in enumerate(names):
-        colour, marker = pick(COLOURS, place), pick(MARKERS, place)
+    handles = []
+    for place, name in enumerate(dict.fromkeys(in_order(shown, marked[:1])["band"])):
+        look: dict[str, Any] = {
+            "marker": pick(MARKERS, place),
+            "color": pick(COLOURS, place),
+            "linestyle": "none",
+        }
         of_band = shown[shown["band"] == name]
-        for status, face, size in (("completed", colour, 52), ("stopped", "none", 26)):
+        for status, hollow in (("completed", {}), ("stopped", HOLLOW)):
             rows = of_band[of_band["status"] == status]
-            axes.scatter(
-                [axis.at(value) for value in rows[column(first.name)]],
-                rows["score"],
-                marker=marker,
-                s=size,
-                facecolors=face,
-                edgecolors=colour,
-                linewidths=1.2,
-            )
-    handles = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=pick(MARKERS, i),
-            color=pick(COLOURS, i),
-            label=plain_text(f"{short(marked[0])} = {name}"),
-        )
-        for i, name in enumerate(names)
-    ]
+            places = [axis.at(value) for value in rows[column(info.plan.factors[0].name)]]
+            axes.plot(places, rows["score"], **{**look, "markersize": 7, **hollow})
+        handles.append(Line2D([], [], **look, label=plain_text(f"{short(marked[0])} = {name}")))
     grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": "0.3"}
-    handles += [Line2D([], [], **grey, label="filled: completed")]
-    handles += [
-        Line2D(
-            [],
-            [],
-            **grey,
-            markerfacecolor="none",
-            markersize=4.5,
-            label="hollow: stopped early\n(score so far)",
-        )
-    ]
+    handles.append(Line2D([], [], **grey, label="filled: completed"))
+    handles.append(Line2D([], [], **grey, **HOLLOW, label="hollow: stopped early\n(score so far)"))
     legend_right(figure, handles, "search trials, one seed each")
     axis.finish(axes, tick_levels=False)
     axes.set_ylabel(unit_below(info.score))

@@ -45,9 +45,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Info:
-    """agreement: seed -> Spearman's r of -nu and the weights learned with it; alone: that of -nu and single layers.
+    """What the section says.
 
-    chosen: whether nu is that by which the study's own trials chose a layer
+    Attributes:
+        arm: The one whose weights are shown.
+        agreement: Seed -> Spearman's r of -nu and the weights learned with it.
+        alone: Spearman's r of -nu and the scores of single layers.
+        selected: Whether the study's own trials selected a layer by nu, which is then theirs.
     """
 
     layers: tuple[Layer, ...]
@@ -55,7 +59,7 @@ class Info:
     agreement: Mapping[int, float]
     alone: float | None
     scored: str
-    chosen: bool = False
+    selected: bool = False
 
     @property
     def mixed(self) -> list[Layer]:
@@ -63,16 +67,17 @@ class Info:
         return [layer for layer in self.layers if layer.weight.mean is not None]
 
     @property
-    def moved(self) -> float:
-        """How far the mean weight of a layer lies from that of the uniform mix, at most, as a share of the latter."""
+    def deviation(self) -> float:
+        """The largest deviation of a layer's mean weight from the uniform mix, as a share of the latter."""
         weights = [layer.weight.mean or 0.0 for layer in self.mixed]
         return max(abs(weight * len(weights) - 1) for weight in weights)
 
 
 def info(evidence: Evidence) -> Info | None:
-    found = measured(evidence.loaded.results.folder).get(MEASURE)
-    chosen = of_trials(evidence.trials)
-    by_layer = chosen or dict(found.by_layer if found else {})
+    """None where nothing was measured by layer, or no mix of these layers was learned."""
+    sample = measured(evidence.loaded.results.folder).get(MEASURE)
+    selected = of_trials(evidence.trials)
+    by_layer = selected or dict(sample.by_layer if sample else {})
     single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
     arm = _learned(evidence, single)
     if not by_layer or arm is None:
@@ -80,51 +85,43 @@ def info(evidence: Evidence) -> Info | None:
     rows = confirmed(evidence.trials)
     rows = rows[rows["arm"] == arm]
     weights = at_best(rows, evidence.history).set_index("trial_id")
-    nus = {name: nu for name, nu in by_layer.items() if f"{WEIGHT}{name}" in weights.columns}
-    if not nus or weights.empty:
+    columns = {
+        f"{WEIGHT}{name}": -nu for name, nu in by_layer.items() if f"{WEIGHT}{name}" in weights.columns
+    }
+    if not columns or weights.empty:
         return None
-    against = [-nu for nu in nus.values()]
     seeds = dict(zip(rows["trial_id"], numbers(rows, "seed"), strict=True))
-    agreement = {}
-    for trial_id, of in weights.iterrows():
-        r = spearman(against, [of[f"{WEIGHT}{name}"] for name in nus])
-        if r is not None and not math.isnan(seeds[trial_id]):
-            agreement[int(seeds[trial_id])] = r
-    scores = _scores(evidence, single)
-    ordered = sorted(by_layer.values())
-    shown = tuple(
-        Layer(
-            state_name(f"{WEIGHT}{name}"),
-            nu,
-            1 + ordered.index(nu),
-            mean_interval(weights[f"{WEIGHT}{name}"], limits=(0.0, 1.0))
-            if name in nus
-            else Interval(None, None, None, 0),
-            scores.get(name),
-        )
-        for name, nu in by_layer.items()
-    )
-    known = [layer for layer in shown if layer.score is not None]
-    alone = spearman(
-        [-layer.nu for layer in known], [layer.score.mean or 0.0 for layer in known if layer.score]
-    )
+    agreement = {
+        int(seeds[trial_id]): r
+        for trial_id, row in weights.iterrows()
+        if not math.isnan(seeds[trial_id])
+        and (r := spearman([*columns.values()], row[[*columns]])) is not None
+    }
+    scores, ordered = _scores(evidence, single), sorted(by_layer.values())
+    shown = []
+    for name, nu in by_layer.items():
+        column, weight = f"{WEIGHT}{name}", Interval(None, None, None, 0)
+        if column in columns:
+            weight = mean_interval(weights[column], limits=(0.0, 1.0))
+        shown.append(Layer(state_name(column), nu, 1 + ordered.index(nu), weight, scores.get(name)))
+    alone = [(-layer.nu, layer.score.mean or 0.0) for layer in shown if layer.score is not None]
     return Info(
-        shown,
+        tuple(shown),
         arm,
         dict(sorted(agreement.items())),
-        alone,
+        spearman([nu for nu, _ in alone], [score for _, score in alone]),
         evidence.scored.split(" (")[0],
-        bool(chosen),
+        bool(selected),
     )
 
 
 def of_trials(trials: pd.DataFrame) -> dict[str, float]:
-    """Return nu by hidden state as trials found it that chose a layer by it; none where they found different ones."""
+    """Return nu by hidden state of trials that selected a layer by it; none where theirs differ."""
     columns = [column for column in trials.columns if column.startswith(NU)]
-    found = trials[columns].dropna(how="all").astype(float)
-    if found.empty or (found.max() - found.min() > ROUNDING * found.max()).any():
+    nus = trials[columns].dropna(how="all").astype(float)
+    if nus.empty or (nus.max() - nus.min() > ROUNDING * nus.max()).any():
         return {}
-    return {str(name).removeprefix(NU): float(nu) for name, nu in found.mean().items()}
+    return {str(name).removeprefix(NU): float(nu) for name, nu in nus.mean().items()}
 
 
 def _learned(evidence: Evidence, single: pd.DataFrame) -> str | None:
@@ -148,8 +145,14 @@ def _scores(evidence: Evidence, single: pd.DataFrame) -> dict[str, Interval]:
 
 def section(info: Info) -> list[str]:
     lowest = min(info.layers, key=lambda layer: layer.rank)
-    heads = ["layer", "ν", "rank of ν", f"learned p̃, mean [{LEVEL:.0%} interval]"]
+    source = (
+        ", here on all training examples, by the trials that selected a layer by it"
+        if info.selected
+        else " (see *Measured without training*)"
+    )
     alone = any(layer.score for layer in info.layers)
+    heads = ["layer", "ν", "rank of ν", f"learned p̃, mean [{LEVEL:.0%} interval]"]
+    heads += [f"{info.scored} of the layer alone"] if alone else []
     rows = [
         [
             *(escape(layer.name), number(layer.nu), str(layer.rank), _interval(layer.weight)),
@@ -158,70 +161,46 @@ def section(info: Info) -> list[str]:
         for layer in info.layers
     ]
     return [
-        "ν of a layer says how much the base model's hidden states vary within the task's classes, beside between "
-        f"them: low where classes already lie apart. It is measured before anything is trained{_measured(info)}, and "
-        f"lowest for {escape(lowest.name)}. Next to it stand the mix weights p̃ that {code(info.arm)} has at its best "
-        "epoch.",
-        f"{_agreement(info)} {_chance(info)} {_caution(info)}",
+        "ν of a layer is the variability of its hidden states within the task's classes relative to that between "
+        f"classes: low where classes are already separated. It is measured before any training{source}, and lowest for "
+        f"{escape(lowest.name)}. Next to it are the mix weights p̃ of {code(info.arm)} at its best epoch.",
+        f"{_agreement(info)} {_chance(info)} The weights of {code(info.arm)} deviate from the uniform mix by at most "
+        f"{info.deviation:.1%}: the order of nearly uniform weights says little. Neighbouring layers are similar, so "
+        "smooth orders agree by chance more often than orders of unrelated numbers.",
         figure_link("variability", "Variability and learned mix weights by layer"),
-        folded(
-            "The layers as a table",
-            len(rows),
-            table([*heads, *([f"{info.scored} of the layer alone"] if alone else [])], rows),
-        ),
+        folded("The layers as a table", len(rows), table(heads, rows)),
     ]
 
 
-def _measured(info: Info) -> str:
-    """Say on what: a sample has fewer examples of rare classes, and may put layers in another order."""
-    if info.chosen:
-        return ", here over all training examples, as the trials did that chose a layer by it"
-    return " (see *Measured without training*)"
-
-
 def _agreement(info: Info) -> str:
-    found = list(info.agreement.values())
-    if not found:
+    by_seed = list(info.agreement.values())
+    if not by_seed:
         return "**Do they agree?** There is no rank correlation: fewer than three layers, or weights without order."
     mean, least, most = (
-        number(value, 2, signed=True) for value in (sum(found) / len(found), min(found), max(found))
+        number(value, 2, signed=True) for value in (sum(by_seed) / len(by_seed), min(by_seed), max(by_seed))
     )
-    spread = f"n = {count(len(found), 'seed')}"
-    if len(found) > 1:
-        spread = f"mean over {count(len(found), 'seed')}, from {least} to {most}"
-    single = (
-        ""
-        if info.alone is None
-        else f" Of −ν and the score of each layer alone it is {number(info.alone, 2, signed=True)}."
-    )
-    return f"**Do they agree?** Spearman's r of −ν and p̃ is {mean} ({spread}).{single}"
+    seeds = count(len(by_seed), "seed")
+    spread = f"mean over {seeds}, from {least} to {most}" if len(by_seed) > 1 else f"n = {seeds}"
+    text = f"**Do they agree?** Spearman's r of −ν and p̃ is {mean} ({spread})."
+    if info.alone is not None:
+        text += f" Of −ν and the score of each layer alone it is {number(info.alone, 2, signed=True)}."
+    return text
 
 
 def _chance(info: Info) -> str:
     n = len(info.mixed)
     least = critical(n)
     if least is None:
-        return (
-            f"With {count(n, 'layer')} no r says much: even a perfect order comes about by chance too often "
-            f"(more than {1 - LEVEL:.0%} of cases, two-sided)."
-        )
+        return f"With {count(n, 'layer')} no r is significant (two-sided {1 - LEVEL:.0%})."
     how = "counted over all orders" if n <= EXACT else "by Student's t"
     return (
         f"With {n} layers an |r| of one seed below about {number(least, 2)} is compatible with chance (two-sided "
-        f"{1 - LEVEL:.0%}, {how}). Seeds share ν and the data, so that more of them do not make it surer."
+        f"{1 - LEVEL:.0%}, {how}). Seeds share ν and the data, so more of them do not make it surer."
     )
 
 
-def _caution(info: Info) -> str:
-    return (
-        f"The weights of {code(info.arm)} differ from the uniform mix by at most {info.moved:.1%}: weights that hardly "
-        "move, as at α = 1 with a small learning rate, have an order that says little. Neighbouring layers "
-        "are alike, so that both orders are smooth, and agree by chance more often than orders of unrelated numbers."
-    )
-
-
-def _interval(of: Interval | None) -> str:
-    return NONE if of is None else estimate(of.mean, of.low, of.high, of.n)
+def _interval(interval: Interval | None) -> str:
+    return NONE if interval is None else estimate(interval.mean, interval.low, interval.high, interval.n)
 
 
 @styled
@@ -237,8 +216,8 @@ def draw(info: Info) -> Figure:
         left.set_yscale("log")
     left.set_ylabel(f"variability ν{', log scale' if log else ''}\n(low: classes lie apart)")
     for place, layer in enumerate(info.layers):
-        of = layer.weight
-        mean, low, high = (float("nan") if end is None else end for end in (of.mean, of.low, of.high))
+        weight = layer.weight
+        mean, low, high = (math.nan if end is None else end for end in (weight.mean, weight.low, weight.high))
         point(right, place, mean, low, high, COLOURS[0], MARKERS[0], along="y")
     right.axhline(1 / len(info.mixed), color="0.3", linestyle="--", linewidth=1, zorder=1)
     right.margins(y=0.1)

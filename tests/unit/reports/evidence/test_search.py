@@ -15,7 +15,7 @@ from scipy import stats
 
 from adalayers.results.study_file import Factor, RequestRecord, StudyFile
 from reports import write
-from reports.evidence import fanova_cache as kept
+from reports.evidence import fanova_cache
 from reports.evidence.decomposition import decompose
 from reports.evidence.importances import (
     FANOVA,
@@ -170,24 +170,24 @@ def few_resamples(monkeypatch):
 def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch, few_resamples):
     made = MadeUp(seeds=1, search=14, stopped=2, evaluations=2)
     place = made.write(tmp_path)
-    assert kept.fanova(place, load(place), wanted=False) is None
-    table = kept.fanova(place, load(place), wanted=True)
+    assert fanova_cache.fanova(place, load(place), wanted=False) is None
+    table = fanova_cache.fanova(place, load(place), wanted=True)
     assert set(table["evaluator"]) == {FANOVA}
     assert table["importance"].sum() == pytest.approx(1)
 
     def never(*_):
         raise AssertionError("worked out again")
 
-    monkeypatch.setattr(kept, "importances", never)
+    monkeypatch.setattr(fanova_cache, "importances", never)
     for wanted in (True, False):
-        pd.testing.assert_frame_equal(kept.fanova(place, load(place), wanted=wanted), table)
+        pd.testing.assert_frame_equal(fanova_cache.fanova(place, load(place), wanted=wanted), table)
     made.trials[5]["val/matthews"] += 0.01
     place = made.write(tmp_path)
-    assert kept.fanova(place, load(place), wanted=False) is None
+    assert fanova_cache.fanova(place, load(place), wanted=False) is None
     with pytest.raises(AssertionError):
-        kept.fanova(place, load(place), wanted=True)
-    place.write_bytes(kept.IMPORTANCES, b"{")
-    assert kept.fanova(place, load(place), wanted=False) is None
+        fanova_cache.fanova(place, load(place), wanted=True)
+    place.write_bytes(fanova_cache.IMPORTANCES, b"{")
+    assert fanova_cache.fanova(place, load(place), wanted=False) is None
 
 
 def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, few_resamples):

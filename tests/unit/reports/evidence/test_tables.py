@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,7 @@ from scipy import stats
 
 from reports.evidence import claims, convergence, tables
 from reports.evidence.evidence import Evidence
-from reports.parts import search
-from reports.parts.next_run import seeds_for_smallest_effect
+from reports.parts import next_run, search
 from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
@@ -131,8 +131,8 @@ def test_seeds_for_the_smallest_effect_by_hand(tmp_path):
         made = scored(MadeUp(seeds=5), scores)
         for row in made.of(OUTSIDE):
             row["test/matthews"] += difference
-        evidence = Evidence(read(made, tmp_path))
-        return seeds_for_smallest_effect(evidence.claims, evidence.plan, evidence.spread, 0.04)
+        info = next_run.info(Evidence(read(made, tmp_path)))
+        return next_run.section(replace(info, error=0.04))[0]
 
     # Eight arms go one way and seven the other: the mean of a seed is a fifteenth of the wobble.
     residuals = sum((wobble * (sign - 1 / 15)) ** 2 for sign in [1] * 8 + [-1] * 7)

@@ -198,7 +198,7 @@ def test_a_study_that_did_not_finish_goes_on_with_its_own_command(tmp_path):
     made.study["runs"]["state"] = "interrupted"
     text = next_run(made, tmp_path)
     assert f"```sh\n{made.study['request']['command']}\n```" in text
-    assert "goes on" in text
+    assert "not finished" in text
 
 
 def test_where_seeds_would_not_help_no_run_is_named(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,7 +14,6 @@ from reports.page.report import Page, details_page, short_page
 from reports.parts import (
     answer,
     arms,
-    classes,
     core,
     core_lines,
     importances,
@@ -203,17 +201,6 @@ def test_trained_models_with_their_level_line_and_mix(tmp_path):
         row["mix/live_layers"] = 6
     panels = [len(mix.draw_entropy(shown).axes) for shown in (info, mix.info(Evidence(read(made, tmp_path))))]
     assert panels == [2, 1]  # live layers are drawn where some are cut
-
-
-def test_per_class(tmp_path):
-    made = MadeUp(tokens=True, seeds=2, effects={CORE[6]: 0.3})
-    table = classes.info(Evidence(read(made, tmp_path))).per_class
-    assert list(dict.fromkeys(table["class"])) == ["LOC", "MISC", "ORG", "PER"]
-    assert set(table["arm"]) == {CONTROL, CORE[6]}
-    row = table.iloc[0]
-    expected = np.mean([trial["test/f1/LOC"] for trial in made.of(row["arm"])])
-    assert (row["mean"], row["n"]) == (pytest.approx(expected), 2)
-    assert classes.info(Evidence(read(MadeUp(), tmp_path / "sequences"))) is None
 
 
 def test_no_function_changes_what_it_is_given(tmp_path):

@@ -74,7 +74,7 @@ def test_layers_with_their_rank_weights_and_scores(tmp_path):
     assert found.agreement == {seed: pytest.approx(spearman(minus, of)) for seed, of in weights.items()}
     assert found.alone == pytest.approx(spearman(minus, [layer.score.mean for layer in found.layers]))
     mean = np.mean(list(weights.values()), axis=0)
-    assert found.moved == pytest.approx(np.abs(6 * mean - 1).max())
+    assert found.deviation == pytest.approx(np.abs(6 * mean - 1).max())
 
 
 def test_with_single_layers_it_is_the_mix_that_they_are_compared_with(tmp_path):
@@ -111,7 +111,7 @@ def test_the_trials_own_variability_goes_before_that_of_a_sample(tmp_path):
         row |= {f"variability/nu_{name}": nu for name, nu in own.items()}
     found = variability.info(written(study, tmp_path / "alike"))
     assert [layer.nu for layer in found.layers] == list(own.values())
-    assert "over all training examples, as the trials did that chose" in variability.section(found)[0]
+    assert "here on all training examples" in variability.section(found)[0]
     study.of(CONTROL)[0]["variability/nu_01"] = 3.0  # of other data: neither is that of the study
     found = variability.info(written(study, tmp_path / "apart"))
     assert [layer.nu for layer in found.layers] == list(NUS.values())
@@ -128,7 +128,7 @@ def test_what_the_page_says(tmp_path):
         "With 6 layers an |r| of one seed below about 0.89 is compatible with chance (two-sided 5%, counted"
         in text
     )
-    assert f"differ from the uniform mix by at most {found.moved:.1%}: weights that hardly move" in text
+    assert f"deviate from the uniform mix by at most {found.deviation:.1%}" in text
     assert "lowest for layer 3" in text
     assert "| layer 3 | 0.500 | 1 | " in text
     assert "test Matthews correlation of the layer alone |" in text
@@ -151,7 +151,7 @@ def test_one_seed_and_few_layers_claim_little(tmp_path):
     found = variability.info(written(made(seeds=1), tmp_path))
     assert "(n = 1 seed)" in "\n".join(variability.section(found))
     found = variability.info(written(made(layers=4), tmp_path / "four", dict(list(NUS.items())[:4])))
-    assert "With 4 layers no r says much" in "\n".join(variability.section(found))
+    assert "With 4 layers no r is significant" in "\n".join(variability.section(found))
     found = variability.info(written(made(layers=2), tmp_path / "two", dict(list(NUS.items())[:2])))
     assert found.agreement == {}
     assert "There is no rank correlation" in "\n".join(variability.section(found))
