@@ -56,25 +56,25 @@ def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     Raises:
         BadInput: The folder holds no study.
     """
-    place = _folder(folder)
-    loaded = load(place)
-    evidence = Evidence(loaded, cached_fanova(place, loaded, wanted=fanova))
+    directory = _folder(folder)
+    loaded = load(directory)
+    evidence = Evidence(loaded, cached_fanova(directory, loaded, wanted=fanova))
     pages = {DETAILS: details_page(evidence), REPORT: short_page(evidence)}
     for page in pages.values():
         for name, figure in page.figures().items():
-            _write_figure(place, name, figure)
-    _write_claims(place, evidence)
+            _write_figure(directory, name, figure)
+    _write_claims(directory, evidence)
     # Last, so that a page never points at figures or claims that are not there.
     for name, page in pages.items():
-        place.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
-    return Built(f"{place.uri}/{REPORT}", evidence)
+        directory.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
+    return Built(f"{directory.uri}/{REPORT}", evidence)
 
 
 def write_claims(folder: Folder | str | Path) -> str:
     """Rebuild claims.json and contrasts.json alone, no page and no figures; returns the path of claims.json."""
-    place = _folder(folder)
-    _write_claims(place, Evidence(load(place)))
-    return f"{place.uri}/{CLAIMS}"
+    directory = _folder(folder)
+    _write_claims(directory, Evidence(load(directory)))
+    return f"{directory.uri}/{CLAIMS}"
 
 
 def write_cover(
@@ -110,13 +110,13 @@ def _entries(
     known = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     entries, problems = [], []
     for folder in folders:
-        place = _below(root, folder)
+        directory = _below(root, folder)
         try:
-            evidence = known.get(place.uri) or Evidence(load(place))
+            evidence = known.get(directory.uri) or Evidence(load(directory))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(Entry(_link(root, place), evidence))
+        entries.append(Entry(_link(root, directory), evidence))
     return entries, problems
 
 
@@ -125,30 +125,30 @@ def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Se
 
     folders: those that hold a study, whether or not they can be read; covers: folders with a cover page.
     """
-    place = _folder(root)
+    directory = _folder(root)
     lines = []
     for folder in folders:
-        link = _link(place, folder)
+        link = _link(directory, folder)
         try:
             loaded = load(folder)
             claims = folder.read_json(CLAIMS) if folder.exists(CLAIMS) else []
             lines.append(Line(link, loaded.study, claims))
         except (BadInput, ValueError) as error:
             lines.append(Line(link, problem=str(error).splitlines()[0]))
-    page = index(lines, [_link(place, cover) for cover in covers])
-    place.write_bytes(INDEX, page.encode(errors="replace"))
-    return f"{place.uri}/{INDEX}"
+    page = index(lines, [_link(directory, cover) for cover in covers])
+    directory.write_bytes(INDEX, page.encode(errors="replace"))
+    return f"{directory.uri}/{INDEX}"
 
 
 def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
     """Return the results folders at or below `root`, in the order of their paths, `depth` levels down."""
-    place = _folder(root)
-    if place.exists(STUDY):
-        return [place]
+    directory = _folder(root)
+    if directory.exists(STUDY):
+        return [directory]
     if depth == 0:
         return []
     # Each a root of its own: a root may be a collection of links to studies.
-    below = [Folder(place.child(name).address) for name in place.names()]
+    below = [Folder(directory.child(name).address) for name in directory.names()]
     return [study for folder in below for study in find_studies(folder, depth - 1)]
 
 
@@ -162,26 +162,26 @@ def _below(root: Folder, folder: Folder | str | Path) -> Folder:
     return _folder(folder)
 
 
-def _link(root: Folder, place: Folder) -> str:
+def _link(root: Folder, directory: Folder) -> str:
     """Return the way from the cover to a folder: relative, unless they are in different stores."""
-    if root.is_local and place.is_local:
-        return Path(os.path.relpath(place.uri, root.uri)).as_posix()
-    return place.uri.removeprefix(f"{root.uri}/")
+    if root.is_local and directory.is_local:
+        return Path(os.path.relpath(directory.uri, root.uri)).as_posix()
+    return directory.uri.removeprefix(f"{root.uri}/")
 
 
-def _write_claims(place: Folder, evidence: Evidence) -> None:
-    place.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
-    place.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
-    place.write_json(BEST_SET, evidence.best_set.as_json())
+def _write_claims(directory: Folder, evidence: Evidence) -> None:
+    directory.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
+    directory.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
+    directory.write_json(BEST_SET, evidence.best_set.as_json())
 
 
 def _write_across(root: Folder, across: Across) -> None:
     root.write_json(CLAIMS, [claim.as_json() for claim in across.claims])
 
 
-def _write_figure(place: Folder, name: str, figure: Figure) -> None:
+def _write_figure(directory: Folder, name: str, figure: Figure) -> None:
     for ending, image in images(figure).items():
-        place.write_bytes(f"{FIGURES}/{name}.{ending}", image)
+        directory.write_bytes(f"{FIGURES}/{name}.{ending}", image)
 
 
 def images(figure: Figure) -> dict[str, bytes]:

@@ -39,15 +39,15 @@ class FactorAxis:
         log = to_scale and factor.scale == "log" and self._numbers[0] > 0
         self.scale = "log" if log else "linear" if to_scale else "choice"
 
-    def at(self, value: Any, place: int = 0, of: int = 1) -> float:
-        """Return where a level lies for line `place` of `of`: lines are set apart, the middle one in its true place."""
-        apart = place - (of - 1) / 2
-        known = level(value)
-        if self.scale == "choice" or not isinstance(known, float):
-            return self.levels.index(known) + 0.07 * apart if known is not None else float("nan")
+    def at(self, value: Any, line: int = 0, lines: int = 1) -> float:
+        """Return the x of a level for one of several lines: they are set apart, the middle one at its true x."""
+        apart = line - (lines - 1) / 2
+        parsed = level(value)
+        if self.scale == "choice" or not isinstance(parsed, float):
+            return self.levels.index(parsed) + 0.07 * apart if parsed is not None else float("nan")
         if self.scale == "log":
-            return known * 1.07**apart
-        return known + 0.012 * (self._numbers[-1] - self._numbers[0]) * apart
+            return parsed * 1.07**apart
+        return parsed + 0.012 * (self._numbers[-1] - self._numbers[0]) * apart
 
     def finish(self, axes: Axes, *, tick_levels: bool = True) -> None:
         """Set scale, ticks and label: a tick at each level, or at powers where levels are many or drawn."""
@@ -65,10 +65,10 @@ class FactorAxis:
         axes.set_xlabel(plain_text(name))
 
 
-def name_levels(axes: Axes, known: Sequence[Level]) -> None:
+def name_levels(axes: Axes, ordered: Sequence[Level]) -> None:
     """Put levels side by side along x, in order, not to scale."""
-    style.name_ticks(axes, [level_name(value) for value in known], axis="x")
-    axes.set_xlim(-0.4, len(known) - 0.6)
+    style.name_ticks(axes, [level_name(value) for value in ordered], axis="x")
+    axes.set_xlim(-0.4, len(ordered) - 0.6)
 
 
 def factor_lines(
@@ -84,14 +84,14 @@ def factor_lines(
     core = core.assign(series=cell_names(core, factors[1:]))
     names = series(core, factors[1:])
     handles = []
-    for name, place in names.items():
+    for name, position in names.items():
         rows = core[core["series"] == name]
-        colour, marker, line = look(place)
+        colour, marker, line = look(position)
         if name:
             handles.append(
                 Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(name))
             )
-        x = [axis.at(value, place, len(names)) for value in rows[first]]
+        x = [axis.at(value, position, len(names)) for value in rows[first]]
         axes.plot(x, rows["mean"], color=colour, linestyle=line)
         for at, row in zip(x, records(rows), strict=True):
             point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
@@ -103,4 +103,4 @@ def factor_lines(
 def series(table: pd.DataFrame, factors: Sequence[Factor]) -> dict[str, int]:
     """Return the names of the cells of `factors` that occur, in the order of their levels, with their places."""
     names = cell_names(in_order(table, factors), factors)
-    return {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return {name: position for position, name in enumerate(dict.fromkeys(names))}

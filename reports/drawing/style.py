@@ -64,15 +64,15 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def pick(options: tuple[Any, ...], place: int) -> Any:
-    """Return the option for a place, starting again where there are more places than options."""
-    return options[place % len(options)]
+def pick(options: tuple[Any, ...], position: int) -> Any:
+    """Return the option for a position, starting again where there are more places than options."""
+    return options[position % len(options)]
 
 
-def look(place: int) -> tuple[str, str, Any]:
-    """Return colour, marker and line for a place; where colours come again, with another marker and line."""
-    again = place + place // len(COLOURS)
-    return pick(COLOURS, place), pick(MARKERS, again), pick(LINES, again)
+def look(position: int) -> tuple[str, str, Any]:
+    """Return colour, marker and line for a position; where colours come again, with another marker and line."""
+    again = position + position // len(COLOURS)
+    return pick(COLOURS, position), pick(MARKERS, again), pick(LINES, again)
 
 
 def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -48,14 +48,14 @@ def prices(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
             "arm": texts(rows, "arm"),
             "intact": [text in ("", "frozen") for text in texts(rows, "config/base_model")],
             "score": numbers(rows, f"{split}/{plan.metric}").to_numpy(),
-            **{name: of.to_numpy() for name, of in values.items()},
+            **{name: column.to_numpy() for name, column in values.items()},
         }
     ).dropna(subset=["score", "weights"])
     grouped = known.groupby("arm", sort=False)
     means = grouped[["score", *MEASURED]].mean()
-    found = means.assign(n=grouped.size(), intact=grouped["intact"].all()).reset_index()
-    order = {arm.name: place for place, arm in enumerate(plan.arms)}
-    return found.sort_values("arm", key=lambda arms: arms.map(order))[COLUMNS].reset_index(drop=True)
+    table = means.assign(n=grouped.size(), intact=grouped["intact"].all()).reset_index()
+    order = {arm.name: position for position, arm in enumerate(plan.arms)}
+    return table.sort_values("arm", key=lambda arms: arms.map(order))[COLUMNS].reset_index(drop=True)
 
 
 def front(table: pd.DataFrame, cost: str, *, maximise: bool = True) -> list[str]:

@@ -56,7 +56,7 @@ class Correlation:
 
 
 def share_of_the_way(score: float | None, trivial: float | None, metric: str) -> float | None:
-    """Return (score - trivial) / (best - trivial); None where it is not known, or the trivial model is perfect."""
+    """Return (score - trivial) / (best - trivial); None where it is not tested, or the trivial model is perfect."""
     limits = bounds(metric)
     if score is None or trivial is None or limits is None or limits[1] <= trivial:
         return None
@@ -73,7 +73,7 @@ def reached(score: Interval, trivial: float | None, metric: str) -> Interval:
 
 def correlations(cases: Sequence[Placed]) -> list[Correlation]:
     """Return a correlation for each backbone and measure that at least `LEAST` of its cases have, with their scores."""
-    known = {}
+    tested = {}
     for backbone, name in dict.fromkeys((case.backbone, name) for case in cases for name in case.measured):
         pairs = [
             (distance, case.reached.mean)
@@ -86,10 +86,10 @@ def correlations(cases: Sequence[Placed]) -> list[Correlation]:
         if len(pairs) >= LEAST:
             tau, p_value = _kendall(*zip(*pairs, strict=True))
             if math.isfinite(tau):
-                known[backbone, name] = (len(pairs), tau, p_value)
+                tested[backbone, name] = (len(pairs), tau, p_value)
     return [
-        Correlation(backbone, name, n, tau, p_value, min(1.0, p_value * len(known)))
-        for (backbone, name), (n, tau, p_value) in known.items()
+        Correlation(backbone, name, n, tau, p_value, min(1.0, p_value * len(tested)))
+        for (backbone, name), (n, tau, p_value) in tested.items()
     ]
 
 

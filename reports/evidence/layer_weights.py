@@ -61,8 +61,8 @@ def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
 
 def mix_kind(trials: pd.DataFrame, trial_id: str | None) -> str:
     """Return what `trials.csv` says of a trial's mix: learned, uniform, single, last, or ""."""
-    found = texts(trials[trials["trial_id"] == trial_id], "config/mix")
-    return found[0] if found else ""
+    kinds = texts(trials[trials["trial_id"] == trial_id], "config/mix")
+    return kinds[0] if kinds else ""
 
 
 def weight_columns(history: pd.DataFrame) -> list[str]:
@@ -85,10 +85,10 @@ def _weights(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
 
 def _place(column: str) -> tuple[bool, str, int]:
     """Return what columns are sorted by: the encoder's by number, then other streams', then what names no state."""
-    known = state(column)
-    if known is None:
+    parsed = state(column)
+    if parsed is None:
         return True, column, 0
-    stream, number = known
+    stream, number = parsed
     return False, "" if stream == ENCODER else stream, number
 
 
@@ -103,8 +103,8 @@ def state(column: str) -> tuple[str, int] | None:
 
 def state_name(column: str) -> str:
     """Return what the hidden state of a column of mix weights is called: "embeddings", "layer 3", "decoder layer 3"."""
-    known = state(column)
-    if known is None:
+    parsed = state(column)
+    if parsed is None:
         return column.removeprefix(WEIGHT)
-    stream, number = known
+    stream, number = parsed
     return layer_name(str(number)) if stream == ENCODER else f"{stream} {layer_name(str(number))}"

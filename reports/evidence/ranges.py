@@ -40,46 +40,30 @@ def edges(trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bo
         plan.better(numbers(done, f"val/{plan.metric}")).dropna().sort_values(ascending=False, kind="stable")
     )
     best = done.loc[ranks.index[:BEST]]
-    found = []
+    at_edge = []
     for domain in space:
-        name = domain.name
-        values = numbers(best, f"config/{name}")
-        ends = _tried(numbers(trials, f"config/{name}")) if grid else _ends(domain)
-        if ends is None or values.empty or pd.isna(values.iloc[0]):
+        values = numbers(best, f"config/{domain.name}")
+        tried = (
+            numbers(trials, f"config/{domain.name}").dropna().unique() if grid else numeric(domain.choices)
+        )
+        discrete = grid or bool(domain.choices)
+        ends = tried if discrete else (domain.low, domain.high)
+        # Of two values either is an end, and a choice of names has no ends.
+        if values.empty or pd.isna(values.iloc[0]) or ends is None or (discrete and len(set(ends)) < 3):
             continue
-        places = [_end(float(value), ends) for value in values.dropna()]
+        places = [_end(value, min(ends), max(ends), domain, discrete=discrete) for value in values.dropna()]
         if places[0]:
-            found.append(Edge(name, float(values.iloc[0]), places[0], places.count(places[0]), len(places)))
-    return found
+            there = places.count(places[0])
+            at_edge.append(Edge(domain.name, float(values.iloc[0]), places[0], there, len(places)))
+    return at_edge
 
 
-Ends = tuple[str, list[float]]
-"""The kind of a domain, "log", "linear" or "choice", and its ends or its values in order."""
-
-
-def _ends(domain: Domain) -> Ends | None:
-    if domain.choices:
-        values = numeric(domain.choices)  # a choice of names has no ends
-        return None if values is None else _checked(values)
-    return "log" if domain.log else "linear", [domain.low, domain.high]
-
-
-def _tried(values: pd.Series) -> Ends | None:
-    return _checked([float(value) for value in values.dropna()])
-
-
-def _checked(values: Iterable[float]) -> Ends | None:
-    known = sorted(set(values))
-    return None if len(known) < 3 else ("choice", known)  # of two values either is an end
-
-
-def _end(value: float, domain: Ends) -> str:
+def _end(value: float, low: float, high: float, domain: Domain, *, discrete: bool) -> str:
     """Return "low", "high" or "". A lowest choice of 0 is no edge: nothing lies below."""
-    kind, values = domain
-    low, high = values[0], values[-1]
-    if kind == "choice":
-        return "high" if value >= high else "low" if value <= low and low != 0 else ""
-    if kind == "log":
-        low, high, value = float(np.log(low)), float(np.log(high)), float(np.log(max(value, 1e-300)))
-    place = (value - low) / (high - low)
-    return "low" if place <= OUTER else "high" if place >= 1 - OUTER else ""
+    margin, nothing_below = (0.0, low == 0) if discrete else (OUTER, False)
+    if domain.log and not discrete:
+        low, high, value = np.log((low, high, max(value, 1e-300)))
+    share = (value - low) / (high - low)
+    if share <= margin:
+        return "" if nothing_below else "low"
+    return "high" if share >= 1 - margin else ""

@@ -30,7 +30,11 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
     # A base model that was changed runs for one task alone.
     rows = rows.loc[pd.Series(texts(rows, "config/base_model"), index=rows.index).isin(["", "frozen"])]
     weights = at_best(rows, loaded.results.history).set_index("trial_id")
-    columns = {column: of[1] for column in weights.columns if (of := state(column)) and of[0] == "encoder"}
+    columns = {
+        column: parsed[1]
+        for column in weights.columns
+        if (parsed := state(column)) and parsed[0] == "encoder"
+    }
     if not columns or len(columns) < len([c for c in weights.columns if c.startswith(WEIGHT)]):
         return pd.DataFrame(columns=COLUMNS)
     backbone = loaded.study.environment.backbone
@@ -41,15 +45,15 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
         trained=lambda table: numbers(table, "parameters"),
         score=lambda table: numbers(table, f"{split}/{loaded.plan.metric}"),
     )
-    found = []
+    costs = []
     for row in rows.to_dict("records"):
-        of = weights.loc[row["trial_id"], list(columns)]
-        live = [columns[str(name)] for name, weight in of.items() if weight > row["cutoff"]]
+        mix = weights.loc[row["trial_id"], list(columns)]
+        live = [columns[str(name)] for name, weight in mix.items() if weight > row["cutoff"]]
         projections = row["k"] * backbone.width
         # A layer mix trains a projection for each layer that it reads, live or not.
-        head = max(0.0, row["trained"] - projections * int(of.notna().sum()))
+        head = max(0.0, row["trained"] - projections * int(mix.notna().sum()))
         weights_used = max(live, default=0) * backbone.layer_parameters + len(live) * projections + head
-        found.append(
+        costs.append(
             {
                 "arm": row["arm"],
                 "seed": row["seed"],
@@ -59,7 +63,7 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
                 "score": row["score"],
             }
         )
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(costs, columns=COLUMNS)
 
 
 def by_arm(costs: pd.DataFrame) -> pd.DataFrame:

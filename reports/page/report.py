@@ -80,11 +80,11 @@ class Page:
     @cached_property
     def shown(self) -> list[tuple[Part[Any], Any, bool]]:
         """The parts that apply to this study, each with its info, and whether it is the study's own."""
-        found = [
+        infos = [
             (part, self.evidence.once(name, part.info), name in self.own)
             for name, part in zip(self.names, parts(self.names, short=self.short), strict=True)
         ]
-        return [(part, info, own) for part, info, own in found if info is not None]
+        return [(part, info, own) for part, info, own in infos if info is not None]
 
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""

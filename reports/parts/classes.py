@@ -91,14 +91,14 @@ def draw(info: Info) -> Figure:
     axes = figure.add_subplot()
     best = info.best_arm if info.best_arm in set(info.scores["arm"]) else info.control
     rows = info.scores[info.scores["arm"] == best]
-    for place, part in enumerate(PARTS):
-        at = np.arange(len(rows)) + 0.26 * (place - 1)
+    for position, part in enumerate(PARTS):
+        at = np.arange(len(rows)) + 0.26 * (position - 1)
         axes.bar(
             at,
             rows[f"{part}_mean"],
             width=0.24,
-            color=COLOURS[place],
-            hatch=HATCHES[place],
+            color=COLOURS[position],
+            hatch=HATCHES[position],
             edgecolor="black",
             linewidth=0.6,
         )

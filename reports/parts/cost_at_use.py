@@ -40,11 +40,11 @@ def info(evidence: Evidence) -> Info | None:
     if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.request.parts:
         return None
     costs = evidence.use_costs
-    known = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
+    costed = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
     log_costs = np.log(costs["operations"].where(costs["operations"] > 0)).round(2)  # alike within 1%
     maximise = evidence.plan.mode == "max"
     front = pareto_front(costs.assign(operations=log_costs), "operations", maximise=maximise)
-    if not front or known[front[-1]] < (1 + SPREAD) * known[front[0]]:
+    if not front or costed[front[-1]] < (1 + SPREAD) * costed[front[0]]:
         return None
     return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)
 
@@ -83,9 +83,9 @@ def draw(info: Info) -> Figure:
     """Mean score of each arm against its operations per token; the front is a line."""
     figure = new_figure(3.8)
     axes = figure.add_subplot()
-    known = info.costs.dropna(subset=["operations", "score"])
-    on_front = known.set_index("arm").loc[list(info.front)]
-    rest = known[~known["arm"].isin(info.front)]
+    costed = info.costs.dropna(subset=["operations", "score"])
+    on_front = costed.set_index("arm").loc[list(info.front)]
+    rest = costed[~costed["arm"].isin(info.front)]
     axes.plot(rest["operations"], rest["score"], "o", color="0.6", markersize=5)
     axes.plot(on_front["operations"], on_front["score"], "-s", color=COLOURS[0])
     handles = [
@@ -93,10 +93,10 @@ def draw(info: Info) -> Figure:
         Line2D([], [], color="0.6", marker="o", linestyle="none", label="other arms"),
     ]
     # Names beside points would lie over each other: points have numbers, the legend their names.
-    for place, (arm, row) in enumerate(list(on_front.iterrows())[:NAMED], start=1):
+    for position, (arm, row) in enumerate(list(on_front.iterrows())[:NAMED], start=1):
         at = (row["operations"], row["score"])
-        axes.annotate(str(place), at, xytext=(5, -12), textcoords="offset points", fontsize=9)
-        name = textwrap.fill(f"{place}: {arm}", 26)
+        axes.annotate(str(position), at, xytext=(5, -12), textcoords="offset points", fontsize=9)
+        name = textwrap.fill(f"{position}: {arm}", 26)
         handles.append(Line2D([], [], linestyle="none", label=plain_text(name)))
     legend_right(figure, handles, "means over seeds")
     axes.set_xlabel("operations per token at use (millions, computed)")

@@ -148,8 +148,8 @@ def draw(info: Info) -> Figure:
     figure = new_figure(3.6)
     panels = figure.subplots(1, max(1, len(names)), sharey=True, squeeze=False)[0]
     handles = []
-    for place, case in enumerate(info.cases):
-        colour, marker = pick(COLOURS, place), pick(MARKERS, place + place // len(COLOURS))
+    for position, case in enumerate(info.cases):
+        colour, marker = pick(COLOURS, position), pick(MARKERS, position + position // len(COLOURS))
         handles.append(Line2D([], [], color=colour, linestyle="", marker=marker, label=plain_text(case.name)))
         for axes, name in zip(panels, names, strict=False):
             distance, share = _distance(case, name), case.reached

@@ -68,11 +68,10 @@ def info(evidence: Evidence) -> Info | None:
 def section(info: Info) -> list[str]:
     split = SPLITS[info.split]
     what = "entities by type" if info.tokens else f"{_items(info)} by class"
-    true, said = (list(dict.fromkeys(info.confusion[name])) for name in ("label", "prediction"))
-    cells = {(row["label"], row["prediction"]): row["mean"] for row in records(info.confusion)}
+    counts = _grid(info)
     grid = table(
-        ["true ↓, predicted →", *map(escape, said)],
-        [[escape(name), *(number(cells[name, other], 1) for other in said)] for name in true],
+        ["true ↓, predicted →", *map(escape, counts.columns)],
+        [[escape(true), *(number(mean, 1) for mean in row)] for true, row in counts.iterrows()],
     )
     explained = (
         " *Other boundaries*: an entity found with other words. *No entity there*: one that overlaps no true entity."
@@ -83,9 +82,15 @@ def section(info: Info) -> list[str]:
         f"Mean counts of {what} on {split} over the {count(int(info.confusion['n'].iloc[0]), 'seed')} of "
         f"{code(info.arm)}, the best arm on validation.{explained}",
         figure_link("confusion", "True against predicted classes"),
-        folded("The counts as a table", len(true) + 5, grid),
+        folded("The counts as a table", len(counts) + 5, grid),
         *_wrong(info, split),
     ]
+
+
+def _grid(info: Info) -> pd.DataFrame:
+    """Return the mean counts, true classes by predicted ones, in their order."""
+    true, predicted_as = (info.confusion[name].unique() for name in ("label", "prediction"))
+    return info.confusion.pivot(index="label", columns="prediction", values="mean").loc[true, predicted_as]
 
 
 def _items(info: Info) -> str:
@@ -98,10 +103,10 @@ def _wrong(info: Info, split: str) -> list[str]:
     shown = info.misclassified.head(SHOWN)
     rows = []
     for row in records(shown):
-        label, said = row["label"], row["prediction"]
+        label, predicted_as = row["label"], row["prediction"]
         if info.tokens or info.words:
-            label, said = differing_words(label, said)
-        rows.append([escape(row["index"]), escape(label), escape(said), number(row["score"])])
+            label, predicted_as = differing_words(label, predicted_as)
+        rows.append([escape(row["index"]), escape(label), escape(predicted_as), number(row["score"])])
     heads = ["index", "label", "prediction", "score"]
     if info.tokens or info.words:
         heads = ["index", "tags of the words that differ", "as predicted", "score"]
@@ -117,22 +122,20 @@ def _wrong(info: Info, split: str) -> list[str]:
 @styled
 def draw(info: Info) -> Figure:
     """Mean counts by true and predicted class, shaded by the share of the row."""
-    cells, what = info.confusion, _items(info)
-    true, said = list(dict.fromkeys(cells["label"])), list(dict.fromkeys(cells["prediction"]))
-    figure = new_figure(1.7 + 0.5 * max(len(true), 3))
+    grid, n = _grid(info), int(info.confusion["n"].iloc[0])
+    figure = new_figure(1.7 + 0.5 * max(len(grid), 3))
     axes = figure.add_subplot()
-    counts = cells["mean"].to_numpy(dtype=float).reshape(len(true), len(said))
+    counts = grid.to_numpy(dtype=float)
     shares = counts / np.maximum(np.nansum(counts, axis=1, keepdims=True), 1e-12)
-    n = int(cells["n"].iloc[0])
     whole = np.allclose(counts, np.round(counts), equal_nan=True)
     texts = [
         ["" if np.isnan(count) else f"{count:,.{0 if whole or not count else 1}f}" for count in line]
         for line in counts
     ]
     image = heat_map(axes, shares, texts, 0.0, 1.0)
-    style.name_ticks(axes, [_broken(name) for name in said], axis="x")
-    style.name_ticks(axes, true, axis="y")
-    axes.set_xlabel(f"predicted ({what}, mean count over n = {n} seed{'s' * (n != 1)})")
+    style.name_ticks(axes, [_broken(name) for name in grid.columns], axis="x")
+    style.name_ticks(axes, grid.index, axis="y")
+    axes.set_xlabel(f"predicted ({_items(info)}, mean count over n = {n} seed{'s' * (n != 1)})")
     axes.set_ylabel("true")
     bar = figure.colorbar(image, ax=axes)
     bar.set_label("share of the row (0 to 1)")

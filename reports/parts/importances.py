@@ -119,11 +119,11 @@ def draw(info: Info) -> Figure | None:
     table = info.importances[-1]
     figure = new_figure(1.6 + 0.42 * max(len(table), 2))
     axes = figure.add_subplot()
-    for place, row in enumerate(records(table)):
+    for position, row in enumerate(records(table)):
         role = ROLES.index(row["role"])
-        axes.barh(place, row["importance"], height=0.62, color=COLOURS[role], hatch=HATCHES[role], **BAR)
-        point(axes, row["importance"], place, row["low"], row["high"], "black", "", along="x")
-        end = (max(row["high"], row["importance"]), place)
+        axes.barh(position, row["importance"], height=0.62, color=COLOURS[role], hatch=HATCHES[role], **BAR)
+        point(axes, row["importance"], position, row["low"], row["high"], "black", "", along="x")
+        end = (max(row["high"], row["importance"]), position)
         text = f"{row['importance']:.2f}"
         axes.annotate(text, end, xytext=(5, 0), textcoords="offset points", va="center", fontsize=9)
     style.name_ticks(axes, [info.plan.short(name) for name in table["name"]], axis="y")

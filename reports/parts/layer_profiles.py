@@ -60,9 +60,9 @@ def draw(info: Info) -> Figure:
     figure = new_figure(4.0)
     axes = figure.add_subplot()
     handles = []
-    for place, case in enumerate(info.profiles):
-        profile, colour = case.profile, pick(COLOURS, place)
-        marker, line = pick(MARKERS, place), pick(LINES, place)
+    for position, case in enumerate(info.profiles):
+        profile, colour = case.profile, pick(COLOURS, position)
+        marker, line = pick(MARKERS, position), pick(LINES, position)
         axes.plot(profile["depth"], profile["relative"], color=colour, linestyle=line, linewidth=1.4)
         for row in records(profile):
             point(axes, row["depth"], row["relative"], row["low"], row["high"], colour, marker, along="y")

@@ -111,14 +111,14 @@ def draw(info: Info) -> Figure:
         axes.axvspan(-small, small, color="0.9", zorder=0)
     axes.axvline(0, color="0.3", linewidth=1, zorder=1)
     drawn: list[tuple[float, int, str]] = []
-    for place, claim in enumerate(shown):
+    for position, claim in enumerate(shown):
         colour, marker = STYLES.get(claim.verdict, UNDECIDED)
         values = list(claim.values.values())
         apart = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
-        axes.plot(values, place + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
+        axes.plot(values, position + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)
         low, high = (np.nan if end is None else end for end in (claim.low, claim.high))
-        point(axes, claim.difference or 0.0, place, low, high, colour, marker, along="x")
-        drawn += [(end, place, colour) for end in (low, high) if np.isfinite(end)]
+        point(axes, claim.difference or 0.0, position, low, high, colour, marker, along="x")
+        drawn += [(end, position, colour) for end in (low, high) if np.isfinite(end)]
     most = sum(claim.kind == "arm" and claim.control == info.plan.control for claim in shown) > len(shown) / 2
     names = [_name(claim, info.plan, said=not most) for claim in shown]
     style.name_ticks(axes, names, axis="y")
@@ -131,10 +131,10 @@ def draw(info: Info) -> Figure:
     margin = 0.1 * (right - left)
     left, right = left - margin, right + margin
     axes.set_xlim(left, right)
-    for end, place, colour in drawn:  # intervals of what is not decided may run out of the picture
+    for end, position, colour in drawn:  # intervals of what is not decided may run out of the picture
         if not left <= end <= right:
             at, marker = (right, ">") if end > right else (left, "<")
-            axes.plot(at, place, marker, color=colour, clip_on=False, zorder=4)
+            axes.plot(at, position, marker, color=colour, clip_on=False, zorder=4)
     axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
     axes.set_ylabel(unit_below("comparison (n = pairs of seeds)"))
     handles = [

@@ -98,21 +98,21 @@ def draw(info: Info) -> Figure:
     """Predictions of one trial over labels, with the line of perfect ones; mean errors by quarter of the labels."""
     figure = new_figure(3.8)
     left, right = figure.subplots(1, 2)
-    labels, said = info.of_trial["label"], info.of_trial["prediction"]
-    ends = [float(min(labels.min(), said.min())), float(max(labels.max(), said.max()))]
+    labels, predictions = info.of_trial["label"], info.of_trial["prediction"]
+    ends = [float(min(labels.min(), predictions.min())), float(max(labels.max(), predictions.max()))]
     left.plot(ends, ends, color="0.5", linestyle="--", linewidth=1, label="prediction = label")
-    left.plot(labels, said, linestyle="none", marker="o", markersize=2.5, alpha=0.5, color=look(0)[0])
+    left.plot(labels, predictions, linestyle="none", marker="o", markersize=2.5, alpha=0.5, color=look(0)[0])
     left.set_xlabel(f"label ({SPLITS[info.split]}, {len(labels):,} examples)")
     left.set_ylabel("prediction (one trial)")
     left.legend(loc="upper left")
     quarters = info.by_range[info.by_range["range"] != predicted.ALL]
     names = list(dict.fromkeys(quarters["range"]))
-    for place, (arm, of) in enumerate(quarters.groupby("arm", sort=False)):
-        colour, marker, _ = look(place)
-        for row in records(of):
-            x = names.index(row["range"]) + 0.15 * place
+    for position, (arm, errors) in enumerate(quarters.groupby("arm", sort=False)):
+        colour, marker, _ = look(position)
+        for row in records(errors):
+            x = names.index(row["range"]) + 0.15 * position
             point(right, x, row["bias_mean"], row["bias_low"], row["bias_high"], colour, marker, along="y")
-        n = int(of["n"].iloc[0])
+        n = int(errors["n"].iloc[0])
         right.plot([], [], marker=marker, color=colour, linestyle="none", label=f"{plain_text(arm)}, n = {n}")
     right.axhline(0.0, color="0.5", linestyle="--", linewidth=1)
     right.set_xticks(np.arange(len(names)), [plain_text(name) for name in names], rotation=15)

@@ -134,12 +134,12 @@ def _one_by_one(info: Info, at_rung: str) -> str:
 
 
 def _brief(value: Any) -> str:
-    known = level(value)
-    return NONE if known is None else f"{known:.3g}" if isinstance(known, float) else escape(known)
+    parsed = level(value)
+    return NONE if parsed is None else f"{parsed:.3g}" if isinstance(parsed, float) else escape(parsed)
 
 
 def _drawn(info: Info) -> tuple[pd.DataFrame, FactorAxis] | None:
-    """Return the trials that have a place along the first factor, and the axis; None where there is nothing to draw."""
+    """Return the trials that the first factor's axis holds, and that axis; None where there is nothing to draw."""
     if not info.plan.factors:
         return None
     first = info.plan.factors[0]
@@ -162,10 +162,10 @@ def draw(info: Info) -> Figure | None:
     axes = figure.add_subplot()
     marked = info.plan.factors[1:] or info.plan.factors
     handles = []
-    for place, name in enumerate(dict.fromkeys(in_order(shown, marked[:1])["band"])):
+    for position, name in enumerate(dict.fromkeys(in_order(shown, marked[:1])["band"])):
         look: dict[str, Any] = {
-            "marker": pick(MARKERS, place),
-            "color": pick(COLOURS, place),
+            "marker": pick(MARKERS, position),
+            "color": pick(COLOURS, position),
             "linestyle": "none",
         }
         of_band = shown[shown["band"] == name]

@@ -134,7 +134,9 @@ def _labels(info: Info) -> list[str]:
     heads = [NAMES.get(split, split) for split in info.labels]
     names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
     if info.numeric:
-        rows = [[escape(name), *(number(of.get(name)) for of in info.labels.values())] for name in names]
+        rows = [
+            [escape(name), *(number(values.get(name)) for values in info.labels.values())] for name in names
+        ]
         return ["The numbers that are predicted:", table(["", *heads], rows)]
     rows = [[escape(name), *(_share(classes, name) for classes in info.labels.values())] for name in names]
     ratios = ", ".join(

@@ -215,10 +215,10 @@ def draw(info: Info) -> Figure:
     if log:
         left.set_yscale("log")
     left.set_ylabel(f"variability ν{', log scale' if log else ''}\n(low: classes lie apart)")
-    for place, layer in enumerate(info.layers):
+    for position, layer in enumerate(info.layers):
         weight = layer.weight
         mean, low, high = (math.nan if end is None else end for end in (weight.mean, weight.low, weight.high))
-        point(right, place, mean, low, high, COLOURS[0], MARKERS[0], along="y")
+        point(right, position, mean, low, high, COLOURS[0], MARKERS[0], along="y")
     right.axhline(1 / len(info.mixed), color="0.3", linestyle="--", linewidth=1, zorder=1)
     right.margins(y=0.1)
     right.set_ylim(bottom=0)

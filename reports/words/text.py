@@ -71,7 +71,7 @@ def prose(text: object, most: int = 2000) -> str:
     pieces = " ".join(str(text).split())[:most].split("`")
     if len(pieces) % 2 == 0:  # a backtick without its other half
         return escape(text, most)
-    return "".join(code(piece) if place % 2 else _escaped(piece) for place, piece in enumerate(pieces))
+    return "".join(code(piece) if position % 2 else _escaped(piece) for position, piece in enumerate(pieces))
 
 
 def several(names: Iterable[str], most: int = 4) -> str:
