@@ -157,7 +157,7 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
         Part("B", lambda evidence: 1, lambda info: []),
         Part("C", lambda evidence: 1, lambda info: ["three"]),
     ]
-    monkeypatch.setattr("reports.page.report.parts", lambda names: made)
+    monkeypatch.setattr("reports.page.report.parts", lambda names, short: made)
     text = Page(small(tmp_path), tuple("vwxyz")).text()
     assert text.endswith("\n\n## A\n\none\n\ntwo\n\n## C\n\nthree\n")
 
