@@ -2,25 +2,18 @@
 
 import atexit
 import contextlib
-import functools
-import gc
 import os
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import pytest
 from filelock import FileLock
-from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parents[1]
 
-# While everything is imported there is no garbage; `pytest_collection_finish` ends this.
-gc.disable()
 # Tiny tensors: more threads only wait for each other, and Ray's workers would fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -45,9 +38,7 @@ def ray_here() -> Iterator[None]:
     from adalayers.tuning.session import ray_session
 
     with contextlib.ExitStack() as session:
-        # It looks through Ray's logs ten times a second, for lines that our drivers do not ask for.
-        without_log_monitor = mock.patch("ray._private.node.Node.start_log_monitor")
-        with _quiet(), without_log_monitor:
+        with _quiet():
             session.enter_context(ray_session(None))
         yield
         with _quiet():
@@ -82,28 +73,3 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-class OneRay(LoadFileScheduling):
-    """Give the tests of a file to one process, and those of all files that share a Ray to one too."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return "ray" if _shares_ray(file) else file
-
-
-@functools.cache
-def _shares_ray(file: str) -> bool:
-    return "ray_here" in (ROOT / file).read_text()
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneRay | None:
-    gc.enable()  # this process collects no tests
-    return OneRay(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
-def pytest_collection_finish() -> None:
-    """Leave what is imported by now out of the collection of garbage: there is so much of it that each takes long."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
