@@ -69,11 +69,8 @@ class Node:
                 env=dict(environment),
                 start_new_session=True,
             )
-        end = time.monotonic() + START_SECONDS
-        while "block forever" not in self.log.read_text():
-            if self.process.poll() is not None or time.monotonic() > end:
-                raise Wrong(f"{name} did not start:\n{self.log.read_text()}")
-            time.sleep(0.2)
+        if not waited(self.process, lambda: "block forever" in self.log.read_text(), every=0.2):
+            raise Wrong(f"{name} did not start:\n{self.log.read_text()}")
 
     def all(self) -> list[psutil.Process]:
         with contextlib.suppress(psutil.Error):

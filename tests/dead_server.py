@@ -9,6 +9,7 @@ models that are trained, with a dataset and a source in every run. It takes a fe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -39,26 +40,11 @@ class Server:
             found.bind(("127.0.0.1", 0))
             port = found.getsockname()[1]
         self.uri, self._root = f"http://127.0.0.1:{port}", root
+        self._address = ("127.0.0.1", port)
         self._argv = [
-            *(
-                sys.executable,
-                "-m",
-                "mlflow",
-                "server",
-                "--workers",
-                "1",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                str(port),
-            ),
-            *(
-                "--backend-store-uri",
-                f"sqlite:///{root}/server.db",
-                "--artifacts-destination",
-                str(root / "artifacts"),
-            ),
-        ]
+            sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", str(port),
+            "--backend-store-uri", f"sqlite:///{root}/server.db", "--artifacts-destination", str(root / "artifacts"),
+        ]  # fmt: skip
 
     def start(self) -> None:
         with (self._root / "server.log").open("a") as log:
@@ -69,16 +55,14 @@ class Server:
                 env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
                 start_new_session=True,
             )
-        end = time.monotonic() + PATIENCE
-        port = int(self.uri.rsplit(":", 1)[1])
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return
-            except OSError:
-                if time.monotonic() > end or self._process.poll() is not None:
-                    raise Wrong(f"the server did not start: see {self._root}/server.log") from None
-                time.sleep(0.2)
+        if not waited(self._process, self._answers, every=0.2):
+            raise Wrong(f"the server did not start: see {self._root}/server.log")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            socket.create_connection(self._address, timeout=1).close()
+            return True
+        return False
 
     def kill(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)

@@ -140,28 +140,27 @@ def children(process: subprocess.Popen[bytes], name: str = "") -> list[psutil.Pr
     return found
 
 
+MOMENTS: dict[str, tuple[Callable[[Study], object], float, signal.Signals]] = {
+    "extraction": (lambda study: any(study.cache.glob("*/encoder_00.npy")), 0.1, signal.SIGKILL),
+    # Ray starts, and takes SIGTERM for itself.
+    "starting": (lambda study: "hidden states:" in study.said(), 4.0, signal.SIGTERM),
+    # Ray ends.
+    "ending": (lambda study: re.search(r"\[(\d+)/\1\]", study.said()), 2.0, signal.SIGTERM),
+}
+"""Kind of kill -> what it waits for, at most how many seconds it then waits, and the signal."""
+
+
 def strike(what: str, study: Study, process: subprocess.Popen[bytes], rng: random.Random) -> bool:
     """Wait for a moment of this kind and kill; return whether there was such a moment."""
-    if what == "extraction":
-        if not waited(process, lambda: any(study.cache.glob("*/encoder_00.npy")), every=0.001):
+    if what in MOMENTS:
+        reached, seconds, number = MOMENTS[what]
+        if not waited(process, lambda: reached(study), every=0.001 if what == "extraction" else 0.05):
             return False
-        time.sleep(rng.uniform(0, 0.1))
-        process.kill()
-        return True
-    if what == "starting":  # Ray is, and takes SIGTERM for itself
-        if not waited(process, lambda: "hidden states:" in study.said()):
-            return False
-        time.sleep(rng.uniform(0, 4))
-        process.send_signal(signal.SIGTERM)
+        time.sleep(rng.uniform(0, seconds))
+        process.send_signal(number)
         return True
     if not waited(process, lambda: "at a time" in study.said()):
         return False
-    if what == "ending":  # Ray does
-        if not waited(process, lambda: re.search(r"\[(\d+)/\1\]", study.said())):
-            return False
-        time.sleep(rng.uniform(0, 2))
-        process.send_signal(signal.SIGTERM)
-        return True
     if what == "write":
         skip = rng.randrange(6)
 
@@ -189,9 +188,9 @@ def strike(what: str, study: Study, process: subprocess.Popen[bytes], rng: rando
             struck = children(process, what)[:1]
         else:
             return False
-        for one in struck:
+        for target in struck:
             with contextlib.suppress(psutil.Error):  # it was quicker
-                one.kill()
+                target.kill()
     return True
 
 
@@ -224,8 +223,8 @@ def differences(study: Study, whole: Study) -> list[str]:
     found = []
     for name, drop in ((TRIALS, ["seconds"]), (HISTORY, []), (PREDICTIONS, [])):
         frames = []
-        for of in (study, whole):
-            frame = read_trials(of.folder) if name == TRIALS else of.folder.read_parquet(name)
+        for folder in (study.folder, whole.folder):
+            frame = read_trials(folder) if name == TRIALS else folder.read_parquet(name)
             order = [column for column in ("trial_id", "step", "epoch", "split", "index") if column in frame]
             frames.append(frame.drop(columns=drop).sort_values(order).reset_index(drop=True))
         try:

@@ -127,11 +127,9 @@ class Interrupts:
 _listening: Interrupts | None = None
 
 
-@contextlib.contextmanager
-def insisting() -> Iterator[None]:
+def insisting() -> contextlib.AbstractContextManager[None]:
     """Take the signals over again and again within the block; nothing where nothing listens."""
-    with contextlib.nullcontext() if _listening is None else _listening.insisting():
-        yield
+    return contextlib.nullcontext() if _listening is None else _listening.insisting()
 
 
 def listening() -> Interrupts | None:
@@ -145,8 +143,6 @@ def raise_heard() -> None:
         raise KeyboardInterrupt
 
 
-@contextlib.contextmanager
-def held() -> Iterator[None]:
+def held() -> contextlib.AbstractContextManager[None]:
     """Keep a signal waiting until the block has ended; nothing where nothing listens."""
-    with contextlib.nullcontext() if _listening is None else _listening.held():
-        yield
+    return contextlib.nullcontext() if _listening is None else _listening.held()

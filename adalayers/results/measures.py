@@ -43,20 +43,18 @@ class Measured:
         return None if self.value is None else self.value - (self.nothing or 0.0)
 
 
-def write_measures(folder: Folder, key: Mapping[str, Any], found: Mapping[str, Measured]) -> None:
+def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:
     """Write the file; key: all that the numbers follow from."""
-    measures = {name: dataclasses.asdict(of) for name, of in found.items()}
-    folder.write_json(MEASURES, {"key": dict(key), "measures": measures})
+    rows = {name: dataclasses.asdict(measure) for name, measure in measures.items()}
+    folder.write_json(MEASURES, {"key": dict(key), "measures": rows})
 
 
 def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, Measured]:
     """Return what the file holds, by name; empty without a file, for a broken one, and for one of another key."""
-    if not folder.exists(MEASURES):
-        return {}
     try:
         document = folder.read_json(MEASURES)
         if key is not None and document["key"] != key:
             return {}
-        return {str(name): Measured(**of) for name, of in document["measures"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return {str(name): Measured(**values) for name, values in document["measures"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

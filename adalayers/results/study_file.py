@@ -277,22 +277,23 @@ _hints = functools.cache(typing.get_type_hints)
 def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
     given = value if isinstance(value, Mapping) else {}
-    hints = _hints(kind)
-    known = {}
-    for item in dataclasses.fields(kind):
-        place, hint = f"{path}.{item.name}".lstrip("."), hints[item.name]
-        if given.get(item.name) is None and not (item.name in given and _optional(hint)):
-            missing.append(place)
-        elif given[item.name] is not None:
+    values = {}
+    for name, hint in _hints(kind).items():
+        field_path = f"{path}.{name}".lstrip(".")
+        if given.get(name) is None and not (name in given and _optional(hint)):
+            missing.append(field_path)
+        elif given[name] is not None:
             try:
-                known[item.name] = _value(hint, given[item.name], place, missing)
+                values[name] = _value(hint, given[name], field_path, missing)
             except TypeError:
-                missing.append(place)
-    return kind(**known)
+                missing.append(field_path)
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
-    """Return a value as its type asks. Raises `TypeError` for one of another type."""
+    """Return a value as its type asks, as it is for `Any`. Raises `TypeError` for one of another type."""
+    if hint is Any:
+        return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return value
@@ -302,10 +303,8 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
         return _record(hint, value, path, missing)
     if origin is Literal and value in arguments:
         return value
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value))
-    if origin is list and isinstance(value, list | tuple):
-        return [_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value)]
+    if origin in (tuple, list) and isinstance(value, list | tuple):
+        return origin(_value(arguments[0], item, f"{path}[{i}]", missing) for i, item in enumerate(value))
     if origin is dict and isinstance(value, Mapping):
         return {str(key): _value(arguments[1], item, path, missing) for key, item in value.items()}
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):

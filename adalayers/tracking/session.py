@@ -26,7 +26,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,7 @@ class Session:
                 if data.tags.get(name, data.params.get(name, text)) != text
             ]
             tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
-            for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
-                part = slice(start, start + _BATCH_PARAMS)
-                self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+            self._log_to_parent(params, tags)
             if self._inputs:  # the same one twice is one
                 self._client.log_inputs(self._parent, self._inputs)
 
@@ -184,45 +182,43 @@ class Session:
             for name in _artifacts(folder):
                 target = Path(staged, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                data = folder.read_bytes(name)
-                target.write_bytes(
-                    clean(data.decode(errors="replace")).encode() if name.endswith(_READABLE) else data
-                )
+                if name.endswith(_READABLE):
+                    target.write_text(clean(folder.read_bytes(name).decode(errors="replace")))
+                else:
+                    target.write_bytes(folder.read_bytes(name))
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
-                outcome["mlflow.note.content"] = clean(folder.read_bytes(REPORT).decode(errors="replace"))[
-                    :_NOTE
-                ]
-            known = self._client.get_run(self._parent).data.tags
-            changed = [RunTag(name, text) for name, text in outcome.items() if known.get(name) != text]
-            for start in range(0, len(changed), _BATCH_PARAMS):
-                tags = changed[start : start + _BATCH_PARAMS]
-                self._client.log_batch(self._parent, tags=tags, synchronous=True)
-        rows = [{str(name): value for name, value in row.items()} for row in trials.to_dict("records")]
+                outcome["mlflow.note.content"] = Path(staged, REPORT).read_text()[:_NOTE]
+            before = self._client.get_run(self._parent).data.tags
+            changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
+            self._log_to_parent([], changed)
         missing = [
-            row
-            for row in rows
-            if row["status"] in RUN_STATUS
-            and self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
+            {str(name): value for name, value in row.items()}
+            for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
+            if self._written.get(row["trial_id"], ("", ""))[1] != row["status"]
         ]
         written = 0
         if missing:
             history = _history(folder)
-            of_trial = dict(iter(history.groupby("trial_id")))
             for row in missing:
-                written += self.write(Trial.of(row, of_trial.get(row["trial_id"], history.iloc[:0])))
+                written += self.write(Trial.of(row, history[history["trial_id"] == row["trial_id"]]))
         with _quiet():
             self._client.set_terminated(self._parent, _study_status(study, trials))
         return written
 
+    def _log_to_parent(self, params: Sequence[Any], tags: Sequence[Any]) -> None:
+        for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
+            part = slice(start, start + _BATCH_PARAMS)
+            self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+
     def _find_experiment(self, name: str, artifact_root: str | None) -> str:
         from mlflow.exceptions import MlflowException
 
-        if (found := self._client.get_experiment_by_name(name)) is not None:
-            if not found.tags.keys() & KIND.keys():  # a user's own choice stays
+        if (experiment := self._client.get_experiment_by_name(name)) is not None:
+            if not experiment.tags.keys() & KIND.keys():  # a user's own choice stays
                 for tag, value in KIND.items():
-                    self._client.set_experiment_tag(found.experiment_id, tag, value)
-            return str(found.experiment_id)
+                    self._client.set_experiment_tag(experiment.experiment_id, tag, value)
+            return str(experiment.experiment_id)
         try:
             place = f"{artifact_root}/{name}" if artifact_root else None
             return str(self._client.create_experiment(name, place, tags=KIND))
@@ -230,18 +226,17 @@ class Session:
             # Another study of this name may have been quicker.
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
-            found = self._client.get_experiment_by_name(name)
-            if found is None:
+            if (experiment := self._client.get_experiment_by_name(name)) is None:
                 raise
-            return str(found.experiment_id)
+            return str(experiment.experiment_id)
 
     def _find_parent(self, run_name: str) -> str:
         studies = self._runs("tags.`adalayers.kind` = 'study'")
-        found = [run for run in studies if run.data.tags.get("adalayers.study") == self._key]
-        if not found:
+        parents = [run for run in studies if run.data.tags.get("adalayers.study") == self._key]
+        if not parents:
             tags = {"adalayers.kind": "study", "adalayers.study": self._key}
             return str(self._client.create_run(self._experiment, tags=tags, run_name=run_name).info.run_id)
-        first = min(found, key=lambda run: run.info.start_time)
+        first = min(parents, key=lambda run: run.info.start_time)
         if first.info.status != "RUNNING":
             self._client.update_run(first.info.run_id, status="RUNNING")
         return str(first.info.run_id)

@@ -58,14 +58,12 @@ class Trial:
         config |= {name: texts[name] for name in _PARAMS}
         config |= {name: _text(row[name]) for name in row if _is_bookkeeping(name)}
         finals = {
-            name: value
+            _name(name): number
             for name, value in row.items()
             if name not in (*_PARAMS, "trial_id")
             and not name.startswith("config/")
             and not _is_bookkeeping(name)
-        }
-        numbers_only = {
-            _name(name): number for name, value in finals.items() if (number := _number(value)) is not None
+            and (number := _number(value)) is not None
         }
         trial_id = str(row["trial_id"])
         tags = {
@@ -78,7 +76,7 @@ class Trial:
             seconds=_number(row.get("seconds")) or 0.0,
             params={_name(name): text[:_PARAM_LENGTH] for name, text in config.items() if text},
             tags={name: text[:_TAG_LENGTH] for name, text in tags.items() if text},
-            finals=numbers_only,
+            finals=finals,
             series=_series(history),
         )
 

@@ -84,8 +84,8 @@ def check_address(asked: str | None) -> None:
     """Raise `BadInput` where no Ray answers at a cluster's address, or asks for a token that is not here."""
     if (address := cluster_address(asked)) is None:
         return
-    of = address if asked == address else f"{address} (from {asked or 'RAY_ADDRESS'})"
-    otherwise = "check that it runs, or leave --address out" + (
+    shown = address if asked == address else f"{address} (from {asked or 'RAY_ADDRESS'})"
+    advice = "check that it runs, or leave --address out" + (
         " and unset RAY_ADDRESS" if os.environ.get("RAY_ADDRESS") else ""
     )
     parts = urlsplit(f"ray-cluster://{address}")
@@ -93,39 +93,39 @@ def check_address(asked: str | None) -> None:
         socket.create_connection((parts.hostname or "", parts.port or 0), timeout=PROBE_SECONDS).close()
     except OSError as error:
         raise BadInput(
-            f"wanted a Ray cluster as --address {of}, nothing answers there ({error}); {otherwise} for a local one"
+            f"wanted a Ray cluster as --address {shown}, nothing answers there ({error}); {advice} for a local one"
         ) from error
     try:
-        asked_it = subprocess.run(
+        probe = subprocess.run(
             [sys.executable, "-P", ray_private.__file__, address, str(ANSWER_SECONDS)],
             capture_output=True,
             text=True,
             timeout=START_SECONDS,
             check=False,
         )
-        said, code = asked_it.stdout.split(), asked_it.returncode
+        answer, code = probe.stdout.split(), probe.returncode
     except subprocess.TimeoutExpired:
-        said, code = [], -signal.SIGALRM
-    if "token" in said:
-        raise _wants_token(of)
-    if "ray" not in said:
+        answer, code = [], -signal.SIGALRM
+    if "token" in answer:
+        raise _wants_token(shown)
+    if "ray" not in answer:
         why = (
             f"no answer within {ANSWER_SECONDS} s" if code == -signal.SIGALRM else "no answer that Ray gives"
         )
         raise BadInput(
-            f"wanted a Ray cluster as --address {of}, what answers there is none, or of another release ({why}); "
-            f"{otherwise} for a local one"
+            f"wanted a Ray cluster as --address {shown}, what answers there is none, or of another release ({why}); "
+            f"{advice} for a local one"
         )
 
 
-def _wants_token(of: str) -> BadInput:
+def _wants_token(shown: str) -> BadInput:
     mode = os.environ.get("RAY_AUTH_MODE", "")
     given = [name for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH") if os.environ.get(name)]
     came = f"that of {' and '.join(given)} is another" if given else "none was found"
     if mode.lower() != "token":
         came = f"RAY_AUTH_MODE is {mode or 'not set'}, so that none is sent"
     return BadInput(
-        f"wanted the token of the Ray cluster as --address {of}, {came}; set RAY_AUTH_MODE=token and "
+        f"wanted the token of the Ray cluster as --address {shown}, {came}; set RAY_AUTH_MODE=token and "
         "RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is ~/.ray/auth_token)"
     )
 

@@ -19,6 +19,8 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.heartbeat import Watch, heartbeat_seconds
 from adalayers.tuning.search import Search
 
+NOT_SHARED = "what it left on its machine did not reach the results folder: share it with all machines"
+
 
 class Abandoned(BaseException):
     """Leaves Tune's loop, which passes over the exceptions of its parts; the cause says why."""
@@ -63,7 +65,7 @@ class StudySearcher(Searcher):
     ):
         super().__init__(metric="best", mode="max")
         self.cases, self._retries = cases, retries
-        self._of_all = {"threads": threads, "retries": retries, "beat": heartbeat_seconds(hang_seconds)}
+        self._common = {"threads": threads, "retries": retries, "beat": heartbeat_seconds(hang_seconds)}
         self.watch = Watch(self._work, hang_seconds)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, str]] = {}
@@ -80,7 +82,7 @@ class StudySearcher(Searcher):
             if not isinstance(request, str):
                 self._trials[trial_id] = number, request.trial_id
                 case.record.begin(request.trial_id, case.agenda.row(request))
-                return case.agenda.ray_config(request) | {"case": number} | self._of_all
+                return case.agenda.ray_config(request) | {"case": number} | self._common
             waiting = waiting or request == "wait"
         return None if waiting else Searcher.FINISHED
 
@@ -102,15 +104,9 @@ class StudySearcher(Searcher):
             row = case.record.end(identity, "failed", self._why(identity))
         else:
             row = case.record.end(identity)
-            if (
-                row["status"] == "unfinished"
-                and evaluated
-                and not case.record.work(identity).exists(PROGRESS)
-            ):
-                why = (
-                    "what it left on its machine did not reach the results folder: share it with all machines"
-                )
-                row = case.record.end(identity, "failed", why)
+            left = case.record.work(identity).exists(PROGRESS)
+            if row["status"] == "unfinished" and evaluated and not left:
+                row = case.record.end(identity, "failed", NOT_SHARED)
         case.agenda.ended(identity, row["status"])
         case.on_end(row)
 
@@ -178,11 +174,11 @@ class SearchOnlyASHA(FIFOScheduler):
         self.rungs, self._stopped = rungs, searcher.stopped
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        if rungs := self._of(trial):
+        if rungs := self._rungs_of(trial):
             rungs.on_trial_add(tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        rungs = self._of(trial)
+        rungs = self._rungs_of(trial)
         again = result.get("round", 1) > 1
         if rungs is None or again or result.get("last", True) or result["epoch"] > rungs.epochs:
             return TrialScheduler.CONTINUE
@@ -193,13 +189,13 @@ class SearchOnlyASHA(FIFOScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
         """Nothing more to record: every rung was met on the way."""
-        if rungs := self._of(trial):
+        if rungs := self._rungs_of(trial):
             ray_private.forget_trial(rungs, trial.trial_id)
 
     def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
         return True
 
-    def _of(self, trial: Any) -> Rungs | None:
+    def _rungs_of(self, trial: Any) -> Rungs | None:
         """Return the rungs of a trial, None for a confirmation."""
         if trial.config["stage"] != "search":
             return None

@@ -48,7 +48,7 @@ worker grows. Lower thresholds save a third more memory and cost up to half of t
 asked of the system again. Another C library ignores these."""
 
 
-RAYS_OWN = ("raylet", "gcs_server")
+RAY_PROCESSES = ("raylet", "gcs_server")
 """Processes of a local Ray without which it does nothing any more."""
 WATCH_SECONDS, LEAVE_SECONDS = 1.0, 10.0
 """How often they are looked at, and how long the main thread then has to leave Ray."""
@@ -157,7 +157,7 @@ def watched() -> Iterator[None]:
     then ends the process.
     """
     listening = interrupts.listening()
-    ours = [child for child in psutil.Process().children() if child.name() in RAYS_OWN]
+    ours = [child for child in psutil.Process().children() if child.name() in RAY_PROCESSES]
     if listening is None or not ours:
         yield
         return

@@ -32,19 +32,23 @@ except BadInput as error:
 """
 
 
+def start_driver(tmp_path):
+    return subprocess.Popen(
+        [sys.executable, "-c", DRIVER, str(tmp_path / "study")],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.fixture
 def driver(tmp_path):
     """Start a driver of the study in a process of its own; return it and its first line."""
     started = []
 
     def start():
-        process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(tmp_path / "study")],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        process = start_driver(tmp_path)
         started.append(process)
         return process, process.stdout.readline().strip()
 
@@ -74,16 +78,7 @@ def test_the_lock_dies_with_its_process(driver):
 
 
 def test_of_many_drivers_at_once_one_alone_holds_the_folder(tmp_path):
-    several = [
-        subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(tmp_path / "study")],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
+    several = [start_driver(tmp_path) for _ in range(4)]
     first = [process.stdout.readline().strip() for process in several]
     for process in several:
         process.communicate("\n")

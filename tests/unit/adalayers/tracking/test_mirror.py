@@ -1,4 +1,4 @@
-"""Run with `python -m pytest tests/unit/test_tracking.py`. No network beyond loopback."""
+"""The mirror of a study in MLflow. No network beyond loopback."""
 
 from __future__ import annotations
 
@@ -308,18 +308,6 @@ def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(
     assert after.info.status == "FINISHED"
     assert nested["t1"].info.status == "FINISHED"
     assert nested["t1"].info.run_id != half.info.run_id
-
-
-def test_sync_mirrors_a_whole_folder_once(folder: Folder, uri: str) -> None:
-    write_folder(folder, [row("t1"), row("t2", "stopped"), row("t3", "unfinished")])
-    assert sync(folder.uri, uri) == 2
-    once, _ = runs(uri)
-    assert sync(folder, uri) == 0
-    twice, nested = runs(uri)
-    assert twice.info.run_id == once.info.run_id
-    assert twice.data.metrics == once.data.metrics == {}
-    assert twice.data.tags == once.data.tags
-    assert sorted(nested) == ["t1", "t2"]
 
 
 def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: Folder, uri: str) -> None:
