@@ -152,11 +152,9 @@ def check(root: Path) -> None:
         try:
             process = study.start(token, at=(AT_NODE, str(head.folder)))
             _until(process, study, lambda: study.ended() >= 2)
-            _until(process, study, second.workers)
-            second.workers()[0].kill()
+            _worker(process, study, second).kill()
             print(f"a worker of the second node killed after {study.ended()} trials", flush=True)
-            _until(process, study, head.workers)
-            head.workers()[0].suspend()
+            _worker(process, study, head).suspend()
             print(f"a worker of the head stopped after {study.ended()} trials", flush=True)
             _until(process, study, lambda: "no progress for" in study.said())
             _until(process, study, lambda: study.ended() >= 12)
@@ -182,6 +180,13 @@ def check(root: Path) -> None:
 def _until(process: subprocess.Popen[bytes], study: Study, reached: object) -> None:
     if not waited(process, reached):  # type: ignore[arg-type]
         raise Wrong(f"the study ended before it was disturbed (exit {process.returncode}):\n{study.said()}")
+
+
+def _worker(process: subprocess.Popen[bytes], study: Study, node: Node) -> psutil.Process:
+    """Return a process that runs a trial on the node; the next moment there may be none."""
+    workers: list[psutil.Process] = []
+    _until(process, study, lambda: workers.extend(node.workers()) or workers)
+    return workers[0]
 
 
 def _free_port() -> int:
