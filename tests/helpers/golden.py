@@ -7,17 +7,22 @@ After a change of words, rewrite them and read the difference:
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from adalayers.results.measures import Measured, write_measures
+from adalayers.results.study_file import Factor
 from reports import write_cover
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.reading.load import load
 from studies.alpha_lambda import STUDY
-from tests.helpers.made_layers import with_sizes
+from tests.helpers.made_few_shot import with_few_shot
+from tests.helpers.made_layers import with_single_layers, with_sizes
+from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CORE, MadeUp
 from tests.helpers.studying import without_figures
 
@@ -102,14 +107,30 @@ def data_size() -> MadeUp:
     """A study of two arms at four numbers of training examples."""
     made = with_sizes(MadeUp(seeds=6, search=0))
     made.study["request"] |= {"parts": ["data_size"], "scientific": ["alpha", "train_examples"]}
-    made.study["request"]["factors"] = [
-        {"name": "alpha", "label": "α", "meaning": "scale of the mix logits", "scale": "log"},
-        {"name": "train_examples", "label": "training examples", "unit": "count", "scale": "log"}
-        | {"condition": True},
-    ]
+    factors = (
+        Factor("alpha", "α", "scale of the mix logits", scale="log"),
+        Factor("train_examples", "training examples", "drawn anew", "count", "log", condition=True),
+    )
+    made.study["request"]["factors"] = [dataclasses.asdict(factor) for factor in factors]
     for arm in made.arms:
         arm["role"] = "core"
     return made
+
+
+def few_examples() -> MadeUp:
+    """Methods under numbers of training examples and epochs, frozen and fine-tuned."""
+    return with_few_shot(MadeUp(seeds=5, search=0, evaluations=4, between=0))
+
+
+def tokens(folder: Path) -> str:
+    """A study of entities with single layers, published scores, and measures made without training."""
+    made = with_published(with_single_layers(MadeUp(seeds=5, search=0, tokens=True, examples=20)))
+    place = made.write(folder)
+    by_layer = {f"{layer:02d}": 1 / layer for layer in range(1, made.layers + 1)}
+    layers = Measured(title="variability", unit="number", value=6.0, by_layer=by_layer, distance=False)
+    domain = Measured(title="vocabulary divergence", unit="bits, 0 to 1", value=0.1, nothing=0.0, n=7)
+    write_measures(place, {}, {"variability": layers, "vocabulary": domain})
+    return both_pages(Evidence(load(place)))
 
 
 def both_pages(evidence: Evidence) -> str:
@@ -140,6 +161,8 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "outcomes": all_outcomes,
     "methods": lambda folder: both_pages(Evidence(load(methods().write(folder)))),
     "data_size": lambda folder: both_pages(Evidence(load(data_size().write(folder)))),
+    "few_examples": lambda folder: both_pages(Evidence(load(few_examples().write(folder)))),
+    "tokens": tokens,
     "across_cases": across_cases,
 }
 """Name of a golden page -> what makes it in an empty folder."""

@@ -10,6 +10,7 @@ here trains: a test knows every number it put in.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ import pandas as pd
 from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 
 from adalayers.results import files as results
-from adalayers.results.study_file import parse
+from adalayers.results.study_file import Run, parse
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
 
@@ -121,10 +122,14 @@ class MadeUp:
             end = max(analyses, default=before)
             seeds = {arm["name"]: list(range(before + 1, end + 1)) for arm in self.arms}
             added = (end - before) * len(self.arms)
-            run = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
+            run: dict[str, Any] = {
+                "started": f"2026-05-0{day}",
+                "ended": f"2026-05-0{day}T12:00",
+                "seconds": 812.0,
+            }
             run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "analyses": list(analyses)}
             run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(analyses) > 1}
-            happened.append(run | {"commit": "abc", "dirty": False})
+            happened.append(dataclasses.asdict(Run(**run, commit="abc", dirty=False)))
             before = end
         self.study["runs"] |= {
             "history": happened,

@@ -170,6 +170,16 @@ def commanded(text: str) -> list[str]:
     return shlex.split(command)
 
 
+@pytest.mark.parametrize("failed", [(), tuple((CONTROL, seed) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("command", ["", "python studies/alpha_lambda.py --note 'half"])
+def test_without_pairs_or_a_command_that_a_shell_can_read_no_run_is_named(tmp_path, failed, command):
+    made = MadeUp(seeds=3, search=0, failed=failed)
+    made.study["request"]["command"] = command
+    text = next_run(made, tmp_path)
+    assert "100 seeds" not in text
+    assert "```" not in text
+
+
 @pytest.mark.parametrize("seeds", [["--seeds", "3"], ["--seeds=3"], []])
 def test_the_next_run_has_more_seeds_and_keeps_every_other_flag(tmp_path, seeds):
     made = MadeUp(seeds=3, search=0)
@@ -207,22 +217,6 @@ def test_where_seeds_would_not_help_no_run_is_named(tmp_path):
     text = next_run(made, tmp_path)
     assert "8 comparisons would take more than 100 seeds to decide" in text
     assert "```" not in text
-    made.study["request"]["command"] = ""
-    assert "100 seeds" not in next_run(made, tmp_path)
-
-
-def test_comparisons_without_pairs_are_not_said_to_take_many_seeds(tmp_path):
-    made = MadeUp(seeds=3, search=0, failed=tuple((CONTROL, seed) for seed in (1, 2, 3)))
-    assert "more than 100 seeds" not in next_run(made, tmp_path)
-    made = MadeUp(seeds=2, search=0).ran((2,))
-    made.study["runs"]["history"][0] |= {"analyses": [], "planned": 20}  # no analysis yet
-    assert "more than 100 seeds" not in next_run(made, tmp_path)
-
-
-def test_a_command_that_no_shell_can_read_is_no_reason_to_fail(tmp_path):
-    made = MadeUp(seeds=3, search=0)
-    made.study["request"]["command"] = "python studies/alpha_lambda.py --note 'half"
-    assert "One backbone, one dataset" in next_run(made, tmp_path)
 
 
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):

@@ -5,8 +5,7 @@ import pytest
 
 from reports.evidence.claims import BETTER
 from reports.evidence.evidence import Evidence
-from reports.page.report import details_page, short_page
-from reports.parts import answer, caveats, data_size, few_shot, fine_tuning, next_run, settings
+from reports.parts import answer, caveats, few_shot, fine_tuning, next_run, settings
 from reports.reading.load import load
 from tests.helpers.made_few_shot import EPOCHS, METHODS, SIZES, with_few_shot
 from tests.helpers.made_up import MadeUp
@@ -40,17 +39,6 @@ def test_every_arm_has_its_method_examples_epochs_and_scores(tmp_path):
         assert (row[f"{prefix}mean"], row[f"{prefix}n"]) == (pytest.approx(np.mean(scores)), 5)
     fine = found.scores[found.scores["base_model"] == "fine-tuned"]
     assert set(fine["method"]) == {"last-layer", *METHODS[:3]}
-
-
-def test_a_table_has_a_row_per_arm_by_rising_examples(tmp_path):
-    made = made_up()
-    text = "\n".join(few_shot.section(few_shot.info(evidence_of(made, tmp_path))))
-    rows = [line for line in text.splitlines() if " | frozen | " in line or " | fine-tuned | " in line]
-    assert len(rows) == len(made.arms)
-    examples = [int(row.split(" | ")[2]) for row in rows]
-    assert examples == sorted(examples)
-    scores = [row["val/matthews"] for row in made.of("dwatt train_examples=32 epochs=100")]
-    assert f"| dwatt | frozen | 32 | 100 | {np.mean(scores):.3f} [" in text
 
 
 def test_curves_are_scores_as_they_are_at_the_middle_number_of_epochs(tmp_path):
@@ -121,19 +109,6 @@ def test_without_fine_tuned_arms_there_is_no_such_part(tmp_path):
     evidence = evidence_of(made, tmp_path)
     assert fine_tuning.info(evidence) is None
     assert few_shot.info(evidence) is not None
-
-
-def test_they_come_first_on_the_page_and_their_tables_stand_in_the_details(tmp_path):
-    evidence = evidence_of(made_up(), tmp_path)
-    page, details = short_page(evidence).text(), details_page(evidence).text()
-    places = [
-        page.index(f"## {title}\n") for title in ("Answer", "Few examples", "Fine-tuned next to frozen")
-    ]
-    assert places == sorted(places)
-    assert places[-1] < page.index("## The settings compared\n")
-    assert "<details>" not in page
-    assert details.index("## Few examples\n") < details.index("The scores as a table")
-    assert data_size.info(evidence) is None  # the same, less well told
 
 
 def test_a_condition_is_neither_a_choice_nor_unequal_treatment(tmp_path):

@@ -21,7 +21,6 @@ COSTS = {CHEAP: (1.0, 1e9), DEAR: (5.0, 4e9), CHANGED: (900.0, 7e9)}
 @pytest.fixture(scope="module")
 def evidence(tmp_path_factory):
     made = MadeUp(seeds=4, search=0, evaluations=2, effects={DEAR: 0.1, CHANGED: 0.2})
-    made.build() if hasattr(made, "build") else None
     made.study["request"]["parts"] = ["methods"]
     for row in made.trials:
         use, training = COSTS.get(row["arm"], (50.0, 8e9))
@@ -54,15 +53,7 @@ def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
     assert info.fronts["use"][0] == CHEAP
     assert CHANGED in info.fronts["use"]
     assert methods.kind({"arm": "x as published", "intact": True}) == "frozen, own width"
-    text = "\n".join(methods.section(info))
-    assert "| no |" in text
-    assert "900.00" in text
-    assert "reckoned" in text
-    said = "\n".join(methods.answer(info))
-    assert f"`{CHANGED}`" in said
-    assert "times the operations per token" in said
-    figure = methods.draw(info)
-    assert len(figure.axes) == 2
+    assert len(methods.draw(info).axes) == 2
 
 
 def test_numbers_of_points_that_cover_each_other_stand_together(evidence):

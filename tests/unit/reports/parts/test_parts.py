@@ -15,7 +15,6 @@ from reports.parts import (
     answer,
     arms,
     core,
-    core_lines,
     importances,
     interaction,
     mix,
@@ -85,15 +84,6 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
     found = interaction.info(evidence)
     assert found.alike == 2
     assert found.parts[["low", "high"]].isna().all(axis=None)
-
-
-def test_without_a_core_its_parts_are_left_out(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2)
-    for arm in made.arms:
-        arm["role"] = ""
-    evidence = Evidence(read(made, tmp_path))
-    assert core.info(evidence) is core_lines.info(evidence) is interaction.info(evidence) is None
-    assert "## The factorial core" not in Page(evidence).text()
 
 
 def test_how_it_was_done(tmp_path):
