@@ -98,7 +98,7 @@ def test_the_report_is_complete(ran):
     assert f"(figures/{ran.case.figure}.svg)" in details
     for link in re.findall(r"\(figures/(\w+)\.svg\)", ran.pages):
         assert (ran.folder / "figures" / f"{link}.svg").exists()
-    assert "## Labels" in details
+    assert all(label in details for label in ran.study["environment"]["dataset"]["distribution"]["train"])
     assert ran.case.task in details
     # The bootstrap over examples finds each trial's own score in its predictions.
     assert "does not give the score" not in ran.pages
