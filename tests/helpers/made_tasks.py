@@ -54,17 +54,11 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
         "backbone": data.about["backbone"],
         "dataset": data.about["dataset"],
     }
-    place = Folder(folder)
-    save(outcome.model, place.child(BEST), about=about)
+    results = Folder(folder)
+    save(outcome.model, results.child(BEST), about=about)
+    trial = {"stage": "confirm", "arm": "alpha=1", "search": "", "status": "completed", "error": ""}
     rows = [
-        {
-            "trial_id": f"t{seed}",
-            "stage": "confirm",
-            "arm": "alpha=1",
-            "search": "",
-            "status": "completed",
-            "error": "",
-        }
+        {"trial_id": f"t{seed}", **trial}
         | {f"config/{name}": value for name, value in as_values(config).items() if name != "fusion"}
         | {"seed": seed, "fusion": config.fusion, **outcome.row}
         for seed in (1, 2, 3)
@@ -72,7 +66,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
     key = f"test/{data.metric}"
     for row, score in zip(rows, (0.5, 0.6, 0.7), strict=True):
         row[key] = score
-    write_trials(place, rows)
+    write_trials(results, rows)
     source, task = prepared.source, prepared.task
     examples = {name: len(split.inputs) for name, split in task.splits.items()}
     study = StudyFile(
@@ -93,5 +87,5 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
         ),
         runs=RunsRecord(state="finished"),
     )
-    place.write_json(STUDY, study.as_json())
+    results.write_json(STUDY, study.as_json())
     return Made(folder / BEST, list(task.splits["test"].inputs), outcome)
