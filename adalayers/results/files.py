@@ -55,11 +55,12 @@ TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
 class Results:
     """A study's results as read from its folder.
 
-    trials:      a row per trial, the columns of `trials.csv`
-    history:     a row per trial and evaluation; empty, with `trial_id`, where the file is missing
-    predictions: a row per confirmed trial, split and example; empty where the file is missing
-    evaluations: a row per trial, split, variant of its trained model and metric; empty where the file is missing
-    problems:    sentences that say what is missing or disagrees; the report shows them
+    Attributes:
+        trials: a row per trial, the columns of `trials.csv`.
+        history: a row per trial and evaluation; empty, with `trial_id`, where the file is missing.
+        predictions: a row per confirmed trial, split and example; empty where the file is missing.
+        evaluations: a row per trial, split, variant of its trained model and metric; empty where it is missing.
+        problems: sentences that say what is missing or disagrees; the report shows them.
     """
 
     folder: Folder

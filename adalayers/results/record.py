@@ -33,10 +33,15 @@ WRITE_SHARE = 0.05
 class StudyRecord:
     """Rows, history, predictions and evaluations of a study, in memory and in its folder.
 
-    metric: the selection metric without prefix; higher is better
-    rows:   trial_id -> row of `trials.csv`, in the order in which trials began
+    Args:
+        folder: the study's results folder.
+        metric: the selection metric without prefix; higher is better.
 
-    Raises `BadInput` where `trials.csv` cannot be read, or names trials as no study does.
+    Attributes:
+        rows: trial_id -> row of `trials.csv`, in the order in which trials began.
+
+    Raises:
+        BadInput: `trials.csv` cannot be read, or names trials as no study does.
     """
 
     def __init__(self, folder: Folder, metric: str):
@@ -55,10 +60,10 @@ class StudyRecord:
                 self.rows[_checked(row["trial_id"], self.folder)] = {
                     str(key): value for key, value in row.items() if not pd.isna(value)
                 }
-        for name, held in self._frames.items():
+        for name, by_trial in self._frames.items():
             if self.folder.exists(name):
                 frame = self._read_rows(name)
-                held.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
+                by_trial.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
         for name in (BEST, WORK):
             self.folder.child(name).check()
         for trial_id in self.folder.names(WORK):
@@ -92,8 +97,8 @@ class StudyRecord:
             logger.warning(f"trial {trial_id} left {damage}, which cannot be read: {lost}")
             work.delete(PROGRESS)
             progress = {}
-        known, left = row.get("epochs"), progress.get("row", {}).get("epochs")
-        if self.finished(trial_id) and (not progress or (None not in (known, left) and known != left)):
+        merged, left = row.get("epochs"), progress.get("row", {}).get("epochs")
+        if self.finished(trial_id) and (not progress or (None not in (merged, left) and merged != left)):
             # Merged and half deleted, or left by a worker that outlived its driver.
             self._merged.append(trial_id)
         elif self.finished(trial_id) or progress.get("status") in FINISHED:
@@ -174,8 +179,8 @@ class StudyRecord:
         now = time.monotonic()
         if not everything and self._took > WRITE_SHARE * (now - self._written):
             return
-        for name, held in self._frames.items():
-            frames = [held[trial_id] for trial_id in self.rows if trial_id in held]
+        for name, by_trial in self._frames.items():
+            frames = [by_trial[trial_id] for trial_id in self.rows if trial_id in by_trial]
             if frames:
                 self.folder.write_parquet(name, _first_columns(pd.concat(frames, ignore_index=True)))
         for trial_id in self._merged:

@@ -42,10 +42,12 @@ class Folder:
     later change of the working directory (Ray changes it) does not move the folder. A folder may come from
     elsewhere: no name leads out of it, and nothing is written or deleted through a link in it.
 
-    uri:     where it is, as it may be shown: without credentials and without the query
-    address: where it is, as `Folder` opens it again
+    Attributes:
+        uri: where it is, as it may be shown: without credentials and without the query.
+        address: where it is, as `Folder` opens it again.
 
-    Raises `BadInput` for a root that is neither a path nor a URI that can be opened.
+    Raises:
+        BadInput: the root is neither a path nor a URI that can be opened.
     """
 
     def __init__(self, root: str | Path):

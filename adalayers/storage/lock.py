@@ -34,27 +34,32 @@ SETTLE_SECONDS = 2.0
 
 @contextlib.contextmanager
 def one_driver(folder: Folder, command: str) -> Iterator[None]:
-    """Hold a results folder for this process alone.
+    """Lock a results folder for this process alone.
 
-    command: as the user may see it. Raises `BadInput` where another driver holds the folder, naming it, and
-    `CannotWrite` where nothing can be written there.
+    Args:
+        folder: the results folder; it need not exist.
+        command: of this process, as another driver's user may see it.
+
+    Raises:
+        BadInput: another driver holds the folder; it is named.
+        CannotWrite: nothing can be written there.
     """
     folder.check()
-    held = {
+    driver = {
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "since": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command,
     }
-    with (_locked if folder.is_local else _leased)(folder.parent(), folder.name, folder.uri, held):
+    with (_locked if folder.is_local else _leased)(folder.parent(), folder.name, folder.uri, driver):
         for below in ("", "best", "figures"):
             folder.tidy(below)
         yield
 
 
 @contextlib.contextmanager
-def _locked(parent: Folder, name: str, uri: str, held: Mapping[str, Any]) -> Iterator[None]:
-    driver, path = f".{name}.driver.json", parent.path(f".{name}.lock")
+def _locked(parent: Folder, name: str, uri: str, driver: Mapping[str, Any]) -> Iterator[None]:
+    driver_file, path = f".{name}.driver.json", parent.path(f".{name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():  # some releases of filelock empty what it points to
@@ -62,32 +67,32 @@ def _locked(parent: Folder, name: str, uri: str, held: Mapping[str, Any]) -> Ite
         lock = FileLock(path)
         lock.acquire(timeout=0)
     except Timeout:
-        raise _taken(uri, _read(parent, driver)) from None
+        raise _taken(uri, _read(parent, driver_file)) from None
     except OSError as error:
         raise CannotWrite(
             f"wanted to write results to {uri}, which cannot be done ({error.strerror or error}); "
             "choose another --output"
         ) from error
     try:
-        parent.write_json(driver, held)
+        parent.write_json(driver_file, driver)
         yield
     finally:
         with contextlib.suppress(OSError, BadInput):
-            parent.delete(driver)
+            parent.delete(driver_file)
         lock.release()
 
 
 @contextlib.contextmanager
-def _leased(parent: Folder, name: str, uri: str, held: Mapping[str, Any]) -> Iterator[None]:
-    lease = Lease(parent, f".{name}.lease.json", uri, held)
+def _leased(parent: Folder, name: str, uri: str, driver: Mapping[str, Any]) -> Iterator[None]:
+    lease = Lease(parent, f".{name}.lease.json", uri, driver)
     lease.take()
-    over = threading.Event()
-    renewing = threading.Thread(target=lease.renew_until, args=(over,), name="adalayers-lease", daemon=True)
+    stop = threading.Event()
+    renewing = threading.Thread(target=lease.renew_until, args=(stop,), name="adalayers-lease", daemon=True)
     renewing.start()
     try:
         yield
     finally:
-        over.set()
+        stop.set()
         renewing.join()
         lease.give_back()
 
@@ -99,9 +104,9 @@ class Lease:
     the same moment are told apart by who is named `SETTLE_SECONDS` later.
     """
 
-    def __init__(self, parent: Folder, name: str, uri: str, held: Mapping[str, Any]):
+    def __init__(self, parent: Folder, name: str, uri: str, driver: Mapping[str, Any]):
         self._parent, self._name, self._uri = parent, name, uri
-        self._held = {**held, "id": uuid.uuid4().hex}
+        self._driver = {**driver, "id": uuid.uuid4().hex}
 
     def take(self) -> None:
         """Take the lease. Raises `BadInput` where another driver has it."""
@@ -110,12 +115,12 @@ class Lease:
         time.sleep(SETTLE_SECONDS)
         self._refuse_another()
 
-    def renew_until(self, over: threading.Event, lost: Callable[[], NoReturn] | None = None) -> None:
-        """Renew the lease until `over` is set; where another driver has taken it, call `lost`, or end the process.
+    def renew_until(self, stop: threading.Event, lost: Callable[[], NoReturn] | None = None) -> None:
+        """Renew the lease until `stop` is set; where another driver has taken it, call `lost`, or end the process.
 
         A driver that stood still for longer than a lease lasts must not write another word.
         """
-        while not over.wait(RENEW_SECONDS):
+        while not stop.wait(RENEW_SECONDS):
             try:
                 other = self._other()
                 if other is None:
@@ -140,27 +145,29 @@ class Lease:
 
     def _other(self) -> dict[str, Any] | None:
         """Return what another driver's lease says, None where there is none that counts."""
-        said = _read(self._parent, self._name)
-        renewed = said.get("renewed")
+        lease = _read(self._parent, self._name)
+        renewed = lease.get("renewed")
         fresh = isinstance(renewed, int | float) and time.time() - renewed < STALE_SECONDS
-        return said if fresh and said.get("id") != self._held["id"] else None
+        return lease if fresh and lease.get("id") != self._driver["id"] else None
 
     def _write(self) -> None:
-        self._parent.write_json(self._name, {**self._held, "renewed": time.time()})
+        self._parent.write_json(self._name, {**self._driver, "renewed": time.time()})
 
 
 def _read(parent: Folder, name: str) -> dict[str, Any]:
     """Return what a driver has said of itself, {} where nothing can be read."""
     try:
-        said = parent.read_json(name)
+        document = parent.read_json(name)
     except (OSError, ValueError):
         return {}
-    return dict(said) if isinstance(said, Mapping) else {}
+    return dict(document) if isinstance(document, Mapping) else {}
 
 
-def _taken(uri: str, said: Mapping[str, Any]) -> BadInput:
+def _taken(uri: str, driver: Mapping[str, Any]) -> BadInput:
     named = {
-        key: " ".join(str(said[key]).split()) for key in ("pid", "host", "since", "command") if key in said
+        key: " ".join(str(driver[key]).split())
+        for key in ("pid", "host", "since", "command")
+        if key in driver
     }
     who = (
         f"process {named['pid']} on {named['host']}, since {named['since']} ({named['command']})"

@@ -25,7 +25,7 @@ def redacted(uri: str) -> str:
 
 def clean(text: str) -> str:
     """Return `text` with every URI in it redacted that carries credentials."""
-    return _URI.sub(lambda uri: redacted(uri[0]) if _holds_secret(uri[0]) else uri[0], text)
+    return _URI.sub(lambda match: redacted(match[0]) if _holds_secret(match[0]) else match[0], text)
 
 
 def reason(error: BaseException, uri: str) -> str:
@@ -39,7 +39,7 @@ def reason(error: BaseException, uri: str) -> str:
     for secret in re.findall(r"://[^/]*?:([^@]+)@", uri):
         text = text.replace(secret, HIDDEN)
     lines = [
-        line.strip() for line in _URI.sub(lambda found: redacted(found[0]), text).splitlines() if line.strip()
+        line.strip() for line in _URI.sub(lambda match: redacted(match[0]), text).splitlines() if line.strip()
     ]
     line = lines[0] if lines else ""
     return f"{type(error).__name__}: {line[:200]}{'…' if len(line) > 200 else ''}"

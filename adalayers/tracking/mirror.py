@@ -31,9 +31,8 @@ RETRY_SECONDS = 30.0
 
 def default_uri(output: Folder) -> str:
     """Return MLFLOW_TRACKING_URI, else a sqlite file in a local results root, else "none"."""
-    asked = os.environ.get("MLFLOW_TRACKING_URI", "").strip()
-    if asked:
-        return asked
+    if uri := os.environ.get("MLFLOW_TRACKING_URI", "").strip():
+        return uri
     return f"sqlite:///{output.path('mlflow.db')}" if output.is_local else "none"
 
 
@@ -47,8 +46,8 @@ def check_uri(uri: str) -> None:
         ) from None
     if not uri.startswith("sqlite"):
         return
-    found = SQLITE.match(uri)
-    path = found["path"] if found else ""
+    match = SQLITE.match(uri)
+    path = match["path"] if match else ""
     if path in ("", ":memory:"):
         raise BadInput(
             f"wanted a file as MLflow's database, got {redacted(uri)!r}, which is gone with the process; give "
@@ -76,7 +75,7 @@ def sync(folder: Folder | str, uri: str) -> int:
 
     Raises `BadInput` where the folder holds no study, or MLflow cannot be reached or written.
     """
-    place = study_folder(folder, wanted="a study's results folder to mirror")
+    opened = study_folder(folder, wanted="a study's results folder to mirror")
     if uri == "none":
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
     check_uri(uri)
@@ -85,12 +84,12 @@ def sync(folder: Folder | str, uri: str) -> int:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        session = Session(uri, **identity(place, read_document(place)), artifact_root=None)
-        return session.mirror(place)
+        session = Session(uri, **identity(opened, read_document(opened)), artifact_root=None)
+        return session.mirror(opened)
     # A database's driver may not be installed, hence ImportError.
     except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
         raise BadInput(
-            f"wanted to mirror {redacted(place.uri)} to MLflow at {redacted(uri)}, "
+            f"wanted to mirror {redacted(opened.uri)} to MLflow at {redacted(uri)}, "
             f"which failed ({reason(error, uri)})\n"
             "Check that the server runs and that the URI is right; the results folder itself is complete."
         ) from None  # the libraries' own messages may repeat the URI with its password
@@ -99,13 +98,14 @@ def sync(folder: Folder | str, uri: str) -> int:
 class Mirror:
     """Mirror of one study folder, written in batches on one background thread; never raises into the study.
 
-    uri:           MLflow's tracking URI; "none" makes an object that does nothing
-    experiment:    name of the MLflow experiment, the study's ("alpha_lambda")
-    run_name:      name of the parent run ("minilm-cola")
-    study_key:     what identifies the study; the same key continues the same parent run (see `identity`)
-    artifact_root: folder for artifacts of a new experiment; None: next to a sqlite file. A server has its own
-
     What cannot be written is kept and tried again, at most every `RETRY_SECONDS`, and once more by `finish`.
+
+    Args:
+        uri: MLflow's tracking URI; "none" makes an object that does nothing.
+        experiment: name of the MLflow experiment, the study's ("alpha_lambda").
+        run_name: name of the parent run ("minilm-cola").
+        study_key: what identifies the study; the same key continues the same parent run (see `identity`).
+        artifact_root: folder for artifacts of a new experiment; None: next to a sqlite file. A server has its own.
     """
 
     def __init__(

@@ -114,14 +114,14 @@ class Session:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
-        asked = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
+        texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
         self.know(study)
         with _quiet():
             data = self._client.get_run(self._parent).data
-            params = [Param(name, text) for name, text in asked.items() if name not in data.params]
+            params = [Param(name, text) for name, text in texts.items() if name not in data.params]
             tags = [
                 RunTag(name, text)
-                for name, text in asked.items()
+                for name, text in texts.items()
                 if data.tags.get(name, data.params.get(name, text)) != text
             ]
             tags += [RunTag(name, text) for name, text in self._source.items() if data.tags.get(name) != text]
@@ -220,8 +220,8 @@ class Session:
                     self._client.set_experiment_tag(experiment.experiment_id, tag, value)
             return str(experiment.experiment_id)
         try:
-            place = f"{artifact_root}/{name}" if artifact_root else None
-            return str(self._client.create_experiment(name, place, tags=KIND))
+            location = f"{artifact_root}/{name}" if artifact_root else None
+            return str(self._client.create_experiment(name, location, tags=KIND))
         except MlflowException as error:
             # Another study of this name may have been quicker.
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
@@ -314,13 +314,13 @@ def _inputs(study: Mapping[str, Any]) -> list[Any]:
     """Return the dataset of a study as MLflow's input of a run; none where the study does not say."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
-    said = (study.get("environment") or {}).get("dataset")
-    if not isinstance(said, Mapping) or not said.get("name"):
+    record = (study.get("environment") or {}).get("dataset")
+    if not isinstance(record, Mapping) or not record.get("name"):
         return []
-    digest = str(said.get("fingerprint") or "unknown")[:_DIGEST]
-    source = json.dumps({"uri": clean(str(said.get("source") or said["name"]))})
-    profile = json.dumps({"examples": said.get("examples"), "kind": said.get("kind")}, default=str)
-    dataset = Dataset(clean(str(said["name"])), digest, "adalayers", source, profile=profile)
+    digest = str(record.get("fingerprint") or "unknown")[:_DIGEST]
+    source = json.dumps({"uri": clean(str(record.get("source") or record["name"]))})
+    profile = json.dumps({"examples": record.get("examples"), "kind": record.get("kind")}, default=str)
+    dataset = Dataset(clean(str(record["name"])), digest, "adalayers", source, profile=profile)
     return [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])]
 
 

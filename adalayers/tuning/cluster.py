@@ -224,7 +224,7 @@ def _has_left(machine: str, node: str) -> bool:
     """Return whether a machine is no longer of the cluster: Ray lists one that died for half a minute yet."""
     import ray
 
-    if any(each["NodeID"] == node and each["Alive"] for each in ray.nodes()):
+    if any(listed["NodeID"] == node and listed["Alive"] for listed in ray.nodes()):
         return False
     logger.warning(f"the machine {machine} has left the cluster; the study goes on without it")
     return True
@@ -265,14 +265,14 @@ def _fill_all(
                     )
                 gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
                 precision = features.meta["key"]["precision"]
-                asked = nodes.on(node, _fill, gpus).remote(
+                task = nodes.on(node, _fill, gpus).remote(
                     str(features.folder), of_case.source, split.tokens, precision
                 )
-                filling.append((node, asked))
-    for node, asked in filling:
+                filling.append((node, task))
+    for node, task in filling:
         machine = machines[node]
         try:
-            problem = ray.get(asked)
+            problem = ray.get(task)
         except RayError as error:
             problem = "" if _has_left(machine, node) else reason(error, "")
         if problem:

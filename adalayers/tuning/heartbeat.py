@@ -79,10 +79,10 @@ class Watch:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Check again and again, in a thread, until the block has ended."""
-        over = threading.Event()
+        ended = threading.Event()
 
         def watch() -> None:
-            while not over.wait(heartbeat_seconds(self._seconds)):
+            while not ended.wait(heartbeat_seconds(self._seconds)):
                 try:
                     self.check()
                 except Exception as error:  # one failed check shall not end the watch over a study of days
@@ -94,7 +94,7 @@ class Watch:
         try:
             yield
         finally:
-            over.set()
+            ended.set()
 
     def check(self) -> None:
         """Kill the workers without a new heartbeat for too long, by this machine's clock: others may differ."""

@@ -70,9 +70,9 @@ def inherited(more: Mapping[str, str]) -> Iterator[None]:
 def clear_dead() -> None:
     """End the processes and delete the scratch folders of this user's drivers that are dead."""
     with os.scandir(_root()) as entries:
-        found = [Path(entry.path) for entry in entries if _is_ours(entry)]
+        folders = [Path(entry.path) for entry in entries if _is_ours(entry)]
     with contextlib.ExitStack() as locks:
-        dead = [folder for folder in found if _is_dead(folder, locks)]
+        dead = [folder for folder in folders if _is_dead(folder, locks)]
         if not dead:
             return
         ended = end_processes(dead)

@@ -51,8 +51,14 @@ class StudySearcher(Searcher):
 
     The first case that has a trial to run is served first: a study that is cut short has whole cases.
 
-    retries, hang_seconds: as `Resources` says
-    stopped: ids of trials that the scheduler stopped, filled by the scheduler: Ray itself calls them complete
+    Args:
+        cases: in the order in which they are served.
+        threads: of torch, for each trial.
+        retries: how often a trial is run again whose worker died.
+        hang_seconds: without progress, after which a worker is killed.
+
+    Attributes:
+        stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
     def __init__(

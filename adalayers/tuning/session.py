@@ -157,31 +157,30 @@ def watched() -> Iterator[None]:
     then ends the process.
     """
     listening = interrupts.listening()
-    ours = [child for child in psutil.Process().children() if child.name() in RAY_PROCESSES]
+    children = {child: child.name() for child in psutil.Process().children()}
+    ours = {child: name for child, name in children.items() if name in RAY_PROCESSES}
     if listening is None or not ours:
         yield
         return
-    over = threading.Event()
+    ended = threading.Event()
 
     def watch() -> None:
-        while not over.wait(WATCH_SECONDS):
-            if dead := [name for name, process in zip(names, ours, strict=True) if not _lives(process)]:
+        while not ended.wait(WATCH_SECONDS):
+            if dead := [name for process, name in ours.items() if not _lives(process)]:
                 if not listening.heard:
                     logger.error(
                         f"Ray's own process {dead[0]} has died: killed from outside, or out of memory"
                     )
                     _thread.interrupt_main()
-                if not over.wait(LEAVE_SECONDS):
+                if not ended.wait(LEAVE_SECONDS):
                     listening.quit()
                 return
 
-    names = [process.name() for process in ours]
-    thread = threading.Thread(target=watch, name="adalayers-ray", daemon=True)
-    thread.start()
+    threading.Thread(target=watch, name="adalayers-ray", daemon=True).start()
     try:
         yield
     finally:
-        over.set()
+        ended.set()
 
 
 def _lives(process: psutil.Process) -> bool:
