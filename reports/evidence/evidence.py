@@ -32,7 +32,7 @@ from reports.reading.factors import in_order
 from reports.reading.frames import records
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
-from reports.words.labels import SPLITS, label
+from reports.words.labels import SPLITS, Label, label
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Evidence:
         return SPLITS[self.split]
 
     @property
-    def scored(self) -> str:
+    def scored(self) -> Label:
         """What axes call the score that arms are compared by: "test accuracy (share correct, 0 to 1)"."""
         return label(f"{self.split}/{self.plan.metric}")
 
     @property
-    def chosen(self) -> str:
+    def chosen(self) -> Label:
         """What axes call the score that chooses, that of validation."""
         return label(f"val/{self.plan.metric}")
 

@@ -19,6 +19,7 @@ from reports.evidence.claims import BETTER, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
 from reports.parts.part import Part, figure_link
+from reports.words.labels import Label
 from reports.words.text import NONE, code, folded, several, table
 
 
@@ -28,7 +29,7 @@ class Info:
 
     kept: dict[str, Claim]
     tuned: dict[str, Claim]
-    score: str
+    score: Label
     control: str
     smallest: float | None
 
@@ -45,7 +46,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    scored = info.score.split(" (")[0]
+    scored = info.score.name
     heads = ["changed", f"{scored}, difference to {info.control} [corrected interval]", "verdict"]
     heads += ["both tuned again: difference", "verdict"] if info.tuned else []
     rows = []
@@ -116,7 +117,7 @@ def answer(info: Info) -> list[str]:
     helps = [
         f"{code(name)} {difference(claim)}" for name, claim in info.kept.items() if claim.verdict == BETTER
     ]
-    scored = info.score.split(" (")[0]
+    scored = info.score.name
     parts = [f"most is lost by {several(lossy)}" if lossy else "no change costs anything"]
     parts += [f"the method is better with {several(helps)}"] if helps else []
     return [f"**Components** (change of {scored}): {'; '.join(parts)}."]

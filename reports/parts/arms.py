@@ -19,6 +19,7 @@ from reports.parts.part import Part, figure_link
 from reports.parts.settings import meaning
 from reports.reading.frames import records
 from reports.reading.load import Plan
+from reports.words.labels import Label
 from reports.words.text import NONE, code, escape, folded, number, several, table
 
 NO_CONFIRMED = "Nothing to draw: no completed trials of confirmed arms."
@@ -33,7 +34,7 @@ class Info:
     best: BestSet
     plan: Plan
     split: str
-    score: str
+    score: Label
     best_arm: str | None
     lines: tuple[str, ...]
 
@@ -52,7 +53,7 @@ def info(evidence: Evidence) -> Info:
 
 
 def section(info: Info) -> list[str]:
-    plan, scored = info.plan, info.score.split(" (")[0]
+    plan, scored = info.plan, info.score.name
     apart, several_fusions = info.split != "val", info.arms["fusion"].nunique() > 1
     few = bool((info.arms["n"] < FEW).any())
     heads = ["arm", *(["fusion"] if several_fusions else []), f"{scored}, mean [{LEVEL:.0%} interval]"]

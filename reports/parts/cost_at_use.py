@@ -17,6 +17,7 @@ from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.words.labels import Label
 from reports.words.text import code, escape, folded, number, several, table
 
 SPREAD = 0.1
@@ -31,7 +32,7 @@ class Info:
 
     costs: pd.DataFrame
     front: tuple[str, ...]
-    score: str
+    score: Label
     layers: int
 
 
@@ -50,7 +51,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    scored = info.score.split(" (")[0]
+    scored = info.score.name
     rows = [
         [
             code(row["arm"]),

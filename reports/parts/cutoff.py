@@ -15,6 +15,7 @@ from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
 from reports.reading.frames import records
+from reports.words.labels import Label
 from reports.words.text import NONE, code, escape, estimate, folded, number, several, table
 
 CUTOFF, WHEN = "config/cutoff", "config/cutoff_when"
@@ -30,7 +31,7 @@ class Info:
 
     cells: pd.DataFrame
     later: pd.DataFrame
-    score: str
+    score: Label
     layers: int
 
 
@@ -55,7 +56,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    scored = info.score.split(" (")[0]
+    scored = info.score.name
     rows = [
         [
             escape(row["line"]) or code(row["arm"]),

@@ -21,6 +21,7 @@ from reports.parts.cells import named
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
+from reports.words.labels import Label
 from reports.words.text import escape, estimate, folded, several, table
 
 NO_SIZES = "Nothing to draw: no confirmed trials at different numbers of training examples."
@@ -38,7 +39,7 @@ class Info:
     """
 
     sizes: pd.DataFrame
-    score: str
+    score: Label
     pool: int
     effects: dict[int, list[Claim]]
     plan: Plan
@@ -72,7 +73,7 @@ def _steps(trials: pd.DataFrame) -> dict[int, int]:
 
 
 def section(info: Info) -> list[str]:
-    sizes, scored = info.sizes, info.score.split(" (")[0]
+    sizes, scored = info.sizes, info.score.name
     rows = [
         [
             escape(row["line"]),

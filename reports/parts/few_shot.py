@@ -23,7 +23,7 @@ from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.labels import LABELS
+from reports.words.labels import LABELS, Label
 from reports.words.text import count, escape, folded, number, several, table
 
 NO_SCORES = "Nothing to draw: no scores of confirmed arms."
@@ -50,8 +50,8 @@ class Info:
     ends: tuple[float, ...]
     effects: tuple[Claim, ...]
     plan: Plan
-    score: str
-    chosen: str
+    score: Label
+    chosen: Label
     tested: bool
 
     @property
@@ -96,7 +96,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    chosen, scored = _short(info.chosen), _short(info.score)
+    chosen, scored = info.chosen.name, info.score.name
     return [
         f"The best {chosen} of each training, as published"
         + (f", and below it the {scored} of that epoch" if info.tested else "")
@@ -112,7 +112,7 @@ def section(info: Info) -> list[str]:
 
 
 def _scores_table(info: Info) -> str:
-    heads = ["method", "base model", "training examples", "epochs", f"best {_short(info.chosen)}"]
+    heads = ["method", "base model", "training examples", "epochs", f"best {info.chosen.name}"]
     rows = [
         [
             escape(row["method"]),
@@ -127,7 +127,7 @@ def _scores_table(info: Info) -> str:
     return folded(
         "The scores as a table",
         len(rows),
-        table([*heads, *([f"{_short(info.score)} of that epoch"] if info.tested else [])], rows),
+        table([*heads, *([f"{info.score.name} of that epoch"] if info.tested else [])], rows),
     )
 
 
@@ -143,7 +143,7 @@ def _curves_table(info: Info) -> str:
             [f"{size:,.0f}", escape(method[row["arm"]]), f"{row['step']:,.0f}", summary(row)]
             for row in records(found)
         ]
-    heads = ["training examples", "method", "step", f"{_short(info.chosen)}, mean [{LEVEL:.0%} interval]"]
+    heads = ["training examples", "method", "step", f"{info.chosen.name}, mean [{LEVEL:.0%} interval]"]
     return folded("The curves as a table", len(rows), table(heads, rows))
 
 
@@ -255,7 +255,7 @@ def _best_words(info: Info) -> list[str]:
             told = ", ".join(f"{escape(row['method'])} {number(row['val_mean'])}" for row in ordered)
             if told:
                 parts.append(f"{size:,.0f} examples, {count(int(most), 'epoch')}: {told}")
-    return [f"**Best {_short(info.chosen)}**, as published, mean over seeds. {_capital('; '.join(parts))}."]
+    return [f"**Best {info.chosen.name}**, as published, mean over seeds. {_capital('; '.join(parts))}."]
 
 
 def _effect_words(info: Info) -> list[str]:
@@ -278,7 +278,7 @@ def _effect_words(info: Info) -> list[str]:
         return []
     told = f"{_capital('; '.join(parts))}. " if parts else ""
     rest = f"Nothing is decided {several(open_, 8)}." if open_ else ""
-    return [f"**By examples and epochs** ({_short(info.score)}): {told}{rest}".rstrip()]
+    return [f"**By examples and epochs** ({info.score.name}): {told}{rest}".rstrip()]
 
 
 def _order(at: At) -> tuple[int, float]:
@@ -295,10 +295,6 @@ def _where(at: At) -> str:
 
 def _sizes(sizes: Iterable[float]) -> str:
     return several([f"{size:,.0f}" for size in sizes])
-
-
-def _short(label: str) -> str:
-    return label.split(" (")[0]
 
 
 def _capital(text: str) -> str:

@@ -18,6 +18,7 @@ from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import difference, interval_text, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.words.labels import Label
 from reports.words.text import NONE, count, escape, folded, number, several, table
 
 NO_SCORES = "Nothing to draw: no scores of confirmed arms."
@@ -38,7 +39,7 @@ class Info:
     beyond: dict[str, Claim]
     plainest: str
     score: str
-    chosen: str
+    chosen: Label
 
     @property
     def trained(self) -> pd.DataFrame:
@@ -68,13 +69,13 @@ def info(evidence: Evidence) -> Info | None:
         {claim.arm: claim for claim in claims if base.get(claim.control) == FROZEN},
         {claim.arm: claim for claim in beyond},
         next((method[claim.control] for claim in beyond), ""),
-        evidence.scored.split(" (")[0],
+        evidence.scored.name,
         evidence.chosen,
     )
 
 
 def section(info: Info) -> list[str]:
-    chosen = info.chosen.split(" (")[0]
+    chosen = info.chosen.name
     frozen = info.scores[info.scores["base_model"] == FROZEN].set_index(["method", "examples", "epochs"])
     rows = []
     for row in records(info.trained.sort_values("examples", kind="stable")):

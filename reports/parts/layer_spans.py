@@ -15,6 +15,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
+from reports.words.labels import Label
 from reports.words.text import code, count, estimate, folded, number, table
 
 SHOWN = 4
@@ -29,7 +30,7 @@ class Info:
 
     changes: pd.DataFrame
     arms: tuple[str, ...]
-    score: str
+    score: Label
     spread: float
 
 
@@ -49,7 +50,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    scored = info.score.split(" (")[0]
+    scored = info.score.name
     rows = [
         [
             code(row["arm"]),
@@ -141,9 +142,7 @@ def draw(info: Info) -> Figure:
 
 def answer(info: Info) -> list[str]:
     told = [_told(info, arm) for arm in info.arms[:SHOWN]]
-    return [
-        f"**Without some layers** (change of {info.score.split(' (')[0]}, not trained again): {' '.join(told)}"
-    ]
+    return [f"**Without some layers** (change of {info.score.name}, not trained again): {' '.join(told)}"]
 
 
 PART = Part("Without some layers", info, section, {"layer_spans": draw}, answer)

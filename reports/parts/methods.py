@@ -12,14 +12,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from adalayers.comparisons import PlannedArm
 from reports.drawing.pieces import legend_right
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
 from reports.evidence import costs as prices
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
+from reports.evidence.tables import LAYER_MIX
 from reports.parts.cells import difference
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.frames import records
+from reports.words.labels import Label
 from reports.words.text import NONE, code, count, escape, estimate, folded, number, several, table
 
 NAMED = 9
@@ -31,8 +34,6 @@ KINDS = {
     "frozen, own width": (COLOURS[4], "s"),
     "base model changed": (COLOURS[1], "^"),
 }
-OWN_WIDTH = (" as published", " at own width")
-"""How the names of methods end that read hidden states at the base model's own width."""
 COSTS = {
     "training": "operations of training (reckoned)",
     "use": "operations per token that one\nmore task adds (millions, reckoned)",
@@ -41,10 +42,15 @@ COSTS = {
 
 @dataclass(frozen=True)
 class Info:
-    """prices: as from `prices.prices`; scores: arm -> (mean, low, high, n); fronts: cost -> the arms on its front.
+    """What is shown of methods and their costs.
 
-    claims: arm -> its claim against the control; tuned: trials of each method's search, 0 without one
-    rates:  arm -> its learning rate
+    Attributes:
+        prices: As from `costs.prices`, with kind and fusion.
+        scores: Arm -> (mean, low, high, n).
+        fronts: Cost -> the arms on its front.
+        claims: Arm -> its claim against the control.
+        tuned: Trials of each method's search, 0 without one.
+        rates: Arm -> its learning rate.
     """
 
     prices: pd.DataFrame
@@ -54,7 +60,7 @@ class Info:
     dropped: tuple[tuple[str, str], ...]
     rates: dict[str, float]
     tuned: int
-    score: str
+    score: Label
     control: str
     smallest: float | None
     base: int
@@ -69,7 +75,11 @@ def info(evidence: Evidence) -> Info | None:
     maximise = evidence.plan.mode == "max"
     claims = [claim for claim in evidence.claims if claim.difference is not None and claim.kind == "arm"]
     asked = evidence.loaded.study.request
-    configs = {arm.name: arm.config for arm in evidence.plan.arms}
+    arms = {arm.name: arm for arm in evidence.plan.arms}
+    found = found.assign(
+        kind=[_kind(arms[name], intact) for name, intact in zip(found["arm"], found["intact"], strict=True)],
+        fusion=[arms[name].fusion for name in found["arm"]],
+    )
     return Info(
         prices=found,
         scores={
@@ -80,7 +90,9 @@ def info(evidence: Evidence) -> Info | None:
         fronts={cost: tuple(prices.front(found, cost, maximise=maximise)) for cost in COSTS},
         claims={claim.arm: claim for claim in claims if claim.control == evidence.plan.control},
         dropped=tuple((one.arm, one.reason) for one in asked.dropped_arms),
-        rates={name: float(of["lr"]) for name, of in configs.items() if of.get("lr") is not None},
+        rates={
+            name: float(arm.config["lr"]) for name, arm in arms.items() if arm.config.get("lr") is not None
+        },
         tuned=asked.trials if asked.trials and evidence.searches else 0,
         score=evidence.scored,
         control=evidence.plan.control,
@@ -98,21 +110,19 @@ def _together(evidence: Evidence) -> str:
     return f"{trials} on {escape(device)}" if device and not device.startswith("cpu") else trials
 
 
-def kind(row: Any) -> str:
+def _kind(arm: PlannedArm, intact: bool) -> str:
     """Return what a method is to the comparison."""
-    if not row["intact"]:
+    if not intact:
         return "base model changed"
-    return "frozen, own width" if str(row["arm"]).endswith(OWN_WIDTH) else "frozen, matched"
-
-
-def _scored(info: Info) -> str:
-    return info.score.split(" (")[0]
+    # A method without the choice reads hidden states at their own width, but for the layer mix, which projects them.
+    own_width = arm.config.get("own_width", arm.fusion not in ("", LAYER_MIX))
+    return "frozen, own width" if own_width else "frozen, matched"
 
 
 def section(info: Info) -> list[str]:
     heads = [
         "method",
-        f"mean {_scored(info)} [95% interval]",
+        f"mean {info.score.name} [95% interval]",
         "against the control",
         "verdict",
         "base model intact",
@@ -152,7 +162,7 @@ def section(info: Info) -> list[str]:
     budget = (
         f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was "
         "best: alike in number, so that one with more of its own to tune is tuned more coarsely."
-        + (" Head2Toe trains twice." if info.prices["arm"].str.startswith("head2toe").any() else "")
+        + (" Head2Toe trains twice." if (info.prices["fusion"] == "head2toe").any() else "")
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."
     )
@@ -162,7 +172,7 @@ def section(info: Info) -> list[str]:
         "that was changed runs for its task alone. Costs are **reckoned** (a fusion's matrix products are counted, a "
         f"base model's follow from its weights), not timed. Seconds are measured, {info.together}, "
         "without the pass that stores the hidden states of a frozen base model.",
-        figure_link("methods", f"{_scored(info)} of each method against its cost"),
+        figure_link("methods", f"{info.score.name} of each method against its cost"),
         *([f"Left out here: {several(out)}; why, says [details]({DETAILS}#how-it-was-done)."] if out else []),
         folded("The price list", len(rows), table(heads, rows)),
     ]
@@ -200,7 +210,7 @@ def _panel(axes: Axes, info: Info, cost: str, numbered: dict[str, str]) -> None:
     on_front = known.set_index("arm").reindex(list(info.fronts[cost]))
     axes.plot(on_front[cost], on_front["score"], "-", color="0.4", linewidth=1.0, zorder=1)
     for row in records(known):
-        colour, marker = KINDS[kind(row)]
+        colour, marker = KINDS[row["kind"]]
         axes.plot(row[cost], row["score"], marker, color=colour, markersize=5.5, zorder=3)
     if (known[cost] > 0).all() and len(known):
         axes.set_xscale("log")

@@ -18,6 +18,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.cells import compared
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.load import Plan
+from reports.words.labels import Label
 from reports.words.text import code, number
 
 STYLES = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
@@ -41,7 +42,7 @@ class Info:
 
     claims: tuple[Claim, ...]
     plan: Plan
-    score: str
+    score: Label
     split: str
     best: str
     searched: float | None
@@ -135,7 +136,7 @@ def draw(info: Info) -> Figure:
         if not left <= end <= right:
             at, marker = (right, ">") if end > right else (left, "<")
             axes.plot(at, position, marker, color=colour, clip_on=False, zorder=4)
-    axes.set_xlabel(plain_text(f"difference in {info.score.split(' (')[0]}"))
+    axes.set_xlabel(plain_text(f"difference in {info.score.name}"))
     axes.set_ylabel(unit_below("comparison (n = pairs of seeds)"))
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="-", label=verdict)

@@ -20,7 +20,7 @@ from reports.evidence.statistics import LEVEL
 from reports.evidence.tables import is_learned
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import LABELS
+from reports.words.labels import LABELS, Label
 from reports.words.text import NONE, code, escape, estimate, folded, table
 
 KINDS = {
@@ -41,7 +41,7 @@ class Info:
 
     single: pd.DataFrame
     learned: Mapping[str, Any] | None
-    score: str
+    score: Label
     untrained: Mapping[str, Any] | None = None
 
 
@@ -69,7 +69,7 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    learned, scored = info.learned, info.score.split(" (")[0]
+    learned, scored = info.learned, info.score.name
     against = (
         f"The line is {code(learned['arm'])}, which learns its mix of all layers."
         if learned
@@ -172,7 +172,7 @@ def answer(info: Info) -> list[str]:
         else ""
     )
     return [
-        f"**Layers** ({info.score.split(' (')[0]}): {'; '.join(parts)}{mix}. The best of many layers looks "
+        f"**Layers** ({info.score.name}): {'; '.join(parts)}{mix}. The best of many layers looks "
         "better than it is."
     ]
 

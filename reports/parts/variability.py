@@ -110,7 +110,7 @@ def info(evidence: Evidence) -> Info | None:
         arm,
         dict(sorted(agreement.items())),
         spearman([nu for nu, _ in alone], [score for _, score in alone]),
-        evidence.scored.split(" (")[0],
+        evidence.scored.name,
         bool(selected),
     )
 

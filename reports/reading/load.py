@@ -67,7 +67,8 @@ class Plan:
 
     def short(self, hyperparameter: str) -> str:
         """Return the label without its unit."""
-        return self.label(hyperparameter).split(" (")[0]
+        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.name(found) if found else labels.short(f"config/{hyperparameter}")
 
     def symbol(self, hyperparameter: str) -> str:
         """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""

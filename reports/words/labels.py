@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
+
+class Label(str):
+    """What an axis calls a column, "accuracy (share correct, 0 to 1)"; `name` leaves out the unit."""
+
+    name: str
+    unit: str
+
+    def __new__(cls, name: str, unit: str = "") -> Label:
+        label = super().__new__(cls, f"{name} ({unit})" if unit else name)
+        label.name, label.unit = name, unit
+        return label
+
+
 LABELS = {
-    "mix_lr": "learning rate of the mix weights (per step)",
-    "lr": "learning rate (per step)",
-    "accuracy": "accuracy (share correct, 0 to 1)",
-    "f1_macro": "macro F1 (0 to 1)",
-    "matthews": "Matthews correlation (-1 to 1)",
-    "precision": "entity precision (0 to 1)",
-    "recall": "entity recall (0 to 1)",
-    "f1": "entity F1 (0 to 1)",
-    "pearson": "Pearson correlation (-1 to 1)",
-    "spearman": "Spearman correlation (-1 to 1)",
-    "r2": "R² (share of the variance explained, at most 1)",
-    "rmse": "root mean squared error (unit of the labels)",
-    "mae": "mean absolute error (unit of the labels)",
-    "mix/entropy": "entropy of the mix weights p̃ (nats)",
-    "mix/live_layers": "live layers (count)",
-    "mix/weight": "mix weight p̃ (share of 1)",
-    "layer": "layer (hidden state)",
-    "step": "training step (count)",
-    "convergence_step": "step of convergence (count)",
-    "parameters": "added parameters (count)",
-    "seconds": "time (seconds)",
-    "difference": "difference to the control",
+    "mix_lr": Label("learning rate of the mix weights", "per step"),
+    "lr": Label("learning rate", "per step"),
+    "accuracy": Label("accuracy", "share correct, 0 to 1"),
+    "f1_macro": Label("macro F1", "0 to 1"),
+    "matthews": Label("Matthews correlation", "-1 to 1"),
+    "precision": Label("entity precision", "0 to 1"),
+    "recall": Label("entity recall", "0 to 1"),
+    "f1": Label("entity F1", "0 to 1"),
+    "pearson": Label("Pearson correlation", "-1 to 1"),
+    "spearman": Label("Spearman correlation", "-1 to 1"),
+    "r2": Label("R²", "share of the variance explained, at most 1"),
+    "rmse": Label("root mean squared error", "unit of the labels"),
+    "mae": Label("mean absolute error", "unit of the labels"),
+    "mix/entropy": Label("entropy of the mix weights p̃", "nats"),
+    "mix/live_layers": Label("live layers", "count"),
+    "mix/weight": Label("mix weight p̃", "share of 1"),
+    "layer": Label("layer", "hidden state"),
+    "step": Label("training step", "count"),
+    "convergence_step": Label("step of convergence", "count"),
+    "parameters": Label("added parameters", "count"),
+    "seconds": Label("time", "seconds"),
+    "difference": Label("difference to the control"),
 }
 
 SPLITS = {"val": "validation", "test": "test", "train": "training"}
 
 
-def label(column: str) -> str:
+def label(column: str) -> Label:
     """Return the label of a column, prefixes (`val/`, `test/`, `config/`) spelled out; unknown names stay."""
     prefix, _, rest = column.partition("/")
+    known = LABELS.get(rest, Label(rest))
     if column in LABELS:
         return LABELS[column]
     if prefix in SPLITS and rest:
-        return f"{SPLITS[prefix]} {LABELS.get(rest, rest)}"
-    if prefix == "config" and rest:
-        return LABELS.get(rest, rest)
-    return column
+        return Label(f"{SPLITS[prefix]} {known.name}", known.unit)
+    return known if prefix == "config" and rest else Label(column)
 
 
 def short(column: str) -> str:
     """Return the label without its unit, for running text and table heads."""
-    return label(column).split(" (")[0]
+    return label(column).name
 
 
 def layer_name(hidden_state: str) -> str:

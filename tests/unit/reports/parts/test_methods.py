@@ -52,7 +52,8 @@ def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
     info = methods.info(evidence)
     assert info.fronts["use"][0] == CHEAP
     assert CHANGED in info.fronts["use"]
-    assert methods.kind({"arm": "x as published", "intact": True}) == "frozen, own width"
+    kinds = info.prices.set_index("arm")["kind"]
+    assert kinds[[CHEAP, CHANGED]].tolist() == ["frozen, matched", "base model changed"]
     assert len(methods.draw(info).axes) == 2
 
 
