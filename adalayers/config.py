@@ -13,9 +13,9 @@ import importlib
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 from adalayers.backbones.layer_parts import layer_parts
 from adalayers.errors import BadInput, unknown
@@ -45,6 +45,7 @@ _OF_THE_HEAD = (
     *("read_out", "classifier_layers", "heads", "dropout"),
     *("positions", "encoder_layers", "feedforward"),
 )
+_OF_ADAPTERS = ("adapter_width", "adapter_sharing", "adapter_norms")
 _ANSWERS: dict[Head, tuple[str, str]] = {
     "sequence": ("text", "which has no answer per text"),
     "token": ("word", "which pools whole texts and so has no answer per word"),
@@ -52,17 +53,28 @@ _ANSWERS: dict[Head, tuple[str, str]] = {
 """What a task's labels are of; what is said of a method that has no answers for them."""
 
 
-MOST = 10**7
-"""Largest whole number that a hyperparameter may be, unless `MOST_OF` says otherwise."""
-MOST_OF = {
-    "k": 2**16,
-    "feedforward": 2**18,
-    "adapter_width": 2**16,
-    "heads": 2**12,
-    "encoder_layers": 2**8,
-    "draw": 2**63 - 1,
-}
-"""Beyond these no machine holds the weights, and no generator takes the seed."""
+MAXIMUM = 10**7
+"""Largest whole number that a hyperparameter may be, unless `bounded` says otherwise."""
+MAX_WIDTH = 2**16
+"""Beyond it no machine holds the weights."""
+
+
+class Bound(NamedTuple):
+    """Which values a hyperparameter may have, and how that is said."""
+
+    allows: Callable[[Any], bool]
+    wanted: str
+
+
+AT_LEAST_1 = Bound(lambda value: value >= 1, "a whole number of at least 1")
+POSITIVE = Bound(lambda value: value > 0, "a number above 0")
+NOT_NEGATIVE = Bound(lambda value: value >= 0, "a number of at least 0")
+BELOW_1 = Bound(lambda value: 0 <= value < 1, "a number of at least 0 and below 1")
+
+
+def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM) -> Any:
+    """Return a field of a configuration whose values are checked; None is allowed where it is the default."""
+    return dataclasses.field(default=default, metadata={"bound": bound, "maximum": maximum})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,34 +132,34 @@ class TrialConfig(ABC):
     hidden_states: str = "layers"
     stream: StreamChoice = "encoder"
     final_norm: bool = True
-    train_examples: int | None = None
-    draw: int | None = None
+    train_examples: int | None = bounded(None, AT_LEAST_1)
+    draw: int | None = bounded(None, NOT_NEGATIVE, maximum=2**63 - 1)
     read_out: Literal["attention", "linear", "mean", "first-token", "last-token"] = "attention"
-    classifier_layers: int = 1
+    classifier_layers: int = bounded(1, Bound(lambda value: value in (1, 2), "1 or 2"))
     # What trials had before they named it: the default is no other one where there is no decoder.
     word_position: Literal["auto", "first-token", "last-token"] = dataclasses.field(
         default="auto", metadata={"absent": "first-token"}
     )
-    heads: int = 8
-    dropout: float = 0.1
+    heads: int = bounded(8, AT_LEAST_1, maximum=2**12)
+    dropout: float = bounded(0.1, BELOW_1)
     positions: bool = False
-    encoder_layers: int = 1
-    feedforward: int = 2048
+    encoder_layers: int = bounded(1, AT_LEAST_1, maximum=2**8)
+    feedforward: int = bounded(2048, AT_LEAST_1, maximum=2**18)
     base_model: Literal["frozen", "fine-tuned", "adapters"] = "frozen"
     base_layers: Literal["all", "selected", "as-many-top"] = "all"
-    adapter_width: int = 64
+    adapter_width: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
     adapter_sharing: Literal["none", "layer", "three"] = "layer"
     adapter_norms: bool = False
-    base_lr: float | None = None
+    base_lr: float | None = bounded(None, POSITIVE)
     optimiser: Literal["adam", "adamw"] = "adam"
-    lr: float = 1e-3
-    weight_decay: float = 1e-3
+    lr: float = bounded(1e-3, POSITIVE)
+    weight_decay: float = bounded(1e-3, NOT_NEGATIVE)
     schedule: Literal["plateau", "linear"] = "plateau"
-    warmup: float = 0.1
-    lr_patience: int = 2
-    batch_size: int = 32
-    epochs: int = 20
-    patience: int = 5
+    warmup: float = bounded(0.1, BELOW_1)
+    lr_patience: int = bounded(2, AT_LEAST_1)
+    batch_size: int = bounded(32, AT_LEAST_1)
+    epochs: int = bounded(20, AT_LEAST_1)
+    patience: int = bounded(5, AT_LEAST_1)
     class_weights: Literal["none", "balanced", "published"] = "none"
 
     def __init_subclass__(cls) -> None:
@@ -161,32 +173,14 @@ class TrialConfig(ABC):
             object.__setattr__(
                 self, field.name, typed(field.name, hints[field.name], getattr(self, field.name))
             )
-        for name in (
-            "heads",
-            "encoder_layers",
-            "feedforward",
-            "adapter_width",
-            "batch_size",
-            "epochs",
-            "patience",
-            "lr_patience",
-        ):
-            self.require(name, getattr(self, name) >= 1, "a whole number of at least 1")
-        for name, value in self.values().items():
+        for field in dataclasses.fields(self):
+            value, bound = getattr(self, field.name), field.metadata.get("bound")
+            if bound is not None and value is not None:
+                or_none = ", or none" if field.default is None else ""
+                self.require(field.name, bound.allows(value), bound.wanted + or_none)
             if isinstance(value, int):
-                most = MOST_OF.get(name, MOST)
-                self.require(name, value <= most, f"a whole number of at most {most}")
-        for name, least in (("train_examples", 1), ("draw", 0)):
-            value = getattr(self, name)
-            self.require(name, value is None or value >= least, f"a whole number of at least {least}")
-        self.require("classifier_layers", self.classifier_layers in (1, 2), "1 or 2")
-        self.require("lr", self.lr > 0, "a number above 0")
-        self.require(
-            "base_lr", self.base_lr is None or self.base_lr > 0, "a number above 0, or none for that of lr"
-        )
-        self.require("weight_decay", self.weight_decay >= 0, "a number of at least 0")
-        self.require("dropout", 0 <= self.dropout < 1, "a probability of at least 0 and below 1")
-        self.require("warmup", 0 <= self.warmup < 1, "a share of at least 0 and below 1")
+                maximum = field.metadata.get("maximum", MAXIMUM)
+                self.require(field.name, value <= maximum, f"a whole number of at most {maximum}")
         listed_layers(self.hidden_states)
 
     def values(self) -> dict[str, Any]:
@@ -208,28 +202,26 @@ class TrialConfig(ABC):
 
     def unused(self, shape: Shape) -> set[str]:
         """Return the names of hyperparameters that change nothing here; methods add theirs."""
-        names = {"warmup"} if self.schedule == "plateau" else {"lr_patience"}
-        if len(shape.streams) == 1:
-            names.add("stream")
-        if not any(stream.final_norm for stream in chosen_streams(self.stream, shape)):
-            names.add("final_norm")
-        if self.train_examples is None:
-            names.add("draw")
-        if shape.head == "sequence" or self.read_out == "linear":
-            names |= {"encoder_layers", "feedforward"}
-        if self.read_out != "attention":
-            names.add("heads")
-        if self.read_out not in POOLED:
-            names.add("classifier_layers")
-        if shape.head == "sequence":
-            names.add("word_position")
-        if self.own_read_out:
-            names |= set(_OF_THE_HEAD)
-        if self.base_model == "frozen":
-            names |= {"base_layers", "base_lr"}
-        if self.base_model != "adapters":
-            names |= {"adapter_width", "adapter_sharing", "adapter_norms"}
-        return names
+        sequence, attention = shape.head == "sequence", self.read_out == "attention"
+        head_only = sequence or self.read_out == "linear"
+        final_norm = any(stream.final_norm for stream in chosen_streams(self.stream, shape))
+        unused = {
+            "warmup": self.schedule == "plateau",
+            "lr_patience": self.schedule != "plateau",
+            "stream": len(shape.streams) == 1,
+            "final_norm": not final_norm,
+            "draw": self.train_examples is None,
+            "encoder_layers": head_only,
+            "feedforward": head_only,
+            "heads": not attention,
+            "classifier_layers": self.read_out not in POOLED,
+            "word_position": sequence,
+            "base_layers": self.base_model == "frozen",
+            "base_lr": self.base_model == "frozen",
+            **dict.fromkeys(_OF_ADAPTERS, self.base_model != "adapters"),
+        }
+        names = {name for name, is_unused in unused.items() if is_unused}
+        return names | set(_OF_THE_HEAD) if self.own_read_out else names
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
         """Return all hyperparameters, those that follow from others worked out; methods work out theirs.

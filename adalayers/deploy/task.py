@@ -17,6 +17,7 @@ from adalayers.storage import hub
 from adalayers.storage.folder import Folder
 
 CARD = "README.md"
+_HUB_OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "token")
 
 
 class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "layer-fusion"]):
@@ -71,28 +72,14 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
         cls,
         *,
         model_id: str,
-        revision: str | None = None,
-        cache_dir: str | Path | None = None,
-        force_download: bool = False,
-        local_files_only: bool = False,
-        token: str | bool | None = None,
         backbone: str | None = None,
         data_dir: str | Path | None = None,
-        **_: Any,
+        **options: Any,
     ) -> TrainedTask:
         folder = Path(model_id).expanduser()
         if not folder.is_dir():
-            folder = Path(
-                snapshot_download(
-                    model_id,
-                    revision=revision,
-                    cache_dir=cache_dir,
-                    force_download=force_download,
-                    local_files_only=local_files_only,
-                    token=token,
-                    allow_patterns=[CONFIG, WEIGHTS, CARD],
-                )
-            )
+            known = {name: options[name] for name in _HUB_OPTIONS if name in options}
+            folder = Path(snapshot_download(model_id, allow_patterns=[CONFIG, WEIGHTS, CARD], **known))
         model = load(folder, backbone=backbone, data_dir=data_dir)
         if study := study_summary(folder, model.about):
             model.about = {**model.about, "study": study}

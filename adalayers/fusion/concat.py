@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fusion.fusion import Fusion, Term, check_states
+from adalayers.fusion.fusion import Fusion, Term
 from adalayers.fusion.projections import ProjectedConfig, projections
 from adalayers.states import Shape, State
 
@@ -49,27 +49,21 @@ class Concat(Fusion):
             for parameter in self.maps.parameters():
                 parameter.div_(math.sqrt(len(self.states)))
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "tokens width"]:
-        """Return h, float32, of the hidden states; those that are not live may be absent.
-
-        Raises `ValueError` where a live one is missing or one is unknown.
-        """
-        live = self.live()
-        check_states(live, states, self.states)
-        matrices: list[Tensor] = [one.weight for one in self.maps]  # type: ignore[misc]
-        total = matrices[0].new_zeros(int(lengths.sum()), self.width)
+        """Return h, float32."""
+        total = self._matrix(live[0]).new_zeros(int(lengths.sum()), self.width)
         for state in live:
-            matrix = matrices[self.states.index(state)]
-            total = total + functional.linear(states[state].float(), matrix)
+            total = total + functional.linear(states[state].float(), self._matrix(state))
         return total
 
-    def kept_at_use(self, inner: int) -> int:
-        """Return the width of h, which is added up while the base model runs."""
-        return self.width
+    def _matrix(self, state: State) -> Tensor:
+        return self.maps[self.states.index(state)].weight  # type: ignore[return-value]
 
     def terms(self) -> dict[State, Term]:
         """Return W_n z_n by live hidden state: the slices of the one matrix."""
-        matrices: list[Tensor] = [one.weight for one in self.maps]  # type: ignore[misc]
-        return {state: Term(1.0, matrices[self.states.index(state)]) for state in self.live()}
+        return {state: Term(1.0, self._matrix(state)) for state in self.live()}

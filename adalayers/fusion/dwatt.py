@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.fusion.fusion import Fusion
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
@@ -81,22 +81,17 @@ class DWAtt(Fusion):
         self.query = Bottleneck(self.width)
         self.keys = nn.Linear(KEY_LATENT, self.width, bias=False)
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "tokens width"]:
-        """Return h, float32, of the hidden states; those that are not live may be absent.
-
-        Raises `ValueError` where a live one is missing or one is unknown.
-        """
-        live = self.live()
-        check_states(live, states, self.states)
-        if not live:  # all were taken away
-            return self.embeddings.new_zeros(int(lengths.sum()), self.width)
+        """Return h, float32."""
         values = []
-        for place, state in enumerate(self.states):
-            if state not in self._dropped:
-                read = self.projected(state, states[state])  # at last z_L
-                values.append(self.values[place](read))
+        for state in live:
+            read = self.projected(state, states[state])  # at last z_L
+            values.append(self.values[self.states.index(state)](read))
         query = 1 + functional.elu(read + self.query(read))
         # Scores without 1/sqrt(width) are large: half precision would round them by more than their differences.
         with torch.autocast(read.device.type, enabled=False):
@@ -106,7 +101,7 @@ class DWAtt(Fusion):
     def attention(self, query: Float[Tensor, "tokens width"]) -> Float[Tensor, "tokens live"]:
         """Return softmax(q K^T), each live state's share of a token's attention (equation 7)."""
         scores = query @ self.keys(self.embeddings).T
-        live = [place for place, state in enumerate(self.states) if state not in self._dropped]
+        live = [self.states.index(state) for state in self.live()]
         if self._dropped and self._renormalise:
             scores = scores[:, live]
         # What float32 cannot tell from 0 next to the rest becomes 0: its products would be denormal numbers, with which

@@ -11,7 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.config import AT_LEAST_1, bounded
+from adalayers.fusion.fusion import Fusion
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.tensors.cpu_attention import SelfAttention
@@ -38,15 +39,7 @@ class ExtraLayersConfig(ProjectedConfig):
 
     fusion: ClassVar[str] = "extra-layers"
 
-    added_layers: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require(
-            "added_layers",
-            self.added_layers is None or self.added_layers >= 1,
-            "a whole number of at least 1, or none for the published one",
-        )
+    added_layers: int | None = bounded(None, AT_LEAST_1)
 
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) - (set() if self.own_width else {"heads"})
@@ -57,9 +50,8 @@ class ExtraLayersConfig(ProjectedConfig):
 
     def check(self, shape: Shape) -> None:
         super().check(shape)
-        self.require(
-            "heads", self.own_width or self.k % self.heads == 0, f"a divisor of the layers' width, {self.k}"
-        )
+        divides = self.own_width or self.k % self.heads == 0
+        self.require("heads", divides, f"a divisor of the layers' width, {self.k}")
 
     def build(self, shape: Shape) -> ExtraLayers:
         return ExtraLayers(
@@ -112,18 +104,13 @@ class ExtraLayers(Fusion):
         self.projected = Projected(self.states, inner, k)
         self.layers = nn.ModuleList(PostNormLayer(self.width, heads, dropout) for _ in range(layers))
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "tokens width"]:
-        """Return the last layer's output, float32; zeros where the hidden state was taken away.
-
-        Raises `ValueError` where it is missing, or another is given.
-        """
-        live = self.live()
-        check_states(live, states, self.states)
-        if not live:
-            parameter = next(self.parameters())
-            return parameter.new_zeros(int(lengths.sum()), self.width)
+        """Return the last layer's output, float32."""
         read = self.projected(live[0], states[live[0]])
         groups, sizes = length_groups(lengths, PASS_TOKENS)
         parts = zip(read.split(sizes), groups, strict=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -61,7 +62,7 @@ class Examples(Protocol):
 
 
 class Fusion(nn.Module, ABC):
-    """What a method must say of itself. Only `forward` has no default.
+    """What a method must say of itself. Only `fuse` has no default.
 
     states: the hidden states it may read, in order
     width:  of what it gives
@@ -77,14 +78,40 @@ class Fusion(nn.Module, ABC):
         self._dropped: frozenset[State] = frozenset()
         self._renormalise = True
 
-    @abstractmethod
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, ...]:
-        """Return what `gives` says, float32, of real tokens end to end; `lengths` counts those of each sequence.
+        """Return what `gives` says, float32.
 
-        States that are not live may be absent. Each is read when it is asked for, so ask once.
+        Args:
+            states:  Hidden states of real tokens, sequences end to end; those that are not live may be absent.
+            lengths: Tokens of each sequence.
+
+        Raises:
+            ValueError: A live state is missing, or one is given that the fusion does not read.
         """
+        live = self.live()
+        missing, unknown = set(live) - set(states), set(states) - set(self.states)
+        if missing or unknown:
+            raise ValueError(
+                f"wanted the hidden states {sorted(live)}, got {sorted(states)}: "
+                f"missing {sorted(missing)}, unknown {sorted(unknown)}"
+            )
+        return self.fuse(states, lengths, live) if live else self.fuse_nothing(lengths)
+
+    @abstractmethod
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
+    ) -> Float[Tensor, ...]:
+        """Return what `forward` does, of the states `live`, at least one. Reading a state may cost: read it once."""
+
+    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, ...]:
+        """Return what `forward` does where all hidden states were taken away."""
+        device = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), None)
+        return torch.zeros(int(lengths.sum()), self.width, device=device)
 
     def live(self) -> list[State]:
         """Return the hidden states that the next `forward` needs, in order: those that were not taken away."""
@@ -121,10 +148,17 @@ class Fusion(nn.Module, ABC):
     def kept_at_use(self, inner: int) -> int:
         """Return how many numbers a token must keep at use until the last hidden state is there.
 
-        inner: K, the width of the hidden states. A fusion that adds up as the base model runs keeps one sum; one that
-        needs all hidden states at once keeps all, which is what this returns where a method says nothing.
+        A fusion that is a sum keeps that, added up while the base model runs (thesis 5.3); any other keeps all hidden
+        states that it reads, unless the method says otherwise.
+
+        Args:
+            inner: K, the width of the hidden states.
         """
-        return len(self.live()) * inner
+        return self.width if self.terms() is not None else len(self.live()) * inner
+
+    def by_state(self, prefix: str, values: Iterable[float]) -> dict[str, float]:
+        """Return a value of each hidden state by name, for `diagnostics`."""
+        return {f"{prefix}{state.name}": value for state, value in zip(self.states, values, strict=True)}
 
     def terms(self) -> dict[State, Term] | None:
         """Return what each live hidden state adds, where `forward` is `whole` of their sum; None where it is no sum.
@@ -163,13 +197,3 @@ class Fusion(nn.Module, ABC):
             yield
         finally:
             self._dropped, self._renormalise = before
-
-
-def check_states(live: Sequence[State], given: Collection[State], known: Collection[State]) -> None:
-    """Raise `ValueError` where a live hidden state is missing, or one is given that the fusion does not know."""
-    missing, beyond = set(live) - set(given), set(given) - set(known)
-    if missing or beyond:
-        raise ValueError(
-            f"wanted the hidden states {sorted(live)}, got {sorted(given)}: "
-            f"missing {sorted(missing)}, unknown {sorted(beyond)}"
-        )

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.config import NOT_NEGATIVE, Bound, TrialConfig, bounded
+from adalayers.fusion.fusion import Fusion
 from adalayers.states import Head, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
@@ -31,13 +31,8 @@ class Head2ToeConfig(TrialConfig):
     tasks: ClassVar[tuple[Head, ...]] = ("sequence",)
     own_read_out: ClassVar[bool] = True
 
-    lasso: float = 1e-4
-    fraction: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require("lasso", self.lasso >= 0, "a number of at least 0")
-        self.require("fraction", 0 < self.fraction <= 1, "a share above 0, and at most 1")
+    lasso: float = bounded(1e-4, NOT_NEGATIVE)
+    fraction: float = bounded(0.1, Bound(lambda value: 0 < value <= 1, "a share above 0, and at most 1"))
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs
@@ -105,30 +100,31 @@ class Head2Toe(Fusion):
             if count > 0 and state not in self._dropped
         ]
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "batch labels"]:
-        """Return the probe's scores of each sequence, float32. Features of states that are not there are 0.
-
-        Raises `ValueError` where a live state is missing or one is unknown.
-        """
-        live = self.live()
-        check_states(live, states, self.states)
-        if not live:  # all were taken away
-            return self.probe.bias.expand(len(lengths), -1)
-        places = [self.states.index(state) for state in live]
+        """Return the probe's scores of each sequence, float32. Features of states that are not there are 0."""
+        positions = [self.states.index(state) for state in live]
         features = []
-        for state, place in zip(live, places, strict=True):  # one at a time: a mean is all that is kept of it
+        for state, position in zip(
+            live, positions, strict=True
+        ):  # one at a time: a mean is all that is kept of it
             mean = sequence_means(states[state].float(), lengths)
-            features.append(functional.normalize(mean * self.kept[place], dim=1))
+            features.append(functional.normalize(mean * self.kept[position], dim=1))
         with torch.autocast(features[0].device.type, enabled=False):
-            return functional.linear(torch.cat(features, dim=1), self._rows(places), self.probe.bias)
+            return functional.linear(torch.cat(features, dim=1), self._rows(positions), self.probe.bias)
 
-    def _rows(self, places: list[int]) -> Float[Tensor, "labels features"]:
+    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch labels"]:
+        return self.probe.bias.expand(len(lengths), -1)
+
+    def _rows(self, positions: list[int]) -> Float[Tensor, "labels features"]:
         """Return the transpose of the rows of W_all that belong to these layers."""
-        if len(places) == len(self.states):
+        if len(positions) == len(self.states):
             return self.probe.weight
-        return self.probe.weight.unflatten(1, self.kept.shape)[:, places].flatten(1)
+        return self.probe.weight.unflatten(1, self.kept.shape)[:, positions].flatten(1)
 
     def importance(self) -> Float[Tensor, "states K"]:
         """Return ||W_all[j, :]||_2 of each feature, by layer."""
@@ -144,7 +140,7 @@ class Head2Toe(Fusion):
         """Keep the best features and start again on them, once."""
         if self._second:
             return False
-        self.kept.copy_(best(self.importance().detach(), self.fraction))
+        self.kept.copy_(most_important(self.importance().detach(), self.fraction))
         self.selected.fill_(True)
         self._start("second")
         self._note()
@@ -155,9 +151,7 @@ class Head2Toe(Fusion):
         """Return by state its share of the sum of ||W_all[j, :]||_2, `head2toe/share_<state>`."""
         by_layer = self.importance().sum(dim=1)
         shares = (by_layer / by_layer.sum().clamp_min(torch.finfo(by_layer.dtype).tiny)).tolist()
-        return {
-            f"head2toe/share_{state.name}": share for state, share in zip(self.states, shares, strict=True)
-        }
+        return self.by_state("head2toe/share_", shares)
 
     def summary(self) -> dict[str, float]:
         """Return how many features are kept, and of how many layers."""
@@ -178,7 +172,7 @@ class Head2Toe(Fusion):
         return 0
 
 
-def best(importance: Float[Tensor, "states K"], fraction: float) -> Bool[Tensor, "states K"]:
+def most_important(importance: Float[Tensor, "states K"], fraction: float) -> Bool[Tensor, "states K"]:
     """Return which features are among the most important `fraction`, at least one; the first of equals."""
     flat = importance.flatten()
     n = max(1, math.floor(fraction * len(flat) + 1e-9))  # 0.29 * 100 is 28.999999999999996

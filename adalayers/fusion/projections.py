@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import TrialConfig
+from adalayers.config import AT_LEAST_1, MAX_WIDTH, TrialConfig, bounded
 from adalayers.fusion.fusion import Term
 from adalayers.states import Shape, State
 from adalayers.tensors.seeds import drawing
@@ -55,12 +55,8 @@ class ProjectedConfig(TrialConfig):
     own_width  True reads them as they are, at the width K of the base model, as the method was published
     """
 
-    k: int = 64
+    k: int = bounded(64, AT_LEAST_1, maximum=MAX_WIDTH)
     own_width: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require("k", self.k >= 1, "a whole number of at least 1")
 
     @property
     def projected_to(self) -> int | None:

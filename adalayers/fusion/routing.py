@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.config import Bound, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, check_states
+from adalayers.fusion.fusion import Fusion
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
 from adalayers.tensors.ragged import length_groups, moved, padded
@@ -33,13 +34,7 @@ class RoutingConfig(ProjectedConfig):
     fusion: ClassVar[str] = "routing"
     own_read_out: ClassVar[bool] = True
 
-    hidden_vectors: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require(
-            "hidden_vectors", self.hidden_vectors == 0 or self.hidden_vectors >= 2, "0, or at least 2"
-        )
+    hidden_vectors: int = bounded(0, Bound(lambda value: value == 0 or value >= 2, "0, or at least 2"))
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs
@@ -122,10 +117,9 @@ class Routing(nn.Module):
             out = self._normalised(out + phi.sum(dim=1).unsqueeze(2) * self.vote_bias)
             if not last:
                 predicted = (out @ self.predict) * self.predict_scale + self.predict_bias
-                alike = (predicted @ x.transpose(1, 2)).transpose(
-                    1, 2
-                ) * self.similarity + self.similarity_bias
-                share = torch.softmax(functional.logsigmoid(alike), dim=2)
+                product = (predicted @ x.transpose(1, 2)).transpose(1, 2)
+                similarity = product * self.similarity + self.similarity_bias
+                share = torch.softmax(functional.logsigmoid(similarity), dim=2)
         return out, phi
 
     def _scores(self, x: Float[Tensor, "batch n d"]) -> tuple[Float[Tensor, "batch n"], Tensor]:
@@ -184,17 +178,13 @@ class RoutedLayers(Fusion):
         )
         self._credit: dict[State, Tensor] = {}
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "items labels"]:
-        """Return the scores of each sequence, or of each token, float32.
-
-        Raises `ValueError` where a live state is missing or one is unknown.
-        """
-        live = self.live()
-        check_states(live, states, self.states)
-        if not live:  # all were taken away
-            return self.scale.new_zeros(int(lengths.sum()) if self.per_token else len(lengths), self.width)
+        """Return the scores of each sequence, or of each token, float32."""
         vectors = torch.stack([self._vectors(state, states[state]) for state in live], dim=1)
         if self.training:
             self._credit = {}
@@ -208,10 +198,14 @@ class RoutedLayers(Fusion):
                 routed.append(self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live))
             return torch.cat(routed)
 
+    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "items labels"]:
+        items = int(lengths.sum()) if self.per_token else len(lengths)
+        return self.scale.new_zeros(items, self.width)
+
     def _vectors(self, state: State, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens d"]:
         """Return x of one layer, float32."""
-        read, place = self.read(state, hidden), self.states.index(state)
-        scale, shift = self.scale[place], self.shift[place]
+        read, position = self.read(state, hidden), self.states.index(state)
+        scale, shift = self.scale[position], self.shift[position]
         if self.read.project is None:
             return functional.layer_norm(read, (self.read.width,), scale, shift, eps=NORM_EPS)
         return read * scale + shift  # f_i is normalised already
@@ -234,8 +228,9 @@ class RoutedLayers(Fusion):
             credit = credit @ phi
         if not self.training:
             by_layer = credit.detach().abs().sum(dim=2).view(-1, len(live)).sum(dim=0)
-            for state, of in zip(live, by_layer, strict=True):
-                self._credit[state] = self._credit.get(state, torch.zeros_like(of)) + of
+            for state, layer_credit in zip(live, by_layer, strict=True):
+                before = self._credit.get(state, torch.zeros_like(layer_credit))
+                self._credit[state] = before + layer_credit
         return y.squeeze(2)
 
     def diagnostics(self) -> dict[str, float]:
@@ -248,7 +243,7 @@ class RoutedLayers(Fusion):
         if self.training or not self._credit:
             return {}
         total = float(sum(self._credit.values()))
-        return {f"routing/credit_{state.name}": float(of) / total for state, of in self._credit.items()}
+        return {f"routing/credit_{state.name}": float(part) / total for state, part in self._credit.items()}
 
     def kept_at_use(self, inner: int) -> int:
         """Return l * d: the second iteration reads all vectors again."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Examples, Fusion, Term, check_states
+from adalayers.fusion.fusion import Examples, Fusion, Term
 from adalayers.fusion.projections import (
     ProjectedConfig,
     projected,
@@ -111,16 +111,13 @@ class SelectedLayer(Fusion):
             at = projection(self._seed, self._read, self.inner, self.width)
             self.project.weight.copy_(at.weight)
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
     ) -> Float[Tensor, "tokens width"]:
-        """Return the layer that is read, float32; others may be absent.
-
-        Raises `ValueError` where it is missing or a state is unknown.
-        """
-        check_states(self.live(), states, self.states)
-        if not self.live():  # it was taken away
-            return torch.zeros(int(lengths.sum()), self.width, device=self.chosen.device)
+        """Return the layer that is read, float32."""
         hidden = states[self._read].float()
         return hidden if self.project is None else projected(self.project, hidden)
 
@@ -133,10 +130,6 @@ class SelectedLayer(Fusion):
     def depth(self) -> int:
         """Return the number of the chosen layer, whichever is read."""
         return self.selected.number
-
-    def kept_at_use(self, inner: int) -> int:
-        """Return the width of the one state that is read."""
-        return self.width
 
     def terms(self) -> dict[State, Term]:
         """Return the one layer that is read, as it is or projected."""

@@ -161,26 +161,20 @@ def build_head(
     config: TrialConfig, shape: Shape, width: int
 ) -> SequenceHead | PooledHead | TokenHead | LinearTokenHead:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
-    linear = config.read_out == "linear"
-    pooling = next((of for of in POOLED if of == config.read_out), None)
-    if pooling is not None:
+    outputs, dropout, linear = shape.n_outputs, config.dropout, config.read_out == "linear"
+    if config.read_out in POOLED:
         return PooledHead(
-            width,
-            shape.n_outputs,
-            pooling=pooling,
-            dropout=config.dropout,
-            layers=config.classifier_layers,
+            width, outputs, pooling=config.read_out, dropout=dropout, layers=config.classifier_layers
         )
     if shape.head == "sequence":
-        heads = None if linear else config.heads
-        return SequenceHead(width, shape.n_outputs, heads=heads, dropout=config.dropout)
+        return SequenceHead(width, outputs, heads=None if linear else config.heads, dropout=dropout)
     if linear:
-        return LinearTokenHead(width, shape.n_outputs, dropout=config.dropout)
+        return LinearTokenHead(width, outputs, dropout=dropout)
     return TokenHead(
         width,
-        shape.n_outputs,
+        outputs,
         heads=config.heads,
-        dropout=config.dropout,
+        dropout=dropout,
         layers=config.encoder_layers,
         feedforward=config.feedforward,
     )

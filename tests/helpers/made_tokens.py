@@ -88,7 +88,7 @@ class Top(Fusion):
     def depth(self):
         return self.taken
 
-    def forward(self, states, lengths):
+    def fuse(self, states, lengths, live):
         return states[self.states[-1]].float()
 
 
@@ -119,5 +119,5 @@ class Looking(Top):
     def depth(self):
         return int(self.chosen)
 
-    def forward(self, states, lengths):
-        return states[self.live()[0]].float()
+    def fuse(self, states, lengths, live):
+        return states[live[0]].float()

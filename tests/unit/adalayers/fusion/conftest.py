@@ -1,4 +1,4 @@
-"""Shapes of every fusion's `forward` are checked here: the import hook would check the types of its configuration,
+"""Shapes of every fusion's `fuse` are checked here: the import hook would check the types of its configuration,
 which converts them itself, along with them.
 """
 
@@ -15,16 +15,16 @@ from adalayers.fusion.fusion import Fusion
 
 @pytest.fixture(autouse=True)
 def _checked_shapes(monkeypatch):
-    for kind, forward in _checked().items():
-        monkeypatch.setattr(kind, "forward", forward)
+    for kind, fuse in _checked().items():
+        monkeypatch.setattr(kind, "fuse", fuse)
 
 
 @functools.cache
 def _checked():
-    """Return the fusions and their `forward`, checked."""
+    """Return the fusions and their `fuse`, checked."""
     found = [kind for module in FUSIONS.values() for kind in vars(importlib.import_module(module)).values()]
     return {
-        kind: jaxtyped(typechecker=beartype)(kind.forward)
+        kind: jaxtyped(typechecker=beartype)(kind.fuse)
         for kind in found
-        if isinstance(kind, type) and issubclass(kind, Fusion) and "forward" in vars(kind)
+        if isinstance(kind, type) and issubclass(kind, Fusion) and "fuse" in vars(kind)
     }

@@ -133,7 +133,7 @@ def test_fixed_variants_differ_in_the_mix_alone():
     learned = trainable(LayerMix(STATES, WIDTH, K))
     assert learned.pop("p") == (L,)
     for variant, single in (("uniform", None), ("last", None), ("single", 2)):
-        assert trainable(LayerMix(STATES, WIDTH, K, variant=variant, single=single)) == learned
+        assert trainable(LayerMix(STATES, WIDTH, K, mix=variant, single=single)) == learned
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_fixed_variants_differ_in_the_mix_alone():
     [("uniform", None, [0.2] * 5), ("last", None, [0, 0, 0, 0, 1]), ("single", 2, [0, 0, 1, 0, 0])],
 )
 def test_fixed_weights(variant, single, weights):
-    mix = LayerMix(STATES, WIDTH, K, variant=variant, single=single)
+    mix = LayerMix(STATES, WIDTH, K, mix=variant, single=single)
     assert mix.weights().tolist() == pytest.approx(weights)
     assert mix.live() == [state for state, weight in zip(STATES, weights, strict=True) if weight]
 
 
 def test_projections_of_fixed_mixes_are_trained_unless_as_released():
     for train_projections in (True, False):
-        mix = LayerMix(STATES, WIDTH, K, variant="last", train_projections=train_projections)
+        mix = LayerMix(STATES, WIDTH, K, mix="last", train_projections=train_projections)
         out = mix({STATES[4]: inputs()[STATES[4]]}, LENGTHS).square() * torch.arange(K)
         assert out.requires_grad == train_projections
         if train_projections:
@@ -371,8 +371,7 @@ def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
     states = inputs()
     whole = mix.weights().detach()
     parts = {
-        state: LayerMix(STATES, WIDTH, K, variant="single", single=place)
-        for place, state in enumerate(STATES)
+        state: LayerMix(STATES, WIDTH, K, mix="single", single=place) for place, state in enumerate(STATES)
     }
     for single in parts.values():
         single.projections.load_state_dict(mix.projections.state_dict())

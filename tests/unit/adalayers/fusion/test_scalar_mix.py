@@ -26,7 +26,7 @@ def mix(k=None, **options):
     """A mix with weights that differ."""
     torch.manual_seed(1)
     made = ScalarMix(STATES, WIDTH, k, **options)
-    if made.variant == "learned":
+    if made.mix == "learned":
         with torch.no_grad():
             made.w.copy_(torch.tensor([0.3, -1.0, 0.5, 2.0, 0.0]))
             made.gamma.fill_(1.7)
@@ -65,7 +65,7 @@ def test_matched_it_starts_as_the_layer_mix_does():
 def test_average_and_base_have_no_parameters_of_their_own():
     """Seed 003's baselines: the mean of the hidden states, and the last, as they are."""
     states = inputs()
-    average, base = mix(variant="uniform"), mix(variant="last")
+    average, base = mix(mix="uniform"), mix(mix="last")
     assert [*average.parameters(), *base.parameters()] == []
     torch.testing.assert_close(average(states, LENGTHS), torch.stack(list(states.values())).mean(dim=0))
     assert base.live() == [STATES[-1]]
@@ -84,12 +84,12 @@ def test_fixed_variants_differ_in_the_weights_alone():
         ("last", None, STATES[4:]),
         ("single", 2, [STATES[2]]),
     ):
-        made = mix(K, variant=variant, single=single)
+        made = mix(K, mix=variant, single=single)
         assert trainable(made) == learned
         assert made.live() == read
         assert made.unused_parameters() == (L - len(read)) * K * WIDTH
     with pytest.raises(ValueError, match=r"position 0\.\.4, got 5"):
-        mix(variant="single", single=5)
+        mix(mix="single", single=5)
 
 
 @pytest.mark.parametrize("k", [None, K], ids=["own width", "matched"])
@@ -126,7 +126,7 @@ def test_counts_on_roberta_large():
     own, matched, last = (
         ScalarMix(states, 1024, None),
         ScalarMix(states, 1024, 64),
-        ScalarMix(states, 1024, 64, variant="last"),
+        ScalarMix(states, 1024, 64, mix="last"),
     )
     counts = [
         sum(p.numel() for p in made.parameters()) - made.unused_parameters() for made in (own, matched, last)

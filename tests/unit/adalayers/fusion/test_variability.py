@@ -183,7 +183,7 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
         assert torch.equal(given, batch.states[read[0]].float())
         return
     torch.manual_seed(3)
-    mix = LayerMix(STATES, 16, 8, variant="single", single=read[0].number - 1)
+    mix = LayerMix(STATES, 16, 8, mix="single", single=read[0].number - 1)
     torch.testing.assert_close(given, mix(batch.states, batch.lengths))
 
 
