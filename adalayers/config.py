@@ -168,11 +168,8 @@ class TrialConfig(ABC):
             _CONFIGS[cls.fusion] = cls
 
     def __post_init__(self) -> None:
-        hints = _hints(type(self))
-        for field in dataclasses.fields(self):
-            object.__setattr__(
-                self, field.name, typed(field.name, hints[field.name], getattr(self, field.name))
-            )
+        for name, hint in _hints(type(self)).items():
+            object.__setattr__(self, name, typed(name, hint, getattr(self, name)))
         for field in dataclasses.fields(self):
             value, bound = getattr(self, field.name), field.metadata.get("bound")
             if bound is not None and value is not None:
@@ -255,13 +252,10 @@ class TrialConfig(ABC):
         A field that is added with a default therefore renames no trial. Where a default changes, the field's
         metadata keeps the former one as `absent`: the value that trials had before they named it.
         """
-        absent = {
-            field.name: field.metadata.get("absent", field.default) for field in dataclasses.fields(self)
-        }
-        return {
-            "fusion": self.fusion,
-            **{name: value for name, value in self.used(shape).items() if value != absent[name]},
-        }
+        fields = dataclasses.fields(self)
+        absent = {field.name: field.metadata.get("absent", field.default) for field in fields}
+        changed = {name: value for name, value in self.used(shape).items() if value != absent[name]}
+        return {"fusion": self.fusion, **changed}
 
     def check(self, shape: Shape) -> None:
         """Raise `BadInput` where this configuration does not fit a backbone or task; methods check theirs."""
@@ -271,24 +265,17 @@ class TrialConfig(ABC):
                 f"got fusion={self.fusion}, {_ANSWERS[shape.head][1]}; change fusion"
             )
         chosen_states(self.hidden_states, shape, stream=self.stream)
-        self.require(
-            "stream",
-            self.base_model == "frozen" or self.stream == "encoder",
-            f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone",
-        )
+        readable = self.base_model == "frozen" or self.stream == "encoder"
+        wanted = f"encoder where base_model={self.base_model}, for a decoder is read of frozen models alone"
+        self.require("stream", readable, wanted)
         if self.own_read_out:
             return
         width = self.width(shape)
-        self.require(
-            "heads",
-            self.read_out != "attention" or width % self.heads == 0,
-            f"a divisor of the fusion's width, {width}",
-        )
-        self.require(
-            "read_out",
-            self.read_out not in POOLED or shape.head == "sequence",
-            f"attention or linear on a task with a label per word, for {self.read_out} is for sequences",
-        )
+        divides = self.read_out != "attention" or width % self.heads == 0
+        self.require("heads", divides, f"a divisor of the fusion's width, {width}")
+        answers = self.read_out not in POOLED or shape.head == "sequence"
+        wanted = f"attention or linear on a task with a label per word, for {self.read_out} is for sequences"
+        self.require("read_out", answers, wanted)
         if self.base_model == "adapters":
             layer_parts(shape.family)
 
@@ -329,8 +316,7 @@ def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialCo
     _check_names(values, kind)
     if kind is type(config):
         return dataclasses.replace(config, **values)
-    names = {field.name for field in dataclasses.fields(kind)}
-    shared = {name: value for name, value in config.values().items() if name in names}
+    shared = {name: value for name, value in config.values().items() if name in _hints(kind)}
     return kind(**{**shared, **values})
 
 
@@ -343,8 +329,7 @@ def hyperparameters() -> dict[str, Any]:
     """Return name -> type of the hyperparameters of all methods, `fusion` among them."""
     hints: dict[str, Any] = {"fusion": str}
     for name in dict.fromkeys([*FUSIONS, *_CONFIGS]):
-        kind = config_class(name)
-        hints |= {field.name: _hints(kind)[field.name] for field in dataclasses.fields(kind)}
+        hints |= _hints(config_class(name))
     return hints
 
 
@@ -369,7 +354,7 @@ def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
 
 
 def _check_names(values: Mapping[str, Any], kind: type[TrialConfig]) -> None:
-    names = {field.name for field in dataclasses.fields(kind)}
+    names = set(_hints(kind))
     for name in values:
         if name not in names:
             raise unknown("hyperparameter", name, names)
@@ -377,7 +362,9 @@ def _check_names(values: Mapping[str, Any], kind: type[TrialConfig]) -> None:
 
 @functools.cache
 def _hints(kind: type[TrialConfig]) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    """Return the types of a configuration's fields by name."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def typed(name: str, wanted: Any, value: Any) -> Any:

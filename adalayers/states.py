@@ -16,7 +16,8 @@ ComputeType = Literal["float32", "bfloat16"]
 """In what a backbone computes its hidden states."""
 StreamChoice = Literal["encoder", "decoder", "both"]
 
-HALVES = ("lower-half", "upper-half")
+NAMED_CHOICES = ("layers", "with-embeddings", "as-released", "lower-half", "upper-half")
+"""Choices of hidden states; besides them some are listed, as in "layers:1,6,12"."""
 
 
 class State(NamedTuple):
@@ -101,7 +102,7 @@ def chosen_streams(stream: StreamChoice, shape: Shape) -> tuple[Stream, ...]:
                 f"got stream={stream}; change stream"
             )
         return shape.streams
-    return shape.streams if stream == "both" else tuple(of for of in shape.streams if of.name == stream)
+    return shape.streams if stream == "both" else tuple(each for each in shape.streams if each.name == stream)
 
 
 def chosen_states(
@@ -115,46 +116,36 @@ def chosen_states(
     Raises `BadInput` for a choice that is none, or a layer or stream that the backbone does not have.
     """
     streams = chosen_streams(stream, shape)
-    return [state for of in streams for state in _of_stream(hidden_states, of, shape.family, final_norm)]
+    return [state for each in streams for state in _of_stream(hidden_states, each, shape.family, final_norm)]
 
 
 @functools.lru_cache(maxsize=1024)
 def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool) -> tuple[State, ...]:
-    if (listed := listed_layers(hidden_states)) is not None:
-        numbers = listed
-    elif hidden_states == "layers":
-        numbers = list(range(1, stream.layers + 1))
-    elif hidden_states == "with-embeddings":
-        numbers = list(range(stream.layers + 1))
-    elif hidden_states in HALVES:
-        # Of an odd number of layers the one in the middle is in both.
-        first, last = (
-            (1, -(-stream.layers // 2))
-            if hidden_states == HALVES[0]
-            else (stream.layers // 2 + 1, stream.layers)
-        )
-        numbers = list(range(first, last + 1))
-    else:
-        numbers = list(range(stream.layers + 1 if family in {"bert", "bart"} else stream.layers))
-    if beyond := [number for number in numbers if number > stream.layers]:
+    layers = stream.layers
+    named = {
+        "layers": range(1, layers + 1),
+        "with-embeddings": range(layers + 1),
+        "as-released": range(layers + 1 if family in {"bert", "bart"} else layers),
+        "lower-half": range(
+            1, -(-layers // 2) + 1
+        ),  # of an odd number of layers the one in the middle is in both
+        "upper-half": range(layers // 2 + 1, layers + 1),
+    }
+    numbers = named[hidden_states] if hidden_states in named else listed_layers(hidden_states) or []
+    if beyond := [number for number in numbers if number > layers]:
         raise BadInput(
-            f"wanted hidden_states to name layers 0..{stream.layers}, got {beyond[0]}; change hidden_states"
+            f"wanted hidden_states to name layers 0..{layers}, got {beyond[0]}; change hidden_states"
         )
-    return tuple(
-        State(
-            stream.name, number, before_norm=stream.final_norm and not final_norm and number == stream.layers
-        )
-        for number in numbers
-    )
+    before_norm = stream.final_norm and not final_norm
+    return tuple(State(stream.name, number, before_norm and number == layers) for number in numbers)
 
 
 def listed_layers(hidden_states: str) -> list[int] | None:
     """Return the numbers of "layers:1,6,12", None for a choice by name. Raises `BadInput` for what is neither."""
-    if hidden_states in ("layers", "with-embeddings", "as-released", *HALVES):
+    if hidden_states in NAMED_CHOICES:
         return None
     name, colon, numbers = hidden_states.partition(":")
     parts = numbers.split(",")
     if name == "layers" and colon and all(part.isdecimal() for part in parts):
         return sorted({int(part) for part in parts})
-    choices = ("layers", "with-embeddings", "as-released", *HALVES, "layers:1,6,12")
-    raise unknown("value of hidden_states", hidden_states, choices)
+    raise unknown("value of hidden_states", hidden_states, (*NAMED_CHOICES, "layers:1,6,12"))

@@ -53,7 +53,7 @@ def _contents(summary: TaskSummary) -> str:
 
 
 def _results(summary: TaskSummary) -> list[str]:
-    """Return scores and mix weights, as far as they are summary."""
+    """Return scores and mix weights, as far as they are known."""
     sections = []
     if scores := summary.study.get("scores"):
         rows = ["| split | score | this model | mean over seeds | n |", "|---|---|---|---|---|"]

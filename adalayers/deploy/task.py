@@ -78,8 +78,8 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
     ) -> TrainedTask:
         folder = Path(model_id).expanduser()
         if not folder.is_dir():
-            known = {name: options[name] for name in _HUB_OPTIONS if name in options}
-            folder = Path(snapshot_download(model_id, allow_patterns=[CONFIG, WEIGHTS, CARD], **known))
+            of_hub = {name: options[name] for name in _HUB_OPTIONS if name in options}
+            folder = Path(snapshot_download(model_id, allow_patterns=[CONFIG, WEIGHTS, CARD], **of_hub))
         model = load(folder, backbone=backbone, data_dir=data_dir)
         if study := study_summary(folder, model.about):
             model.about = {**model.about, "study": study}

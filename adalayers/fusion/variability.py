@@ -103,8 +103,8 @@ class SelectedLayer(Fusion):
 
         Raises `BadInput` where the data have fewer than two classes.
         """
-        found = variabilities(batches, self.states, self.n_classes)
-        self.nus.copy_(torch.tensor([found[state] for state in self.states], dtype=torch.float64))
+        nus = variabilities(batches, self.states, self.n_classes)
+        self.nus.copy_(torch.tensor([nus[state] for state in self.states], dtype=torch.float64))
         self.chosen.copy_(self.nus.argmin())
         self._note()
         if self.project is not None:
@@ -123,9 +123,9 @@ class SelectedLayer(Fusion):
 
     def summary(self) -> dict[str, float]:
         """Return the number of the chosen layer, and nu of each candidate, `variability/nu_<state>`."""
-        nus = zip(self.states, self.nus.tolist(), strict=True)
-        known = {f"variability/nu_{state.name}": nu for state, nu in nus if math.isfinite(nu)}
-        return {"variability/layer": self.selected.number, **known}
+        nus = self.by_state("variability/nu_", self.nus.tolist())
+        finite = {name: nu for name, nu in nus.items() if math.isfinite(nu)}
+        return {"variability/layer": self.selected.number, **finite}
 
     def depth(self) -> int:
         """Return the number of the chosen layer, whichever is read."""

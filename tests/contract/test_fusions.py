@@ -4,11 +4,13 @@ import math
 
 import pytest
 import torch
+from torch.nn import functional
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
+from adalayers.states import State
 from adalayers.storage.folder import Folder
 from tests.helpers.states import made_shape
 
@@ -79,6 +81,22 @@ def test_only_live_states_are_read(name, shape):
         assert model.fusion.live() == list(live)
 
 
+def test_wrong_states_are_named_and_without_any_it_still_answers(name):
+    model = made(name, made_shape()).eval()
+    every, unknown = states(model), State("encoder", 9)
+    with pytest.raises(ValueError, match=r"unknown .*number=9"):
+        model({**every, unknown: every[model.fusion.states[0]]}, LENGTHS)
+    with pytest.raises(ValueError, match="missing"):
+        model({state: every[state] for state in every if state != model.fusion.live()[-1]}, LENGTHS)
+    with pytest.raises(ValueError, match="number=9"), model.fusion.without([unknown]):
+        pass
+    with torch.no_grad(), model.fusion.without(model.fusion.states):
+        assert model.fusion.live() == []
+        assert torch.isfinite(model({}, LENGTHS)).all()
+        if model.fusion.gives == "tokens":
+            assert torch.equal(model.fusion({}, LENGTHS), torch.zeros(10, model.fusion.width))
+
+
 def test_a_task_without_answers_is_refused(name):
     assert config_class(name).tasks
     for head in set(TASKS) - set(config_class(name).tasks):
@@ -117,13 +135,10 @@ def test_a_sum_over_hidden_states_is_the_sum_of_its_terms(name, shape):
     assert list(terms) == model.live()
     total = torch.zeros(())
     for state, term in terms.items():
-        added = torch.nn.functional.gelu(given[state]) if term.gelu else given[state]
+        added = functional.gelu(given[state]) if term.gelu else given[state]
         added = added if term.matrix is None else added @ term.matrix.T
-        added = (
-            added
-            if term.eps is None
-            else torch.nn.functional.layer_norm(added, added.shape[-1:], eps=term.eps)
-        )
+        if term.eps is not None:
+            added = functional.layer_norm(added, added.shape[-1:], eps=term.eps)
         total = total + term.weight * added
     with torch.no_grad():
         torch.testing.assert_close(

@@ -47,6 +47,8 @@ class Adapters(nn.Module):
     sharing: none: an adapter for each place; layer: one for both places of a layer; three: one for all places of
              layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section 6.2)
     seed:    of their starts; each depends on its place alone, not on which others there are
+
+    acting:  weights that act on a token: those of an adapter as often as it has a place
     """
 
     def __init__(
@@ -63,19 +65,15 @@ class Adapters(nn.Module):
         self.layers = tuple(layers)
         self.off: frozenset[int] = frozenset()
         self.by_place = nn.ModuleDict()
-        self._acting = 0
+        self.acting = 0
         for number, layer in layers.items():
             for place, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
                 key = _key(sharing, number, place)
                 if key not in self.by_place:
                     with drawing(seed, "adapters", key):
                         self.by_place[key] = Adapter(inner, width)
-                self._acting += sum(parameter.numel() for parameter in self.by_place[key].parameters())
+                self.acting += sum(parameter.numel() for parameter in self.by_place[key].parameters())
                 layer.get_submodule(name).register_forward_hook(functools.partial(self._adapted, number, key))
-
-    def acting(self) -> int:
-        """Return the weights that act on a token: those of an adapter as often as it has a place."""
-        return self._acting
 
     def _adapted(
         self, number: int, key: str, module: nn.Module, inputs: tuple[Any, ...], output: Tensor

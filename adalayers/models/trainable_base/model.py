@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.layer_parts import layer_parts
@@ -138,18 +138,14 @@ class TrainableBaseModel(FusionModel):
     def base_use(self) -> BaseUse:
         """Return what a pass takes, which no other task can share; embedding tables are changed, and no operations."""
         first, _, deepest = self.span.tolist()
-        of_layers = sum(
-            p.numel() for layer in self.base.layers[:deepest] for p in layer.parameters() if p.requires_grad
-        )
-        changed = sum(p.numel() for p in self.base.parameters() if p.requires_grad)
         adapters = self.adapters
         return BaseUse(
             run=deepest,
             own_pass=True,
             through=deepest - first + 1,
-            trained=of_layers,
-            adapters=0 if adapters is None else adapters.acting(),
-            changed=changed + (0 if adapters is None else sum(p.numel() for p in adapters.parameters())),
+            trained=_trained(self.base.layers[:deepest]),
+            adapters=0 if adapters is None else adapters.acting,
+            changed=_trained(self.base) + (0 if adapters is None else _trained(adapters)),
         )
 
     def kept_at_use(self) -> int:
@@ -159,8 +155,8 @@ class TrainableBaseModel(FusionModel):
     def state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:  # type: ignore[override]  # it has overloads
         """Return fusion, head, adapters, and what is trained of the base model: nothing that is frozen."""
         trained = {f"base.{name}" for name, p in self.base.named_parameters() if p.requires_grad}
-        held = super().state_dict(*args, **kwargs)
-        return {name: held[name] for name in held if not name.startswith("base.") or name in trained}
+        tensors = super().state_dict(*args, **kwargs).items()
+        return {name: value for name, value in tensors if not name.startswith("base.") or name in trained}
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -197,3 +193,8 @@ class TrainableBaseModel(FusionModel):
             yield
         finally:
             self.adapters.off = before
+
+
+def _trained(module: nn.Module) -> int:
+    """Return how many weights of a module are trained."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)

@@ -175,18 +175,6 @@ def test_layers_that_are_cut_are_not_touched(base_of):
         assert_same(attached.answer("task"), base.expected(task))
 
 
-def test_one_tensor_a_task_is_all_that_is_kept(base_of):
-    base = base_of()
-    tasks = {f"task{i}": base.task(seed=i) for i in range(3)}
-    with adalayers.attach(base.model, **tasks) as attached:
-        run(base)
-        assert attached.kept == 3 * 8
-        (recorder,) = attached._recorders
-        assert {name: value.shape for name, value in recorder._steps[0].items()} == dict.fromkeys(
-            tasks, (3, 9, 8)
-        )
-
-
 def test_heads_read_a_few_sequences_at_a_time(base_of, monkeypatch):
     base = base_of()
     tasks = {"text": base.task(), "word": base.task("token", 1)}

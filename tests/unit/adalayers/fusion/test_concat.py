@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from adalayers.fusion.concat import Concat, ConcatConfig
-from adalayers.states import State
 from tests.helpers import formulas
 from tests.helpers.states import encoder, made_shape
 
@@ -51,17 +50,6 @@ def test_states_taken_away_leave_their_term_out():
         with made.without(encoder(2, 3), renormalise=renormalise):
             assert made.live() == list(rest)
             torch.testing.assert_close(made(rest, LENGTHS), whole - gone, atol=1e-5, rtol=1e-5)
-    with made.without(STATES):
-        assert torch.equal(made({}, LENGTHS), torch.zeros(TOKENS, K))
-
-
-def test_wrong_states_are_named():
-    made, states = concat(K), inputs()
-    with pytest.raises(ValueError, match=r"unknown .*number=9"):
-        made({**states, State("encoder", 9): states[STATES[0]]}, LENGTHS)
-    del states[STATES[3]]
-    with pytest.raises(ValueError, match=r"missing .*number=4"):
-        made(states, LENGTHS)
 
 
 def test_counts_on_roberta_large():

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from adalayers.fusion.dwatt import NEGLIGIBLE, DWAtt, DWAttConfig
-from adalayers.states import State
 from tests.helpers import formulas
 from tests.helpers.formulas import array
 from tests.helpers.states import encoder, made_shape
@@ -80,17 +79,6 @@ def test_states_taken_away_have_neither_key_nor_value_and_are_not_read(k, gone, 
         assert made.live() == list(rest)
         given = array(made(rest, LENGTHS))
     np.testing.assert_allclose(given, numpy_dwatt(made, read, gone, renormalise=renormalise), atol=1e-5)
-    with made.without(STATES):
-        assert torch.equal(made({}, LENGTHS), torch.zeros(TOKENS, made.width))
-
-
-def test_wrong_states_are_named():
-    made, states = dwatt(), inputs()
-    with pytest.raises(ValueError, match=r"unknown .*number=9"):
-        made({**states, State("encoder", 9): states[STATES[0]]}, LENGTHS)
-    del states[STATES[3]]
-    with pytest.raises(ValueError, match=r"missing .*number=4"):
-        made(states, LENGTHS)
 
 
 def test_a_shift_of_all_keys_would_change_nothing():

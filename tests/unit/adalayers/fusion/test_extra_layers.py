@@ -100,18 +100,6 @@ def test_dropout_is_drawn_from_the_stream_it_is_given():
     assert not torch.equal(made.eval()({LAST: hidden}, LENGTHS), once)
 
 
-def test_without_its_only_state_it_gives_zeros():
-    made = extra(K)
-    assert made.states == (LAST,)
-    with made.without([LAST]):
-        assert made.live() == []
-        assert torch.equal(made({}, LENGTHS), torch.zeros(int(LENGTHS.sum()), K))
-    with pytest.raises(ValueError, match="number=3"), made.without(encoder(3)):
-        pass
-    with pytest.raises(ValueError, match=r"unknown .*number=3"):
-        made({LAST: inputs(), encoder(3)[0]: inputs()}, LENGTHS)
-
-
 def test_counts_on_roberta_large():
     """Two layers of 12 d^2 + 13 d, which table 2 gives as 25.19M."""
     made = ExtraLayersConfig(own_width=True).build(made_shape(layers=24, width=1024))

@@ -139,19 +139,6 @@ def test_a_layer_that_keeps_nothing_is_not_read():
         np.testing.assert_allclose(found, expected, atol=1e-6)
     with fusion.without(STATES):
         assert torch.equal(fusion({}, LENGTHS), fusion.probe.bias.expand(3, -1))
-    with pytest.raises(ValueError, match="missing"):
-        fusion({}, LENGTHS)
-
-
-def test_a_mean_of_zero_has_no_direction():
-    states = {state: torch.zeros(int(LENGTHS.sum()), WIDTH) for state in STATES}
-    assert torch.equal(made()(states, LENGTHS), torch.zeros(3, LABELS))
-
-
-def test_hidden_states_that_are_trained_get_gradients():
-    fusion, states = made(), {state: values.requires_grad_() for state, values in inputs().items()}
-    fusion(states, LENGTHS).square().sum().backward()
-    assert all(values.grad.abs().max() > 0 for values in states.values())
 
 
 def test_two_rounds_find_the_informative_layer():

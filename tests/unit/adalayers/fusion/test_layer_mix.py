@@ -60,27 +60,6 @@ def test_agrees_with_numpy(alpha, cutoff):
     assert float(mix.entropy().detach()) == pytest.approx(entropy, abs=1e-6)
 
 
-def test_starts_uniform():
-    mix = LayerMix(STATES, WIDTH, K, alpha=64.0)
-    assert mix.weights().tolist() == pytest.approx([1 / L] * L)
-    assert float(mix.entropy().detach()) == pytest.approx(math.log(L))
-
-
-def test_cut_layer_is_not_read_and_gets_no_gradient():
-    mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
-    assert mix.live() == encoder(1, 2, 4, 5)
-    states = inputs()
-    del states[STATES[2]]
-    out = mix(states, LENGTHS)
-    (out.square() * torch.arange(K)).sum().backward()
-    assert float(mix.weights().detach()[2]) == 0.0
-    assert float(mix.p.grad[2]) == 0.0
-    assert mix.projections[2].weight.grad is None
-    assert all(float(mix.p.grad[i]) != 0.0 for i in (0, 1, 3, 4))
-
-
 def test_entropy_of_a_cut_mix_is_finite_and_differentiable():
     mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
     with torch.no_grad():
@@ -97,12 +76,6 @@ def test_entropy_of_underflowing_weights_is_differentiable():
     mix.entropy().backward()
     assert float(mix.entropy().detach()) == pytest.approx(math.log(2))
     assert torch.isfinite(mix.p.grad).all()
-
-
-def test_a_cutoff_that_cuts_everything_is_refused():
-    with pytest.raises(ValueError, match="below 1/5"):
-        LayerMix(STATES, WIDTH, K, cutoff=0.2)
-    LayerMix(STATES, WIDTH, K, cutoff=0.199)
 
 
 def test_a_cutoff_within_rounding_of_the_start_is_refused():
@@ -126,22 +99,16 @@ def test_f_is_float32_whatever_the_products_are():
     torch.testing.assert_close(mixed, mix_batched(weights, states, matrices), atol=0.1, rtol=0.1)
 
 
-def test_fixed_variants_differ_in_the_mix_alone():
-    def trainable(mix):
-        return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}
-
-    learned = trainable(LayerMix(STATES, WIDTH, K))
-    assert learned.pop("p") == (L,)
-    for variant, single in (("uniform", None), ("last", None), ("single", 2)):
-        assert trainable(LayerMix(STATES, WIDTH, K, mix=variant, single=single)) == learned
-
-
 @pytest.mark.parametrize(
     ("variant", "single", "weights"),
     [("uniform", None, [0.2] * 5), ("last", None, [0, 0, 0, 0, 1]), ("single", 2, [0, 0, 1, 0, 0])],
 )
 def test_fixed_weights(variant, single, weights):
-    mix = LayerMix(STATES, WIDTH, K, mix=variant, single=single)
+    def trainable(mix):
+        return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}
+
+    learned, mix = LayerMix(STATES, WIDTH, K), LayerMix(STATES, WIDTH, K, mix=variant, single=single)
+    assert trainable(learned) == {**trainable(mix), "p": (L,)}
     assert mix.weights().tolist() == pytest.approx(weights)
     assert mix.live() == [state for state, weight in zip(STATES, weights, strict=True) if weight]
 
@@ -154,16 +121,6 @@ def test_projections_of_fixed_mixes_are_trained_unless_as_released():
         if train_projections:
             out.sum().backward()
             assert mix.projections[4].weight.grad.abs().max() > 0
-
-
-def test_wrong_states_are_named():
-    mix = LayerMix(STATES, WIDTH, K)
-    states = inputs()
-    del states[STATES[3]]
-    with pytest.raises(ValueError, match=r"missing .*number=4"):
-        mix(states, LENGTHS)
-    with pytest.raises(ValueError, match=r"unknown .*number=9"):
-        mix({**inputs(), State("encoder", 9): inputs()[STATES[0]]}, LENGTHS)
 
 
 def test_alpha_is_a_learning_rate_of_p_under_adam():
@@ -198,31 +155,6 @@ def fused_inputs(seed=3, width=6):
     return weights, [draw(5, width) for _ in range(3)], [draw(4, width).requires_grad_() for _ in range(3)]
 
 
-def test_the_fused_mix_has_the_gradients_of_its_numbers():
-    weights, states, matrices = fused_inputs()
-    assert torch.autograd.gradcheck(
-        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices),
-        (weights, *matrices),
-    )
-
-
-@pytest.mark.parametrize("width", [6, 1024], ids=["narrow", "rows whole pages apart"])
-def test_the_fused_mix_and_its_gradients_are_those_of_autograd(width):
-    fused.ACTIVATIONS.take((3, 5, 2000), torch.float64).fill_(math.nan)  # as if left by an earlier step
-    weights, states, matrices = fused_inputs(width=width)
-    towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
-    mixed = GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices)
-    batched = mix_batched(weights, states, matrices)
-    torch.testing.assert_close(mixed, batched)
-    wanted = [weights, *matrices]
-    for a, b in zip(
-        torch.autograd.grad(mixed, wanted, towards),
-        torch.autograd.grad(batched, wanted, towards),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b)
-
-
 def masked(p):
     """The factors of a tensor, the same at each call."""
     return lambda x: kept(x, p, torch.Generator().manual_seed(7))
@@ -230,8 +162,9 @@ def masked(p):
 
 @pytest.mark.parametrize("eps", [NORM_EPS, None], ids=["normalised", "not normalised"])
 @pytest.mark.parametrize("p", [0.0, 0.4], ids=["all kept", "dropout"])
-def test_without_normalisation_or_with_dropout_the_fused_mix_is_autograds_too(eps, p):
-    weights, states, matrices = fused_inputs()
+@pytest.mark.parametrize("width", [6, 1024], ids=["narrow", "rows whole pages apart"])
+def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
+    weights, states, matrices = fused_inputs(width=width)
     mask = masked(p) if p else None
     wanted = [weights, *matrices]
     mixed = GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices)
@@ -244,10 +177,11 @@ def test_without_normalisation_or_with_dropout_the_fused_mix_is_autograds_too(ep
         strict=True,
     ):
         torch.testing.assert_close(a, b)
-    assert torch.autograd.gradcheck(
-        lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices),
-        (weights, *matrices),
-    )
+    if width == 6:
+        assert torch.autograd.gradcheck(
+            lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices),
+            (weights, *matrices),
+        )
 
 
 def numpy_options(mix, states, factors):
@@ -291,15 +225,18 @@ def test_options_are_what_their_names_say(options, frozen):
     assert same == (options == {"dropout": 0.3})  # which acts while training alone
 
 
-@pytest.mark.parametrize("options", [{"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}], ids=str)
-def test_with_options_too_a_cut_layer_is_not_read_and_gets_no_gradient(options):
+@pytest.mark.parametrize(
+    "options", [{}, {"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}], ids=str
+)
+def test_a_cut_layer_is_not_read_and_gets_no_gradient(options):
     mix = LayerMix(STATES, WIDTH, K, cutoff=0.1, **options)
     with torch.no_grad():
         mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
     states = inputs()
     del states[STATES[2]]
+    assert mix.live() == encoder(1, 2, 4, 5)
     (mix(states, LENGTHS).square() * torch.arange(K)).sum().backward()
-    assert float(mix.p.grad[2]) == 0.0
+    assert float(mix.weights().detach()[2]) == float(mix.p.grad[2]) == 0.0
     assert mix.projections[2].weight.grad is None
     assert all(float(mix.p.grad[i]) != 0.0 for i in (0, 1, 3, 4))
     with mix.without([STATES[0]]):

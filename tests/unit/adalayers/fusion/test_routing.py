@@ -174,10 +174,6 @@ def test_layers_taken_away_are_not_routed():
     with fusion.without(encoder(2), renormalise=False):
         other = fusion({state: states[state] for state in fusion.live()}, LENGTHS)
     assert not np.allclose(other.detach().numpy(), found)  # inputs are scaled by the number of all
-    with fusion.without(STATES):
-        assert torch.equal(fusion({}, LENGTHS), torch.zeros(4, LABELS))
-    with pytest.raises(ValueError, match="missing"):
-        fusion({}, LENGTHS)
 
 
 @pytest.mark.parametrize("hidden", [0, 5], ids=["straight", "through hidden vectors"])

@@ -8,7 +8,6 @@ from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
 from adalayers.models.model import FusionModel
-from adalayers.states import State
 from tests.helpers import formulas
 from tests.helpers.states import encoder, made_shape
 
@@ -105,19 +104,6 @@ def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not(k):
     with made.without(encoder(2, 3)):
         torch.testing.assert_close(made(rest, LENGTHS), sums / whole[kept].sum())
         assert made.diagnostics()["scalar_mix/weight_02"] == 0
-    assert made.live() == STATES
-    with made.without(STATES):
-        assert made.live() == []
-        assert torch.equal(made({}, LENGTHS), torch.zeros(TOKENS, made.width))
-
-
-def test_wrong_states_are_named():
-    made, states = mix(), inputs()
-    with pytest.raises(ValueError, match=r"unknown .*number=9"):
-        made({**states, State("encoder", 9): states[STATES[0]]}, LENGTHS)
-    del states[STATES[3]]
-    with pytest.raises(ValueError, match=r"missing .*number=4"):
-        made(states, LENGTHS)
 
 
 def test_counts_on_roberta_large():

@@ -187,17 +187,6 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
     torch.testing.assert_close(given, mix(batch.states, batch.lengths))
 
 
-def test_taken_away_nothing_is_left():
-    fusion = SelectedLayer(STATES, 16, 3, k=8)
-    with fusion.without(encoder(3)):
-        assert fusion.live() == []
-        assert torch.equal(fusion({}, torch.tensor([2, 1])), torch.zeros(3, 8))
-    with fusion.without(encoder(1)):
-        assert fusion.live() == encoder(3)
-    with pytest.raises(ValueError, match="missing"):
-        fusion({}, torch.tensor([2, 1]))
-
-
 class Killed(Exception):
     pass
 

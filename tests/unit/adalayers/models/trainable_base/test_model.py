@@ -113,27 +113,6 @@ def test_padding_and_neighbours_change_nothing(way, head, backbone_of):
     torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
 
 
-def test_what_is_read_is_the_token_ids_alone(backbone_of):
-    assert made(backbone_of(), base_model="adapters").live() == []
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_the_shared_backbone_is_never_changed(way, backbone_of):
-    backbone = backbone_of()
-    before = copy.deepcopy(backbone.state_dict())
-    model = made(backbone, base_model=way, adapter_norms=True).train()
-    optimiser = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1.0)
-    model.forward_batch(made_tokens(4, 4)).sum().backward()
-    optimiser.step()
-    after = backbone.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
-    assert not any(p.requires_grad or p.grad is not None for p in backbone.parameters())
-    assert not any(module.training for module in backbone.modules())
-    shared = {p.data_ptr() for p in backbone.parameters()}
-    assert not shared & {p.data_ptr() for p in model.parameters()}
-
-
 @pytest.mark.parametrize(
     ("changes", "span", "layers", "others"),
     [

@@ -11,7 +11,6 @@ from adalayers.backbones.loading import shared_backbone
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features import features
-from adalayers.features.features import LiveFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.trainable_base.model import TrainableBaseModel
@@ -124,11 +123,6 @@ def test_a_tuned_trial_reads_no_features(way, data, monkeypatch):
     outcome = train(LayerMixConfig(base_model=way, **SMALL), data, seed=0, test=True)
     assert isinstance(outcome.model, TrainableBaseModel)
     assert set(outcome.predictions["split"]) == {"val", "test"}
-
-
-def test_live_features_of_no_state_run_nothing(data, monkeypatch):
-    monkeypatch.setattr(features, "shared_backbone", None)
-    assert dict(LiveFeatures(data.source, data.splits["train"].tokens).read(np.arange(3), [], CPU)) == {}
 
 
 def test_a_fusion_looks_at_the_frozen_model_before_training(data):
