@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
-from adalayers.backbones.layer_parts import layer_parts
+from adalayers.backbones.families import layer_parts
 from adalayers.errors import BadInput, unknown
 from adalayers.states import Head, Shape, State, StreamChoice, chosen_states, chosen_streams, listed_layers
 

@@ -11,7 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from adalayers.errors import BadInput
+
 Kind = Literal["encoder", "decoder", "encoder-decoder"]
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """Modules within a layer, by name: what adapters are put behind.
+
+    attention:   the projection that gives what attention adds to the residual stream
+    feedforward: the second of the feed-forward layers, which gives what they add
+    norms:       all norms of the layer
+    """
+
+    attention: str
+    feedforward: str
+    norms: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -27,6 +43,7 @@ class Family:
     first:      what the decoder of an encoder-decoder model reads first, in front of all tokens but the last:
                 start: `decoder_start_token_id`; last: the text's last token, moved to the front
     shared:     whether all layers are one and the same, so that none can be left out
+    parts:      of a layer; None: adapters cannot be put there
     """
 
     kind: Kind
@@ -34,6 +51,7 @@ class Family:
     removed: str = ""
     first: Literal["start", "last"] = "start"
     shared: bool = False
+    parts: LayerParts | None = None
 
 
 def _opt(config: Any) -> Family:
@@ -54,25 +72,35 @@ def _gemma3(config: Any) -> Family:
 
 _ENCODER = Family("encoder")
 _LLAMA = Family("decoder", "norm")
-_BART = Family("encoder-decoder")
-_T5 = Family("encoder-decoder", "final_layer_norm")
+_BERT_LAYER = LayerParts(
+    "attention.output.dense", "output.dense", ("attention.output.LayerNorm", "output.LayerNorm")
+)
+_BERT = Family("encoder", parts=_BERT_LAYER)
+_DISTILBERT_LAYER = LayerParts("attention.out_lin", "ffn.lin2", ("sa_layer_norm", "output_layer_norm"))
+_MPNET_LAYER = LayerParts("attention.attn.o", "output.dense", ("attention.LayerNorm", "output.LayerNorm"))
+_BART_LAYER = LayerParts("self_attn.out_proj", "fc2", ("self_attn_layer_norm", "final_layer_norm"))
+_MARIAN = Family("encoder-decoder")
+_T5_LAYER = LayerParts(
+    "layer.0.SelfAttention.o", "layer.1.DenseReluDense.wo", ("layer.0.layer_norm", "layer.1.layer_norm")
+)
+_T5 = Family("encoder-decoder", "final_layer_norm", parts=_T5_LAYER)
 
 FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     # Encoders, norms behind each layer's parts: no norm behind the last layer.
     "albert": Family("encoder", shared=True),
-    "bert": _ENCODER,
-    "camembert": _ENCODER,
-    "data2vec-text": _ENCODER,
-    "deberta": _ENCODER,
-    "deberta-v2": _ENCODER,
-    "distilbert": _ENCODER,
-    "electra": _ENCODER,
-    "ernie": _ENCODER,
-    "mpnet": _ENCODER,
+    "bert": _BERT,
+    "camembert": _BERT,
+    "data2vec-text": _BERT,
+    "deberta": _BERT,
+    "deberta-v2": _BERT,
+    "distilbert": Family("encoder", parts=_DISTILBERT_LAYER),
+    "electra": _BERT,
+    "ernie": _BERT,
+    "mpnet": Family("encoder", parts=_MPNET_LAYER),
     "nomic_bert": _ENCODER,
     "rembert": _ENCODER,
-    "roberta": _ENCODER,
-    "xlm-roberta": _ENCODER,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
     # Encoders, norms in front of each layer's parts.
     "eurobert": Family("encoder", "norm"),
     "megatron-bert": Family("encoder", "encoder.ln"),
@@ -100,11 +128,11 @@ FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
     "smollm3": _LLAMA,
     "starcoder2": _LLAMA,
     # Encoder-decoder models.
-    "bart": _BART,
+    "bart": Family("encoder-decoder", parts=_BART_LAYER),
     "blenderbot": Family("encoder-decoder", "layer_norm"),
-    "blenderbot-small": _BART,
+    "blenderbot-small": _MARIAN,
     "m2m_100": Family("encoder-decoder", "layer_norm"),
-    "marian": _BART,
+    "marian": _MARIAN,
     "mbart": Family("encoder-decoder", "layer_norm", first="last"),
     "mt5": _T5,
     "pegasus": Family("encoder-decoder", "layer_norm"),
@@ -117,3 +145,16 @@ def known(config: Any) -> Family | None:
     """Return how the model of a transformers config is read; None where its family has no entry."""
     entry = FAMILIES.get(config.model_type)
     return entry(config) if callable(entry) else entry
+
+
+def layer_parts(family: str) -> LayerParts:
+    """Return the parts of a layer of `family`. Raises `BadInput` for one whose parts are not known."""
+    parts = {
+        name: entry.parts for name, entry in FAMILIES.items() if isinstance(entry, Family) and entry.parts
+    }
+    if family not in parts:
+        raise BadInput(
+            f"wanted adapters in the layers of a {family!r} model, where they go is known for "
+            f"{', '.join(sorted(parts))} alone; choose such a backbone, or base_model=fine-tuned"
+        )
+    return parts[family]

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.backbones.layer_parts import LayerParts
+from adalayers.backbones.families import LayerParts
 from adalayers.tensors.seeds import drawing
 
 START = 1e-3

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.backbones.backbone import Backbone
-from adalayers.backbones.layer_parts import layer_parts
+from adalayers.backbones.families import layer_parts
 from adalayers.config import TrialConfig
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import ParameterGroup
