@@ -299,7 +299,8 @@ def config_class(fusion: str) -> type[TrialConfig]:
 def trial_config(**values: Any) -> TrialConfig:
     """Return the configuration of `values`: `fusion`, the method (default layer-mix), and hyperparameters by name.
 
-    Raises `BadInput` for an unknown name or an impossible value.
+    Raises:
+        BadInput: An unknown name or an impossible value.
     """
     kind = config_class(values.pop("fusion", DEFAULT_FUSION))
     _check_names(values, kind)
@@ -309,7 +310,8 @@ def trial_config(**values: Any) -> TrialConfig:
 def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialConfig:
     """Return `config` with some hyperparameters replaced; another `fusion` keeps what the two methods share.
 
-    Raises `BadInput` for an unknown name or an impossible value.
+    Raises:
+        BadInput: An unknown name or an impossible value.
     """
     values = dict(overrides)
     kind = config_class(values.pop("fusion", config.fusion))
@@ -336,8 +338,9 @@ def hyperparameters() -> dict[str, Any]:
 def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
     """Return {name: value} of "name=value" strings, values of the field's own type.
 
-    Raises `BadInput` for what is not of that form, an unknown name, a value of another type, or a name given
-    two different values.
+    Raises:
+        BadInput: What is not of that form, an unknown name, a value of another type, or a name given two different
+            values.
     """
     values: dict[str, Any] = {}
     hints = hyperparameters() if assignments else {}

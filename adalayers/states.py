@@ -23,7 +23,8 @@ NAMED_CHOICES = ("layers", "with-embeddings", "as-released", "lower-half", "uppe
 class State(NamedTuple):
     """A hidden state of a backbone: the output of layer `number` of a stream, 0 its embeddings.
 
-    before_norm: the last state before the stream's final norm, where it has one
+    Attributes:
+        before_norm: the last state before the stream's final norm, where it has one
     """
 
     stream: str
@@ -51,8 +52,9 @@ class State(NamedTuple):
 class Stream:
     """Hidden states that a backbone gives in one order: its embeddings, then each layer's output.
 
-    layers:     l
-    final_norm: whether the last state lies behind a final norm that the others have not passed
+    Attributes:
+        layers:     l
+        final_norm: whether the last state lies behind a final norm that the others have not passed
     """
 
     name: str
@@ -69,8 +71,11 @@ class Stream:
 class Shape:
     """What a model needs to know of its backbone and task.
 
-    n_outputs: numbers that the head gives per sequence or token
-    streams:   what the backbone offers; width: K; family: transformers' model type
+    Attributes:
+        n_outputs: numbers that the head gives per sequence or token
+        streams:   what the backbone offers
+        width:     K
+        family:    transformers' model type
     """
 
     head: Head
@@ -92,7 +97,8 @@ class Shape:
 def chosen_streams(stream: StreamChoice, shape: Shape) -> tuple[Stream, ...]:
     """Return the streams that a choice names; a backbone of one stream has no choice but that.
 
-    Raises `BadInput` for a stream that the backbone does not have.
+    Raises:
+        BadInput: A stream that the backbone does not have.
     """
     if len(shape.streams) == 1:
         (only,) = shape.streams

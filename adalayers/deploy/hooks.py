@@ -22,10 +22,12 @@ INNER = "decoder."
 class StreamModules:
     """The modules of a base model that a stream of hidden states passes through.
 
-    module:     its forward is one pass of the stream
-    layers:     layer i stands at i - 1
-    norm:       what the last state passes before the module returns it; None where that is nothing
-    projection: what maps the last state to another width before the module returns it (OPT-350m); None: nothing does
+    Attributes:
+        module:     its forward is one pass of the stream
+        layers:     layer i stands at i - 1
+        norm:       what the last state passes before the module returns it; None where that is nothing
+        projection: what maps the last state to another width before the module returns it (OPT-350m); None: nothing
+                    does
     """
 
     stream: Stream

@@ -80,7 +80,8 @@ class Entity:
 class Tags(Prediction):
     """A tag of each word, and the entities that they make; words beyond the maximum length have the tag of no entity.
 
-    lost: how many those are
+    Attributes:
+        lost: how many those are
     """
 
     entities: tuple[Entity, ...]

@@ -27,13 +27,17 @@ LEVEL = 0.95
 class TaskSummary:
     """What is known of a trained task.
 
-    weights:    hidden state -> its mix weight, in order; empty for a method without such weights
-    live:       names of the hidden states that are read; layers: how many the base model has
-    parameters: trained numbers; kept: numbers per token kept until a pass of the base model is over
-    frozen:     whether the base model is as it was, so that other tasks can share its passes
-    summed:     whether the fusion is added up while the base model runs
-    operations: per token next to the base model; base_operations: of its layers, None where that is not known
-    study:      as `study_summary` returns it, as far as it is kept with the parts
+    Attributes:
+        weights:    hidden state -> its mix weight, in order; empty for a method without such weights
+        live:       names of the hidden states that are read
+        layers:     how many the base model has
+        parameters: trained numbers
+        kept:       numbers per token kept until a pass of the base model is over
+        frozen:     whether the base model is as it was, so that other tasks can share its passes
+        summed:     whether the fusion is added up while the base model runs
+        operations: per token next to the base model
+        base_operations: of its layers; None where that is not known
+        study:      as `study_summary` returns it, as far as it is kept with the parts
     """
 
     title: str

@@ -23,7 +23,9 @@ _HUB_OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "
 class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "layer-fusion"]):
     """A trained fusion and head, and what they were trained on: `save_pretrained`, `from_pretrained`, `push_to_hub`.
 
-    model: the trained parts; its `about` says on what they were trained, and what its study found (`study_summary`)
+    Args:
+        model: The trained parts; its `about` says on what they were trained, and what its study found
+               (`study_summary`).
 
     What is saved is what a study's `best/` holds, and a model card. Of a frozen base model nothing is inside.
     """
@@ -39,10 +41,12 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
     def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **given: Any) -> TrainedTask:  # type: ignore[override]
         """Return the task in a folder, such as a study's `best/`, or in a repository of the hub.
 
-        given: `backbone`, `data_dir` as for `adalayers.load`: the base model is then checked to be the one that the
-               parts were trained on; `revision`, `token`, `cache_dir`, `local_files_only` as for the hub's own
+        Args:
+            given: `backbone`, `data_dir` as for `adalayers.load`: the base model is then checked to be the one that the
+                   parts were trained on; `revision`, `token`, `cache_dir`, `local_files_only` as for the hub's own.
 
-        Raises `BadInput` where there is no such folder or repository, or it holds something else.
+        Raises:
+            BadInput: There is no such folder or repository, or it holds something else.
         """
         name = str(pretrained_model_name_or_path)
         if not Path(name).expanduser().is_dir():

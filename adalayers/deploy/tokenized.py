@@ -22,10 +22,12 @@ _BETWEEN_SPACES = re.compile(r"\S+")
 class TokenizedText:
     """A text in tokens.
 
-    ids:   int64 [tokens], special ones included
-    words: spans of its words; empty where nobody asked for them
-    first: int64 [words], index of each word's first token, -1 where it was cut away or has none; last: of its last
-    cut:   whether the maximum length cut the text
+    Attributes:
+        ids:   int64 [tokens], special ones included
+        words: spans of its words; empty where nobody asked for them
+        first: int64 [words], index of each word's first token, -1 where it was cut away or has none
+        last:  int64 [words], of its last
+        cut:   whether the maximum length cut the text
     """
 
     ids: np.ndarray

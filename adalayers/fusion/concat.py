@@ -35,9 +35,10 @@ class Concat(Fusion):
     """h = sum_n W_n z_n of hidden states z_n in R^K, with W_n in R^{width x K}: one linear layer over all of them, end
     to end, without bias (equation 2). Its start is that layer's too, so that h is of one size however many there are.
 
-    states: the hidden states read
-    inner:  K, their width
-    width:  of h; K in the paper
+    Args:
+        states: The hidden states read.
+        inner:  K, their width.
+        width:  Of h; K in the paper.
 
     A state that `without` takes away leaves its term out; there are no weights to renormalise.
     """

@@ -58,9 +58,10 @@ class DWAtt(Fusion):
     W^K is affine in the paper. Its shift b is left out: it would add q b to all scores of a token, and their softmax
     would take it away again.
 
-    states: the hidden states read
-    inner:  K, their width
-    k:      the width that they are projected to; None: they are read as they are
+    Args:
+        states: The hidden states read.
+        inner:  K, their width.
+        k:      The width that they are projected to; None: they are read as they are.
 
     A state that `without` takes away has neither key nor value; renormalise=False keeps its part of the softmax's sum.
     Where it is the deepest, the deepest that is left takes its place as z_L.

@@ -93,10 +93,13 @@ class PostNormLayer(nn.Module):
 class ExtraLayers(Fusion):
     """Post-norm transformer encoder layers over one hidden state, as it is or projected (`Projected`).
 
-    state:  the hidden state read: the last
-    inner:  K, its width
-    k:      the width that it is projected to; None: it is read as it is
-    layers: how many; heads, dropout: theirs
+    Args:
+        state:  The hidden state read: the last.
+        inner:  K, its width.
+        k:      The width that it is projected to; None: it is read as it is.
+        layers: How many.
+        heads:  Attention heads of each.
+        dropout: Theirs.
     """
 
     def __init__(self, state: State, inner: int, k: int | None, *, layers: int, heads: int, dropout: float):

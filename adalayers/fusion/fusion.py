@@ -28,10 +28,11 @@ class ParameterGroup:
 class Term:
     """What a hidden state Z [tokens, K] adds to a fusion that is a sum over hidden states: w N(act(Z) W^T).
 
-    weight: w
-    matrix: W [width, K]; None: Z as it is
-    gelu:   whether act is gelu, else it is nothing
-    eps:    of N, which normalises the last dimension; None leaves N out
+    Attributes:
+        weight: w
+        matrix: W [width, K]; None: Z as it is
+        gelu:   whether act is gelu, else it is nothing
+        eps:    of N, which normalises the last dimension; None leaves N out
     """
 
     weight: float
@@ -44,9 +45,12 @@ class Term:
 class Examples(Protocol):
     """One batch of the training data, for a fusion that looks at it before training.
 
-    states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
-    lengths: int64 [batch]; labels: [batch], or [words]; words: places of the words' first sub-tokens, or None
-    special: bool [tokens], tokens that are no part of a text, on the CPU as lengths are; None where nobody knows
+    Attributes:
+        states:  {hidden state: [tokens, K]}, real tokens end to end, read when asked for
+        lengths: int64 [batch]
+        labels:  [batch], or [words]
+        words:   indices of the words' first sub-tokens, or None
+        special: bool [tokens], tokens that are no part of a text, on the CPU as lengths are; None where nobody knows
     """
 
     @property
@@ -64,10 +68,13 @@ class Examples(Protocol):
 class Fusion(nn.Module, ABC):
     """What a method must say of itself. Only `fuse` has no default.
 
-    states: the hidden states it may read, in order
-    width:  of what it gives
-    gives:  tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled;
-            logits: [batch, labels] or [tokens, labels], from a read-out of its own
+    Args:
+        states: The hidden states it may read, in order.
+        width:  Of what it gives.
+
+    Attributes:
+        gives: tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled; logits: [batch,
+               labels] or [tokens, labels], from a read-out of its own
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "tokens"
@@ -185,9 +192,11 @@ class Fusion(nn.Module, ABC):
     def without(self, states: Collection[State], *, renormalise: bool = True) -> Iterator[None]:
         """Evaluate as if `states` were not there, without training again: a mask over hidden states.
 
-        renormalise: whether the weights of the rest then sum to what all summed to
+        Args:
+            renormalise: Whether the weights of the rest then sum to what all summed to.
 
-        Raises `ValueError` for states that the fusion does not read.
+        Raises:
+            ValueError: States that the fusion does not read.
         """
         if beyond := set(states) - set(self.states):
             raise ValueError(f"wanted some of the hidden states {self.states}, got {sorted(beyond)}")

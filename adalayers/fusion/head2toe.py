@@ -58,7 +58,12 @@ class Head2Toe(Fusion):
 
     The probe keeps its shape: rows of dropped features are 0, get no gradient, and count as no parameters.
 
-    states: the l hidden states; inner: K; labels: scores per sequence
+    Args:
+        states:   The l hidden states.
+        inner:    K.
+        labels:   Scores per sequence.
+        lasso:    Factor of the group lasso.
+        fraction: Share of the features that the second round keeps.
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"

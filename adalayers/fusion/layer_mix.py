@@ -121,18 +121,20 @@ class LayerMix(WeightedFusion):
     Weights p~_i <= cutoff become exactly 0 and the rest are renormalised: a layer so cut is neither read nor
     projected. The variants `uniform`, `single` and `last` fix p~ and share everything else.
 
-    states:    the l hidden states mixed
-    inner:     K, their width
-    single:    the position (0..l-1) that holds all weight in the variant `single`
-    cutoff_active: False lets the cutoff wait for `finish`
-    entropy_weight: lambda in nats
-    train_projections: False leaves every W_i at its random start (the released code's frozen-mix baselines)
-    normalise: False leaves N out
-    dropout:   of f_i, while training
-    gelu_after: True gives gelu(F)
-    lr:        that of p, None for that of the rest
+    Args:
+        states:    The l hidden states mixed.
+        inner:     K, their width.
+        single:    The position (0..l-1) that holds all weight in the variant `single`.
+        cutoff_active: False lets the cutoff wait for `finish`.
+        entropy_weight: Lambda in nats.
+        train_projections: False leaves every W_i at its random start (the released code's frozen-mix baselines).
+        normalise: False leaves N out.
+        dropout:   Of f_i, while training.
+        gelu_after: True gives gelu(F).
+        lr:        That of p, None for that of the rest.
 
-    Raises `ValueError` for a cutoff of 1/l or more, or a `single` out of range.
+    Raises:
+        ValueError: A cutoff of 1/l or more, or a `single` out of range.
     """
 
     def __init__(
@@ -282,7 +284,8 @@ def mix_batched(
 ) -> Float[Tensor, "tokens k"]:
     """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs.
 
-    eps, mask: as for `GeluProjectNormaliseMix`, which gives the same numbers
+    Args:
+        eps, mask: As for `GeluProjectNormaliseMix`, which gives the same numbers.
     """
     stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))

@@ -73,9 +73,11 @@ class ProjectedConfig(TrialConfig):
 class Projected(nn.Module):
     """Hidden states as a method reads them: each as it is, or projected, f_i = N(gelu(Z_i) W_i^T) (thesis section 5).
 
-    k: the width that they are projected to, as in the layer mix with the same starts; None: as they are
+    Args:
+        k: The width that they are projected to, as in the layer mix with the same starts; None: as they are.
 
-    width: of what a method reads
+    Attributes:
+        width: Of what a method reads.
     """
 
     def __init__(self, states: Sequence[State], inner: int, k: int | None):

@@ -73,8 +73,9 @@ class Routing(nn.Module):
     E, D and M are repeated twice, and N normalises at the end too where h > 1: of a single number nothing would be
     left. Votes are never held: sum_i phi_ij x_i comes first.
 
-    n: None where the number of inputs varies: w_A, b_A, s and t are then shared by all, and both beta are linear in
-       x_i; else each input has its own
+    Args:
+        n: None where the number of inputs varies: w_A, b_A, s and t are then shared by all, and both beta are linear in
+           x_i; else each input has its own.
     """
 
     def __init__(self, d: int, m: int, h: int, n: int | None = None):
@@ -151,7 +152,13 @@ class RoutedLayers(Fusion):
 
     All layers are needed at once: their l vectors per token are held until the second iteration has read them.
 
-    states: the l hidden states; inner: K; labels: scores per sequence, or per token; k: None for their own width
+    Args:
+        states:    The l hidden states.
+        inner:     K.
+        labels:    Scores per sequence, or per token.
+        k:         The width that they are projected to; None: their own.
+        hidden:    Hidden vectors; 0: none.
+        per_token: Whether each token is routed by itself.
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"

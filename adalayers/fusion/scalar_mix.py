@@ -41,12 +41,14 @@ class ScalarMix(WeightedFusion):
     The variants `uniform`, `single` and `last` fix s and have no gamma. ELMo decays w weakly; here neither w nor gamma
     has weight decay, as p has none in the layer mix.
 
-    states: the l hidden states mixed
-    inner:  K, their width
-    k:      the width that they are projected to; None: they are mixed as they are
-    single: the position (0..l-1) that holds all weight in the variant `single`
+    Args:
+        states: The l hidden states mixed.
+        inner:  K, their width.
+        k:      The width that they are projected to; None: they are mixed as they are.
+        single: The position (0..l-1) that holds all weight in the variant `single`.
 
-    Raises `ValueError` for a `single` out of range.
+    Raises:
+        ValueError: A `single` out of range.
     """
 
     def __init__(

@@ -65,8 +65,12 @@ class SelectedLayer(Fusion):
     Until `fit` the choice is the last state. The paper tunes the base model up to that layer, or adapters in it;
     `depth` is what a base model that is tuned along with the fusion follows.
 
-    states:  the l candidates; inner: K; n_classes: labels are 0..n_classes - 1; k: None for their own width
-    last:    True reads the last state, whatever is chosen
+    Args:
+        states:    The l candidates.
+        inner:     K.
+        n_classes: Labels are 0..n_classes - 1.
+        k:         The width that they are projected to; None: their own.
+        last:      True reads the last state, whatever is chosen.
     """
 
     chosen: Tensor
@@ -101,7 +105,8 @@ class SelectedLayer(Fusion):
     def fit(self, batches: Iterable[Examples]) -> None:
         """Choose the layer with the lowest nu, the first of equals, and start its projection.
 
-        Raises `BadInput` where the data have fewer than two classes.
+        Raises:
+            BadInput: The data have fewer than two classes.
         """
         nus = variabilities(batches, self.states, self.n_classes)
         self.nus.copy_(torch.tensor([nus[state] for state in self.states], dtype=torch.float64))

@@ -26,7 +26,8 @@ def mean_of_real(
 class SequenceHead(nn.Module):
     """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1).
 
-    heads: of the attention; None leaves it out
+    Args:
+        heads: Of the attention; None leaves it out.
     """
 
     pass_tokens = 256
@@ -52,9 +53,10 @@ class SequenceHead(nn.Module):
 class PooledHead(nn.Module):
     """Dropout -> linear of one vector for the sequence.
 
-    pooling: first-token or last-token, whose state stands for its sequence in models pretrained so (BERT's, or one that
-             reads from left to right); mean over the real tokens
-    layers:  2 puts linear -> tanh of the same width before
+    Args:
+        pooling: first-token or last-token, whose state stands for its sequence in models pretrained so (BERT's, or one
+                 that reads from left to right); mean over the real tokens.
+        layers:  2 puts linear -> tanh of the same width before.
     """
 
     pass_tokens = 1 << 30

@@ -24,8 +24,9 @@ from adalayers.tensors.seeds import drawing
 class HiddenStateBatch(Protocol):
     """What a model over a frozen base model reads of a batch.
 
-    states:  {hidden state: [tokens, K]}, real tokens end to end
-    lengths: int64 [batch], on the CPU
+    Attributes:
+        states:  {hidden state: [tokens, K]}, real tokens end to end
+        lengths: int64 [batch], on the CPU
     """
 
     @property
@@ -38,12 +39,13 @@ class HiddenStateBatch(Protocol):
 class BaseUse:
     """What a model needs of its base model.
 
-    run:      layers that have to run
-    own_pass: whether no other task can share the pass, for the base model is changed
-    through:  layers that a gradient passes
-    trained:  weights of the layers that are trained
-    adapters: weights of adapters, each counted as often as it acts
-    changed:  weights that are not the shared base model's: those trained in it, and adapters
+    Attributes:
+        run:      layers that have to run
+        own_pass: whether no other task can share the pass, for the base model is changed
+        through:  layers that a gradient passes
+        trained:  weights of the layers that are trained
+        adapters: weights of adapters, each counted as often as it acts
+        changed:  weights that are not the shared base model's: those trained in it, and adapters
     """
 
     run: int
@@ -60,8 +62,13 @@ class FusionModel(nn.Module):
     The fusion sees real tokens only, end to end; padding is added for the head. A fusion that gives logits has
     its own read-out, and no head.
 
-    seed:  of its start; fusion and head draw from streams of their own
-    about: what it was trained on (backbone, dataset, labels), where it was loaded; empty before
+    Args:
+        config: The trial's configuration.
+        shape:  What it needs to know of backbone and task.
+        seed:   Of its start; fusion and head draw from streams of their own.
+
+    Attributes:
+        about: What it was trained on (backbone, dataset, labels), where it was loaded; empty before.
     """
 
     def __init__(self, config: TrialConfig, shape: Shape, *, seed: int = 0):

@@ -22,7 +22,9 @@ Sharing = Literal["none", "layer", "three"]
 class Adapter(nn.Module):
     """x + U gelu(D x + d) + u, with D in R^{m x K}; near the identity at the start.
 
-    inner: K; width: m
+    Args:
+        inner: K.
+        width: m.
     """
 
     def __init__(self, inner: int, width: int):
@@ -42,13 +44,16 @@ class Adapters(nn.Module):
     They act on what attention's projection gives, and on what the second feed-forward layer gives, before dropout, the
     residual connection and the norm. (The paper's figure 2 shows no dropout; its released code drops out first.)
 
-    layers:  number of a layer -> the layer, into which they are put by hooks
-    inner:   K; width: m
-    sharing: none: an adapter for each place; layer: one for both places of a layer; three: one for all places of
-             layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section 6.2)
-    seed:    of their starts; each depends on its place alone, not on which others there are
+    Args:
+        layers:  Number of a layer -> the layer, into which they are put by hooks.
+        inner:   K.
+        width:   m.
+        sharing: none: an adapter for each place; layer: one for both places of a layer; three: one for all places of
+                 layers 1-3, one for those of 4-6, ... (Mohebbi and Rajaee, section 6.2).
+        seed:    Of their starts; each depends on its place alone, not on which others there are.
 
-    acting:  weights that act on a token: those of an adapter as often as it has a place
+    Attributes:
+        acting: Weights that act on a token: those of an adapter as often as it has a place.
     """
 
     def __init__(

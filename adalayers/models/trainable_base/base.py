@@ -28,9 +28,11 @@ class _Reached(Exception):
 class Base(nn.Module):
     """A copy of a backbone's model; all of it is frozen until `train_layers` or others say what is trained.
 
-    backbone: what is copied; it is never changed
+    Args:
+        backbone: What is copied; it is never changed.
 
-    Raises `BadInput` for a model in which no list of all its layers is found.
+    Raises:
+        BadInput: A model in which no list of all its layers is found.
     """
 
     def __init__(self, backbone: Backbone):

@@ -26,9 +26,10 @@ from adalayers.study import Variant
 class Tokenised(Protocol):
     """What of a batch a model reads that runs its base model itself.
 
-    input_ids: int64 [tokens], sequences end to end, on the model's device
-    token_types: of the same form, which text of a pair a token is of; None where nothing tells
-    lengths:   int64 [batch], on the CPU
+    Attributes:
+        input_ids: int64 [tokens], sequences end to end, on the model's device
+        token_types: of the same form, which text of a pair a token is of; None where nothing tells
+        lengths:   int64 [batch], on the CPU
     """
 
     @property
@@ -47,13 +48,17 @@ class TrainableBaseModel(FusionModel):
     what belongs to no layer too (embeddings), but for as-many-top. The fusion chooses by the frozen model (`fit`), so
     the base model stays as it is until `prepare_training`.
 
-    backbone: what is copied; it is never changed
-    seed:     of its start; fusion, head and each adapter draw from streams of their own
-    span:     int64 [3], once begun: the first and last layer that are trained or have adapters, and d
+    Args:
+        backbone: What is copied; it is never changed.
+        seed:     Of its start; fusion, head and each adapter draw from streams of their own.
+
+    Attributes:
+        span: int64 [3], once prepared: the first and last layer that are trained or have adapters, and d
 
     While training, dropout within the base model is on, drawn anew at each step from `generator`.
 
-    Raises `BadInput` for a base model that cannot be changed in that way.
+    Raises:
+        BadInput: A base model that cannot be changed in that way.
     """
 
     def __init__(self, config: TrialConfig, shape: Shape, backbone: Backbone, *, seed: int = 0):

@@ -17,6 +17,7 @@ from adalayers.config import (
 )
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.states import Shape, State, Stream, chosen_states
 from tests.helpers.states import encoder, made_shape
 
@@ -36,8 +37,6 @@ from tests.helpers.states import encoder, made_shape
         {"lr": -1e-3},
         {"epochs": 0},
         {"batch_size": 2.5},
-        {"mix": "single"},
-        {"layer": 3},
         {"mix": "learnt"},
     ],
 )
@@ -115,13 +114,19 @@ def test_a_linear_read_out_has_no_attention_to_set_up():
         assert linear.identity(shape) != LayerMixConfig(read_out="linear", dropout=0.3).identity(shape)
 
 
-def test_single_on_the_last_hidden_state_is_last():
+@pytest.mark.parametrize("config", [LayerMixConfig, ScalarMixConfig])
+def test_single_is_one_of_the_layers_read_and_on_the_last_one_it_is_last(config):
     shape = made_shape(layers=4)
-    single, last = LayerMixConfig(mix="single", layer=4), LayerMixConfig(mix="last")
+    single, last = config(mix="single", layer=4), config(mix="last")
     assert single.identity(shape) == last.identity(shape)
     assert single.used(shape) == last.used(shape)
-    assert LayerMixConfig(mix="single", layer=3).identity(shape) != last.identity(shape)
-    assert LayerMixConfig(mix="single", layer=4).identity(made_shape(layers=5)) != last.identity(shape)
+    assert config(mix="single", layer=3).identity(shape) != last.identity(shape)
+    assert config(mix="single", layer=4).identity(made_shape(layers=5)) != last.identity(shape)
+    with pytest.raises(BadInput, match=r"layer to be one of \[1, 2, 3, 4\], got layer=5"):
+        config(mix="single", layer=5).check(shape)
+    for wrong in ({"mix": "single"}, {"layer": 3}):
+        with pytest.raises(BadInput, match="layer to be a hidden state for mix=single alone"):
+            config(**wrong)
 
 
 def test_a_field_that_is_added_with_a_default_renames_no_trial():
@@ -229,6 +234,8 @@ def test_hidden_states_by_choice():
     assert numbers("as-released", 24, "roberta") == list(range(24))
     assert numbers("as-released", 12, "bart") == list(range(13))
     assert numbers("layers:6,1,12", 12, "bart") == [1, 6, 12]
+    assert [numbers(half, 6, "bert") for half in ("lower-half", "upper-half")] == [[1, 2, 3], [4, 5, 6]]
+    assert [numbers(half, 5, "bert") for half in ("lower-half", "upper-half")] == [[1, 2, 3], [3, 4, 5]]
     with pytest.raises(BadInput, match=r"0\.\.4, got 6"):
         numbers("layers:6", 4, "bert")
     for wrong in ("layer", "layers:", "layers:a", "layers:1;2"):

@@ -128,22 +128,6 @@ def test_neither_w_nor_gamma_has_weight_decay():
     assert [id(p) for p in free.parameters] == [id(model.fusion.w), id(model.fusion.gamma)]
 
 
-@pytest.mark.parametrize(
-    ("values", "name"),
-    [({"mix": "single"}, "layer"), ({"layer": 3}, "layer"), ({"mix": "learnt"}, "mix"), ({"k": 0}, "k")],
-)
-def test_impossible_values_are_bad_input_that_names_them(values, name):
-    with pytest.raises(BadInput, match=name):
-        ScalarMixConfig(**values)
-
-
-def test_a_layer_is_one_of_those_read():
-    shape = made_shape(layers=4)
-    ScalarMixConfig(mix="single", layer=4, heads=2, k=8).check(shape)
-    with pytest.raises(BadInput, match=r"layer to be one of \[1, 2, 3, 4\], got layer=5"):
-        ScalarMixConfig(mix="single", layer=5, k=8).check(shape)
-
-
 def test_the_head_is_as_wide_as_what_it_reads():
     with pytest.raises(BadInput, match="heads to be a divisor of the fusion's width, 12"):
         ScalarMixConfig(own_width=True, heads=8).check(made_shape(width=12))
@@ -151,9 +135,6 @@ def test_the_head_is_as_wide_as_what_it_reads():
 
 def test_what_changes_nothing_does_not_identify_a_trial():
     shape = made_shape(layers=4)
-    single, last = ScalarMixConfig(mix="single", layer=4), ScalarMixConfig(mix="last")
-    assert single.identity(shape) == last.identity(shape)
-    assert ScalarMixConfig(mix="single", layer=3).identity(shape) != last.identity(shape)
     own = ScalarMixConfig(own_width=True)
     assert own.identity(shape) == ScalarMixConfig(own_width=True, k=8).identity(shape)
     assert own.identity(shape) != ScalarMixConfig().identity(shape) != ScalarMixConfig(k=8).identity(shape)

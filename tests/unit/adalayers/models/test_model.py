@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import sinusoidal_positions
 from adalayers.models.model import FusionModel
@@ -120,8 +119,6 @@ def test_single_takes_a_hidden_state_by_its_number():
     assert model.fusion.live() == encoder(2)
     embeddings = LayerMixConfig(mix="single", layer=0, hidden_states="with-embeddings", **SMALL)
     assert FusionModel(embeddings, made_shape()).fusion.live() == encoder(0)
-    with pytest.raises(BadInput, match="layer"):
-        FusionModel(LayerMixConfig(mix="single", layer=0, **SMALL), made_shape())
 
 
 def test_positions_are_sines_and_cosines():

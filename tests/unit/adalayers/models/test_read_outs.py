@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 import torch
 
@@ -68,15 +67,3 @@ def test_the_word_position_renames_no_trial_of_an_encoder_and_is_the_last_of_a_d
     assert "word_position" not in first.identity(CAUSAL)
     assert first.identity(CAUSAL) != default.identity(CAUSAL)
     assert "word_position" not in LayerMixConfig(word_position="last-token").used(TEXTS)
-
-
-def test_halves_of_a_stream_are_all_of_it_together():
-    for layers in (1, 2, 5, 6):
-        shape = dataclasses.replace(TEXTS, streams=(Stream("encoder", layers),))
-        lower, upper = (
-            [state.number for state in LayerMixConfig(hidden_states=half).states(shape)]
-            for half in ("lower-half", "upper-half")
-        )
-        assert sorted({*lower, *upper}) == list(range(1, layers + 1))
-        assert len(lower) == len(upper) == -(-layers // 2)
-        assert np.array_equal(lower, range(1, len(lower) + 1))
