@@ -122,11 +122,10 @@ def read_document(folder: Folder, *, advice: str = "restore the file from a copy
     lost = "what the study was asked for, and its analyses, are lost"
     try:
         study = folder.read_json(STUDY)
+        if not isinstance(study, Mapping):
+            raise ValueError(f"wanted an object, got {type(study).__name__}")
     except (ValueError, OSError) as error:
         raise damaged(folder, STUDY, error, lost=lost, advice=advice) from error
-    if not isinstance(study, Mapping):
-        why = f"wanted an object, got {type(study).__name__}"
-        raise damaged(folder, STUDY, why, lost=lost, advice=advice)
     return dict(study)
 
 

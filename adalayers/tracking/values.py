@@ -52,19 +52,14 @@ class Trial:
     @classmethod
     def of(cls, row: Mapping[str, Any], history: pd.DataFrame) -> Trial:
         texts = {name: _text(row.get(name)) for name in (*_PARAMS, "status", "error")}
-        config = {
-            name.removeprefix("config/"): _text(row[name]) for name in row if name.startswith("config/")
-        }
-        config |= {name: texts[name] for name in _PARAMS}
-        config |= {name: _text(row[name]) for name in row if _is_bookkeeping(name)}
-        finals = {
-            _name(name): number
-            for name, value in row.items()
-            if name not in (*_PARAMS, "trial_id")
-            and not name.startswith("config/")
-            and not _is_bookkeeping(name)
-            and (number := _number(value)) is not None
-        }
+        params: dict[str, str] = {}
+        finals: dict[str, float] = {}
+        for name, value in row.items():
+            if name.startswith("config/") or _is_bookkeeping(name):
+                params[name.removeprefix("config/")] = _text(value)
+            elif name not in (*_PARAMS, "trial_id") and (number := _number(value)) is not None:
+                finals[_name(name)] = number
+        params |= {name: texts[name] for name in _PARAMS}
         trial_id = str(row["trial_id"])
         tags = {
             "adalayers.trial_id": trial_id,
@@ -74,7 +69,7 @@ class Trial:
             trial_id=trial_id,
             status=str(row["status"]),
             seconds=_number(row.get("seconds")) or 0.0,
-            params={_name(name): text[:_PARAM_LENGTH] for name, text in config.items() if text},
+            params={_name(name): text[:_PARAM_LENGTH] for name, text in params.items() if text},
             tags={name: text[:_TAG_LENGTH] for name, text in tags.items() if text},
             finals=finals,
             series=_series(history),

@@ -156,8 +156,8 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     }
     if not others:
         return
-    stores = [split for of_case in data for split in of_case.splits.values()]
-    paths = [str(path) for split in stores for path in _read(split)]
+    stores = [split for case in data for split in case.splits.values()]
+    paths = [str(path) for split in stores for path in _folders_read(split)]
     word = f".reach-{secrets.token_hex(6)}"
     for folder in results:
         folder.write_bytes(word, b"driver")
@@ -183,7 +183,7 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
     _fill_all(filling, data, others)
 
 
-def _read(split: SplitData) -> list[Path]:
+def _folders_read(split: SplitData) -> list[Path]:
     """Return the folders that reading a split's hidden states needs on the machine that reads."""
     if isinstance(split.features, StoredFeatures):
         return [split.features.folder]
@@ -253,20 +253,20 @@ def _fill_all(
 
     filling = []
     for node, wanted in missing.items():
-        for of_case in data:
-            for split in of_case.splits.values():
+        for case in data:
+            for split in case.splits.values():
                 features = split.features
-                if not {str(path) for path in _read(split)} & {*wanted}:
+                if not {str(path) for path in _folders_read(split)} & {*wanted}:
                     continue
-                if not isinstance(features, StoredFeatures) or split.tokens is None or of_case.source is None:
+                if not isinstance(features, StoredFeatures) or split.tokens is None or case.source is None:
                     raise BadInput(
-                        f"wanted the base model in {_read(split)[0]} on all machines, the cluster's machine "
+                        f"wanted the base model in {_folders_read(split)[0]} on all machines, the cluster's machine "
                         f"{machines[node]} does not have it; name one on shared storage"
                     )
                 gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
                 precision = features.meta["key"]["precision"]
                 task = nodes.on(node, _fill, gpus).remote(
-                    str(features.folder), of_case.source, split.tokens, precision
+                    str(features.folder), case.source, split.tokens, precision
                 )
                 filling.append((node, task))
     for node, task in filling:
@@ -285,7 +285,7 @@ def _fill_all(
 def _fill(folder: str, source: BackboneSource, encoded: Encoded, precision: Precision) -> str:
     """Compute a store on this machine; return what went wrong, nothing where nothing did."""
     try:
-        made = stored(Path(folder).parent, source, encoded, lambda: load(source), precision=precision)
+        features = stored(Path(folder).parent, source, encoded, lambda: load(source), precision=precision)
     except BadInput as error:
         return str(error)
-    return "" if str(made.folder) == folder else "its packages are of other releases"
+    return "" if str(features.folder) == folder else "its packages are of other releases"

@@ -21,24 +21,16 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def test_a_change_of_the_code_is_said(checkout):
+@pytest.mark.parametrize(
+    ("path", "dirty"), [("adalayers/mix.py", True), ("studies/mine.py", True), ("docs/report.md", False)]
+)
+def test_a_change_of_the_code_is_said_and_one_of_its_results_is_none(checkout, path, dirty):
     assert git_state(checkout / "adalayers")["dirty"] is False
-    (checkout / "adalayers" / "mix.py").write_text("2\n")
+    (checkout / path).parent.mkdir(exist_ok=True)
+    (checkout / path).write_text("2\n")
     state = git_state(checkout / "adalayers")
-    assert state["dirty"] is True
+    assert state["dirty"] is dirty
     assert len(state["commit"]) == 40
-
-
-def test_a_new_file_of_the_code_is_one_too(checkout):
-    (checkout / "studies").mkdir()
-    (checkout / "studies" / "mine.py").write_text("1\n")
-    assert git_state(checkout / "adalayers")["dirty"] is True
-
-
-def test_results_and_pages_in_the_checkout_are_no_change_of_the_code(checkout):
-    (checkout / "docs").mkdir()
-    (checkout / "docs" / "report.md").write_text("1\n")
-    assert git_state(checkout / "adalayers")["dirty"] is False
 
 
 def test_without_a_checkout_nothing_is_known(tmp_path):
