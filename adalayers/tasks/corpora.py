@@ -54,7 +54,6 @@ class DatasetName:
     Attributes:
         name: Short, lower case, safe in paths.
         source: Hub id and config, `EMBEDDED`, or "local:<name>".
-        config: The hub config, None for the dataset's own default.
         revision: The hub revision asked for.
         folder: The folder where one was named, resolved.
         entry: What the catalog says of it, None for datasets that are not in it.
@@ -62,7 +61,6 @@ class DatasetName:
 
     name: str
     source: str
-    config: str | None = None
     revision: str | None = None
     folder: Path | None = None
     entry: CatalogEntry | None = None
@@ -71,6 +69,11 @@ class DatasetName:
     def id(self) -> str:
         """The hub id without its config."""
         return self.source.partition(":")[0]
+
+    @property
+    def config(self) -> str | None:
+        """The hub config, None for the dataset's own default."""
+        return self.source.partition(":")[2] or None
 
     @property
     def where(self) -> str:

@@ -153,7 +153,14 @@ def canonical(name: str) -> DatasetName:
     repository, _, config = identifier.partition(":")
     short = _NAMES.get(repository.lower())
     if short and CATALOG[short].by_config:
-        return _with_config(short, config, revision)
+        entry = CATALOG[short]
+        if not config:
+            raise BadInput(
+                f"wanted the {entry.by_config} of {short}, got none; name it after a colon, as the hub does: "
+                f"{short}:NAME"
+            )
+        safe = hub.safe_name(f"{short}-{config}", "dataset")
+        return DatasetName(safe, f"{entry.source}:{config}", revision, entry=entry)
     short = _NAMES.get(identifier.lower())
     if not (plain and short):
         path = local_path(name, "--dataset")
@@ -169,24 +176,13 @@ def canonical(name: str) -> DatasetName:
         entry = CATALOG[short]
         if entry.source == EMBEDDED and revision is not None:
             raise BadInput(f"wanted a dataset, got {name!r}, but {short} is embedded; drop @{revision}")
-        return DatasetName(short, entry.source, entry.source.partition(":")[2] or None, revision, entry=entry)
+        return DatasetName(short, entry.source, revision, entry=entry)
     if plain:
         raise unknown(
             "dataset", name, CATALOG, hint="A hub id (owner/name[:config][@revision]) or a folder works too."
         )
     safe = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
-    return DatasetName(safe, identifier, config or None, revision)
-
-
-def _with_config(short: str, config: str, revision: str | None) -> DatasetName:
-    """Return the config of a known dataset that is one for each config. Raises `BadInput` where none is named."""
-    entry = CATALOG[short]
-    if not config:
-        raise BadInput(
-            f"wanted the {entry.by_config} of {short}, got none; name it after a colon, as the hub does: {short}:NAME"
-        )
-    name = hub.safe_name(f"{short}-{config}", "dataset")
-    return DatasetName(name, f"{entry.source}:{config}", config, revision, entry=entry)
+    return DatasetName(safe, identifier, revision)
 
 
 def load_task(
@@ -274,19 +270,13 @@ def _read(
         return examples, label_names, KINDS[kind]
     raw = corpora.read(name, data_dir)
     roles = corpora.roles(name, raw)
-    text = _text_columns(text_column, raw[roles["train"]].column_names) or (entry.text if entry else ())
+    text: str | tuple[str, ...] = text_column or (entry.text if entry else ())
+    if isinstance(text, str):
+        pair = tuple(part.strip() for part in text.split(","))
+        text = pair if text not in raw[roles["train"]].column_names and len(pair) == 2 else (text,)
     label = label_column or (entry.label if entry else None)
     names = entry.label_names if entry and label == entry.label else ()
-    text = (text,) if isinstance(text, str) else text
     return columns.labelled(name.where, raw, roles, text, label, names, KINDS.values())
-
-
-def _text_columns(asked: str | None, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that --text-column names: one, or two with a comma between them for pairs of texts."""
-    if not asked:
-        return ()
-    pair = tuple(part.strip() for part in asked.split(","))
-    return pair if asked not in columns and len(pair) == 2 else (asked,)
 
 
 def _check_metric(task: Task) -> None:

@@ -441,8 +441,10 @@ def test_labels_without_classes_must_be_named(tmp_path):
 
 def test_text_that_is_no_utf8_is_refused_by_column_and_split(tmp_path):
     for split, texts in (("train", [b"Fine."] * 19 + [b"\x80"]), ("validation", [b"Fine."] * 4)):
-        held = pa.array(texts, pa.binary())
-        text = pa.Array.from_buffers(pa.string(), len(held), held.buffers())  # no check, as in a damaged file
+        as_bytes = pa.array(texts, pa.binary())
+        text = pa.Array.from_buffers(
+            pa.string(), len(texts), as_bytes.buffers()
+        )  # no check, as in a damaged file
         table = pa.table([text, pa.array([0, 1] * (len(texts) // 2))], schema=SENTENCE.arrow_schema)
         pyarrow.parquet.write_table(table, tmp_path / f"{split}-00000-of-00001.parquet")
     with pytest.raises(BadInput, match=r"UTF-8 text in column 'text' of split 'train' .* got byte 0x80"):
