@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median, median_low
+from statistics import fmean, median, median_low
 
 import pandas as pd
 
@@ -57,7 +57,7 @@ def name(claim: Claim) -> str:
     return code(f"{arm} at {at}" if at else arm)
 
 
-def _left(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
+def _contradicted(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
     """Whether the mean over all seeds that there are lies outside a claim's interval."""
     seeds = {seed for of_arm in scores.values() for seed in of_arm}
     every = differences(scores, claim.weights, seeds).values()
@@ -127,8 +127,8 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     if undecided := [claim for claim in claims if not claim.decided]:
         n, share = median_low(claim.n for claim in undecided), max(claim.share for claim in undecided)
         chance = power(1.0, n, PLANNED * share) if n > 1 else 0.0
-        known = [claim.sd for claim in undecided if claim.sd]
-        size = f" (here about {number(median(known), 2)})" if known else ""
+        spreads = [claim.sd for claim in undecided if claim.sd]
+        size = f" (here about {number(median(spreads), 2)})" if spreads else ""
         if chance < POWER:
             yield Caveat(
                 SERIOUS if chance < POWER / 2 else CAUTION,
@@ -137,12 +137,12 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
                 "See the next run, below.",
             )
     scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
-    left = [claim for claim in claims if claim.decided and _left(claim, scores)]
-    if left:
+    contradicted = [claim for claim in claims if claim.decided and _contradicted(claim, scores)]
+    if contradicted:
         yield Caveat(
             CAUTION,
             f"Seeds run after a comparison was decided put its mean outside the interval of its claim: "
-            f"{several(map(name, left))}.",
+            f"{several(map(name, contradicted))}.",
             "Rare outcomes of training may have been missed; look at its seeds one by one.",
         )
     alike = [claim for claim in claims if claim.n > 1 and claim.sd == 0 and not claim.tie]
@@ -203,18 +203,18 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
 
 def _data(evidence: Evidence) -> Iterable[Caveat]:
     dataset = evidence.loaded.study.environment.dataset
-    much = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
-    if much:
+    truncated = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
+    if truncated:
         yield Caveat(
             CAUTION,
-            f"Many examples were cut to the maximum length: {several(much)}.",
+            f"Many examples were cut to the maximum length: {several(truncated)}.",
             "Raise `--max-length`, or say that scores are of the start of texts.",
         )
-    known = shared(dataset)
-    if known:
+    duplicates = shared(dataset)
+    if duplicates:
         yield Caveat(
             CAUTION,
-            f"Some examples are also in the training data: {several(known)}.",
+            f"Some examples are also in the training data: {several(duplicates)}.",
             "Take them out of the data; a difference may lie in what models have memorised.",
         )
 
@@ -246,14 +246,14 @@ def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
     """Warn where even the best arm is near the baseline: what helps once a task is learned may be another thing."""
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
     limits, plan = bounds(evidence.plan.metric), evidence.plan
-    known = evidence.arms["mean"].dropna()
-    if trivial is None or limits is None or known.empty or not math.isfinite(limits[1]) or plan.mode != "max":
+    means = evidence.arms["mean"].dropna()
+    if trivial is None or limits is None or means.empty or not math.isfinite(limits[1]) or plan.mode != "max":
         return
-    way = (float(known.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
-    if way < NEAR_BASELINE:
+    closed = (float(means.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
+    if closed < NEAR_BASELINE:
         yield Caveat(
             SERIOUS,
-            f"Near the baseline: the best arm closes {max(0.0, way):.0%} of the gap from a trivial model "
+            f"Near the baseline: the best arm closes {max(0.0, closed):.0%} of the gap from a trivial model "
             f"({number(trivial)}) to a perfect score.{_accuracy(evidence)}",
             "More examples or epochs; what matters once the task is learned may be another thing.",
         )
@@ -262,10 +262,10 @@ def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
 def _accuracy(evidence: Evidence) -> str:
     """Return the arms' accuracy next to that of one answer to all, where another score selects; else nothing."""
     counts = _counts(evidence)
-    known = tables.values(evidence.trials, f"{evidence.split}/accuracy")
-    if evidence.plan.metric == "accuracy" or not known or not sum(counts.values()):
+    accuracies = tables.values(evidence.trials, f"{evidence.split}/accuracy")
+    if evidence.plan.metric == "accuracy" or not accuracies or not sum(counts.values()):
         return ""
-    means = [sum(of.values()) / len(of) for of in known.values()]
+    means = [fmean(by_seed.values()) for by_seed in accuracies.values()]
     most = max(counts.values()) / sum(counts.values())
     return (
         f" Accuracy: {number(min(means))} to {number(max(means))} by arm, {number(most)} for the most frequent "
@@ -352,8 +352,8 @@ def _core(evidence: Evidence) -> Iterable[Caveat]:
     for factor in evidence.plan.factors:
         if factor.condition:  # nobody looks for its best level
             continue
-        known = core[column(factor.name)]
-        values, best = numeric(levels(known)), known[core["arm"] == evidence.best_arm]
+        cells = core[column(factor.name)]
+        values, best = numeric(levels(cells)), cells[core["arm"] == evidence.best_arm]
         if best.empty or values is None or len(values) < 2 or values[0] < best.iloc[0] < values[-1]:
             continue
         if best.iloc[0] != 0:  # nothing lies below 0

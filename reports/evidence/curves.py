@@ -36,11 +36,10 @@ def learning_curves(
     )
     table = table[table["trial_id"].isin(rows["trial_id"])].dropna()
     table["arm"] = table["trial_id"].map(rows.set_index("trial_id")["arm"])
-    known = set(table["arm"])
     parts = [
-        _curve(str(arm), table[table["arm"] == arm], plan, most, so_far)
-        for arm in (arm.name for arm in plan.arms)
-        if arm in known
+        _curve(arm.name, table[table["arm"] == arm.name], plan, most, so_far)
+        for arm in plan.arms
+        if arm.name in set(table["arm"])
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
 
@@ -49,17 +48,17 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -
     """Return the curve of one arm; `table` has trial_id, step, score."""
     # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
     steps, at = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
-    trials, of = np.unique(table["trial_id"].to_numpy(dtype=object), return_inverse=True)
+    trials, trial = np.unique(table["trial_id"].to_numpy(dtype=object), return_inverse=True)
     n = len(trials)
     values = np.full((len(steps), n), np.nan)
-    values[at, of] = table["score"].to_numpy(dtype=float)  # of two at one step, the later row
+    values[at, trial] = table["score"].to_numpy(dtype=float)  # of two at one step: the later row
     if so_far:
         values = (np.fmin if plan.mode == "min" else np.fmax).accumulate(values, axis=0)
     whole = ~np.isnan(values).any(axis=1)
     steps, values = steps[whole], values[whole]
     if len(values) > most:
-        kept = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
-        steps, values = steps[kept], values[kept]
+        thinned = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+        steps, values = steps[thinned], values[thinned]
     mean = values.mean(axis=1)
     half = np.full(len(values), np.nan)
     if n >= FEW:

@@ -1,4 +1,4 @@
-"""What several parts of a page rest on, each worked out once per report, when it is first needed."""
+"""What the parts of a report share: tables, claims and settings, each computed once, when first needed."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class Evidence:
         return self.loaded.results.history
 
     @cached_property
-    def _known(self) -> dict[str, Any]:
+    def _computed(self) -> dict[str, Any]:
         return {}
 
-    def once(self, name: str, worked_out: Callable[[Evidence], Any]) -> Any:
-        """Return what `worked_out` makes of this evidence, which both pages ask for: worked out once per name."""
-        if name not in self._known:
-            self._known[name] = worked_out(self)
-        return self._known[name]
+    def once(self, name: str, compute: Callable[[Evidence], Any]) -> Any:
+        """Return what `compute` makes of this evidence, once per name: both pages ask for it."""
+        if name not in self._computed:
+            self._computed[name] = compute(self)
+        return self._computed[name]
 
     # Scores and claims
 
@@ -141,12 +141,12 @@ class Evidence:
     def alike(self, arms: Iterable[str]) -> dict[str, str]:
         """Return arm -> the first of these arms that predicts the very same on every seed, of those that follow one."""
         first: dict[tuple[tuple[int, str], ...], str] = {}
-        found = {}
+        copies = {}
         for arm in arms:
-            said = tuple(sorted((seed, text) for (of, seed), text in self.answers.items() if of == arm))
-            if said and first.setdefault(said, arm) != arm:
-                found[arm] = first[said]
-        return found
+            hashes = sorted((seed, text) for (other, seed), text in self.answers.items() if other == arm)
+            if hashes and first.setdefault(tuple(hashes), arm) != arm:
+                copies[arm] = first[tuple(hashes)]
+        return copies
 
     @cached_property
     def answers(self) -> prediction_hashes.PredictionHashes:
@@ -252,7 +252,7 @@ class Evidence:
 
     @cached_property
     def use_costs(self) -> pd.DataFrame:
-        """What each arm costs at use, reckoned."""
+        """What each arm costs at use, computed."""
         return use_cost.by_arm(use_cost.at_use(self.loaded, self.split))
 
     # Predictions

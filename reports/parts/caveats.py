@@ -65,12 +65,16 @@ def short_section(info: Info) -> list[str]:
 
 def section(info: Info) -> list[str]:
     rows = [[caveat.severity, caveat.finding, caveat.advice] for caveat in info.caveats]
-    found = [
+    table_of_all = [
         "*Serious*: do not rely on the numbers before it is put right; *caution*: it may change a verdict; *note*: "
         "good to know.",
         table(["severity", "finding", "what to do"], rows),
     ]
-    return [*(found if rows else ["None of the checks found anything."]), _test_split(info), *_failures(info)]
+    return [
+        *(table_of_all if rows else ["None of the checks found anything."]),
+        _test_split(info),
+        *_failures(info),
+    ]
 
 
 def _test_split(info: Info) -> str:

@@ -1,4 +1,4 @@
-"""What a part of a page is: what it shows, worked out once; its words; its figures."""
+"""A part of a page: what it shows, its words and its figures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Part(Generic[Info]):
-    """One part of a page. Parts that follow each other under the same title are one section.
+    """One part of a page: `PART` of its module on details.md, or `SHORT_PART`, where there is one, on report.md.
+
+    Parts that follow each other under the same title are one section.
 
     title:   of its section, or how it follows from what is shown
-    info:    works out what is shown; None where the part does not apply to this study: it is left out then
+    info:    computes what is shown; None where the part does not apply to this study: it is left out then
     section: its paragraphs of Markdown; empty ones are left out
     answer:  its sentences in the Answer of a study that names it; what they say, its section does not say again
     draw:    its figures: file name without ending -> how it is drawn; None where there is nothing to draw over
@@ -47,8 +49,8 @@ def own_parts(evidence: Evidence) -> tuple[str, ...]:
 
     A name of another version, which is none here, is passed over.
     """
-    known = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])}
-    return tuple(name for name in evidence.loaded.study.request.parts if name in known)
+    modules = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])}
+    return tuple(name for name in evidence.loaded.study.request.parts if name in modules)
 
 
 def figure_link(name: str, text: str) -> str:
