@@ -10,7 +10,8 @@ from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.families import known
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
-from adalayers.states import Shape, State, Stream
+from adalayers.states import Shape, Stream
+from tests.helpers.made_tasks import made_task
 from tests.helpers.tiny import tiny_backbone
 
 LAYERS, WIDTH = 4, 16
@@ -73,6 +74,15 @@ def base_of(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def states():
-    """Return hidden states of an encoder by number."""
-    return lambda *numbers: [State("encoder", number) for number in numbers]
+def backbone(tmp_path_factory):
+    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
+
+
+@pytest.fixture(scope="session")
+def made(backbone, tmp_path_factory):
+    """Two tasks of one base model, as their studies left them."""
+    root = tmp_path_factory.mktemp("results")
+    return {
+        "text": made_task(root / "text", backbone, "acceptability-demo"),
+        "word": made_task(root / "word", backbone, "entities-demo"),
+    }

@@ -24,21 +24,6 @@ from tests.helpers.made_tasks import SMALL, made_task
 from tests.helpers.tiny import tiny_backbone
 
 
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
-
-
-@pytest.fixture(scope="module")
-def made(backbone, tmp_path_factory):
-    """Two tasks of one base model, as their studies left them."""
-    root = tmp_path_factory.mktemp("results")
-    return {
-        "text": made_task(root / "text", backbone, "acceptability-demo"),
-        "word": made_task(root / "word", backbone, "entities-demo"),
-    }
-
-
 @pytest.fixture
 def predict(backbone, capsys):
     """Run the command and return what it printed."""

@@ -15,14 +15,9 @@ from tests.helpers.made_tasks import SMALL, made_task
 from tests.helpers.tiny import tiny_backbone
 
 
-@pytest.fixture(scope="module")
-def backbone(tmp_path_factory):
-    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=3, width=16, heads=2))
-
-
-@pytest.fixture(scope="module")
-def best(backbone, tmp_path_factory):
-    return made_task(tmp_path_factory.mktemp("results") / "mine", backbone, "acceptability-demo").best
+@pytest.fixture
+def best(made):
+    return made["text"].best
 
 
 def same(one, other):
