@@ -338,6 +338,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
 
     Raises `BadInput` where the control itself cannot run.
     """
+    setting.base.check(setting.shape)
     wanted, notes = study.arms(setting)
     base = setting.base
     notes = [

@@ -44,15 +44,15 @@ from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import stored
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.request import DataRequest
+from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import TRIALS, read_trials
 from adalayers.results.record import StudyRecord
 from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
 from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
-from adalayers.tuning.account import Account, analyses_of
 from adalayers.tuning.cluster import cluster_address
+from adalayers.tuning.run_log import RunLog, analyses_of
 from reports.write import write_claims
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_data import made_data
@@ -240,9 +240,9 @@ def _stop(evaluation: object) -> None:
 def _goes_on(folder: Folder, flags: dict[str, Any]) -> None:
     """Read of a study what its next run reads before it starts."""
     before = opened(folder, flags)
-    analyses_of(before)
+    analyses_of(before.runs)
     smallest_effect(folder, before, None, "matthews")
-    Account(before, StudyRecord(folder, "f1"))
+    RunLog(before.runs, StudyRecord(folder, "f1"), before.environment, StudyRequest())
 
 
 def _recorded(folder: Folder) -> None:

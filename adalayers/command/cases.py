@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import torch
 
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
-from adalayers.command.identity import identity, opened, smallest_effect
+from adalayers.command.identity import identity, new_study, opened, smallest_effect
 from adalayers.config import TrialConfig, with_overrides
-from adalayers.data.prepare import Prepared, prepare
+from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.request import DataRequest, Resources
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
-from adalayers.study import Plan, Space, Study, base_config
+from adalayers.study import Plan, Setting, Space, Study, base_config
+from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
 from adalayers.tracking.mirror import check_uri, default_uri
+from adalayers.tuning.case import Case
 from adalayers.tuning.cluster import check_address, cluster_address
-from adalayers.tuning.run import study_plan
-
-
-@dataclass(frozen=True)
-class Case:
-    """A study on one backbone and dataset, ready to run.
-
-    identity:        the flags that make it this study, by name
-    before:          the study as its folder holds it; {"id": ...} where it is new
-    smallest_effect: the smallest difference of interest
-    """
-
-    prepared: Prepared
-    plan: Plan
-    folder: Folder
-    identity: dict[str, Any]
-    before: Mapping[str, Any]
-    smallest_effect: float
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return self.folder.name
 
 
 def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda folder: None) -> list[Case]:
-    """Return all that is to run. Raises `BadInput` for whatever of it cannot be had, or is named twice.
+    """Return all that is to run.
 
-    hold: called with each results folder before it is read
+    Args:
+        study: The study.
+        flags: Its flags.
+        hold: Called with each results folder before it is read.
+
+    Raises:
+        BadInput: For whatever of it cannot be had, or is named twice.
     """
     _check_output(flags.output)
     check_address(flags.resources.address)
@@ -64,16 +47,15 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         tasks.canonical(request.dataset)
     space = study.space()
     base = base_config(space, flags.study.fixed, flags.study.epochs)
-    label = [] if flags.label is None else [_safe("--label", flags.label)]
-    columns = {request.label_column for request in flags.requests}
+    several_columns = len({request.label_column for request in flags.requests}) > 1
     found: list[Case] = []
     for request in flags.requests:
-        of = (
-            [_safe("--label-column", request.label_column)]
-            if request.label_column and len(columns) > 1
-            else []
-        )
-        case = _case(study, space, base, flags, request, [*of, *label], hold)
+        suffix = []
+        if request.label_column and several_columns:
+            suffix.append(_safe("--label-column", request.label_column))
+        if flags.label is not None:
+            suffix.append(_safe("--label", flags.label))
+        case = _case(study, space, base, flags, request, suffix, hold)
         if any(other.folder.address == case.folder.address for other in found):
             raise BadInput(
                 f"wanted each backbone, dataset and label column once, got {case.folder.uri} twice; name it once"
@@ -129,17 +111,31 @@ def _case(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
-    plan = study_plan(study, space, prepared, base, flags.study.fixed, flags.own_identity)
+    setting = Setting(
+        dataset=prepared.task.name,
+        shape=prepared.shape,
+        fixed=flags.study.fixed,
+        base=base,
+        train_examples=len(prepared.task.splits["train"]),
+        own=flags.own_identity,
+    )
+    plan = study_plan(study, space, setting)
     prepared = prepared.reading(_configs(plan, prepared.shape))
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
-    makes = identity(flags, prepared)
+    flags_of_study = identity(flags, prepared)
     hold(folder)
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
-    before = {} if new else opened(folder, makes)
-    effect = smallest_effect(folder, before, flags.study.smallest_effect, prepared.task.metric)
-    return Case(prepared, plan, folder, makes, before, effect)
+    before = new_study() if new else opened(folder, flags_of_study)
+    return Case(
+        prepared=prepared,
+        plan=plan,
+        folder=folder,
+        identity=flags_of_study,
+        before=before,
+        smallest_effect=smallest_effect(folder, before, flags.study.smallest_effect, prepared.task.metric),
+    )
 
 
 def _configs(plan: Plan, shape: Shape) -> list[TrialConfig]:

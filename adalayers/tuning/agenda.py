@@ -13,21 +13,25 @@ from typing import Any
 from adalayers.comparisons import block_end
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
-from adalayers.request import Search as How
+from adalayers.request import StudyRequest
 from adalayers.results.record import StudyRecord
 from adalayers.study import ConfirmedArm, Plan, merge, trial_id
-from adalayers.tuning.account import InterimAnalysis
-from adalayers.tuning.search import Search, TrialRequest
+from adalayers.tuning.job import TrialJob
+from adalayers.tuning.run_log import InterimAnalysis
+from adalayers.tuning.search import Search
 
 
 class Agenda:
     """The trials of a study in order.
 
-    shape, about: of `TrialData`, which with configuration and seed identify a trial
-    trials:      size of each search; seeds: confirmations run with seeds seed + 1 .. seed + seeds
-    undecided:   returns the arms that need more seeds, once an analysis is made: the study then goes on block by
-                 block until there are none; None: every arm runs with all seeds
-    analyses:    the analyses of earlier runs
+    Args:
+        plan: What the study will run.
+        record: Its rows.
+        data: Its shape and fingerprints identify a trial, with configuration and seed.
+        request: The size of each search, and how often arms are confirmed: with seeds seed + 1 .. seed + seeds.
+        undecided: Returns the arms that need more seeds, once an analysis is made: the study then goes on block by
+            block until there are none. None: every arm runs with all seeds.
+        analyses: Those of earlier runs.
     """
 
     def __init__(
@@ -35,33 +39,26 @@ class Agenda:
         plan: Plan,
         record: StudyRecord,
         data: TrialData,
+        request: StudyRequest,
         *,
-        search: How,
-        trials: int,
-        seeds: int,
-        seed: int,
         undecided: Callable[[], Collection[str]] | None = None,
         analyses: Sequence[InterimAnalysis] = (),
     ):
         self.plan, self.record = plan, record
-        self.shape = data.shape
-        self._about = data.about
-        self.trials, self.seeds, self.seed = trials, seeds, seed
+        self.shape, self._about = data.shape, data.about
+        self.trials, self.seeds, self.seed = request.trials, request.seeds, request.seed
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
         self.arms = [] if self.tuned_only else list(plan.arms)
         self.dropped = list(plan.dropped)
-        self.searches = [
-            Search(planned, record, self._identity, how=search, trials=trials, seed=seed)
-            for planned in plan.searches
-        ]
+        self.searches = [Search(planned, record, self._identity, request) for planned in plan.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
-        self._undecided, self._analyses = undecided, list[InterimAnalysis](analyses)
+        self._undecided, self._analyses = undecided, list(analyses)
         self._before = len(analyses)
         self._wanted: frozenset[str] | None = None
         self._best_known = False
         self._confirmations = self._confirm()
-        if all(of.complete for of in self.searches):
+        if all(search.complete for search in self.searches):
             self._settle_best()
 
     @property
@@ -81,36 +78,36 @@ class Agenda:
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         searched = sum(search.remaining() for search in self.searches)
-        left = sum(1 for request in self._confirmations_left() if not self._ended(request.trial_id))
+        left = sum(not self._ended(identity) for identity, _, _ in self._confirmations_left())
         return searched + left + self._best_left()
 
     def _best_left(self) -> int:
         """Return how many trials the arms that searches will give have, while these are not known."""
         return self.seeds * len(self.searches) if self.trials and not self._best_known else 0
 
-    def next(self) -> TrialRequest | str:
+    def next(self) -> TrialJob | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        request = self._next_search() or self._next_confirmation()
-        if isinstance(request, TrialRequest):
-            self._begun.add(request.trial_id)
-            self._running.add(request.trial_id)
-        return request
+        job = self._next_search() or self._next_confirmation()
+        if isinstance(job, TrialJob):
+            self._begun.add(job.trial_id)
+            self._running.add(job.trial_id)
+        return job
 
-    def ended(self, identity: str, status: str) -> None:
+    def ended(self, trial_id: str, status: str) -> None:
         """Note how a trial ended."""
-        self._running.discard(identity)
+        self._running.discard(trial_id)
         for search in self.searches:
-            search.ended(identity, status)
+            search.ended(trial_id, status)
 
     # Search
 
-    def _next_search(self) -> TrialRequest | None:
-        return next((request for search in self.searches if (request := search.next())), None)
+    def _next_search(self) -> TrialJob | None:
+        return next((job for search in self.searches if (job := search.next())), None)
 
     # Confirmation
 
-    def _next_confirmation(self) -> TrialRequest | str:
-        while (request := next(self._confirmations, None)) is None:
+    def _next_confirmation(self) -> TrialJob | str:
+        while (job := next(self._confirmations, None)) is None:
             if not self._best_known:
                 if any(search.under_way for search in self.searches):
                     return "wait"
@@ -123,17 +120,25 @@ class Agenda:
                 self._analyses.append(self._analysis(self._block() or self.seeds))
                 self._wanted = None
             self._confirmations = self._confirm()
-        return request
+        return job
 
-    def _confirm(self) -> Iterator[TrialRequest]:
-        for request in self._confirmations_left(self._block()):
-            if request.trial_id not in self._begun and not self.record.finished(request.trial_id):
-                yield request
+    def _confirm(self) -> Iterator[TrialJob]:
+        for identity, arm, seed in self._confirmations_left(self._block()):
+            if identity not in self._begun and not self.record.finished(identity):
+                yield TrialJob(
+                    trial_id=identity,
+                    stage="confirm",
+                    arm=arm.name,
+                    seed=seed,
+                    config=arm.config,
+                    work=self.record.work(identity).address,
+                    variants=tuple(self.plan.variants),
+                )
 
     def _confirmations_left(
         self, most: int | None = None, *, finished: bool = False
-    ) -> Iterator[TrialRequest]:
-        """Yield the trials of the arms that need seeds, up to `most` seeds or all.
+    ) -> Iterator[tuple[str, ConfirmedArm, int]]:
+        """Yield id, arm and seed of the trials of the arms that need seeds, up to `most` seeds or all.
 
         finished: those of other arms too, where they have ended
         """
@@ -142,7 +147,7 @@ class Agenda:
             for arm in self.arms.copy():
                 identity = self._identity(arm.config, seed)
                 if self._needs(arm) or (finished and self._ended(identity)):
-                    yield TrialRequest(identity, "confirm", arm.name, seed, arm.config)
+                    yield identity, arm, seed
 
     # Until decided
 
@@ -238,41 +243,29 @@ class Agenda:
     def _seeds(self) -> range:
         return range(self.seed + 1, self.seed + self.seeds + 1)
 
-    def _ended(self, identity: str) -> bool:
-        return identity in self.record.rows and self.record.rows[identity]["status"] not in ("unfinished",)
+    def _ended(self, trial_id: str) -> bool:
+        return trial_id in self.record.rows and self.record.rows[trial_id]["status"] != "unfinished"
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
         return trial_id(config, self.shape, seed, self._about)
 
-    def row(self, request: TrialRequest) -> dict[str, Any]:
+    def row(self, job: TrialJob) -> dict[str, Any]:
         """Return the columns of `trials.csv` that are known before a trial runs."""
-        config = request.config
-        used = config.used(self.shape)
+        config = job.config
         subset = {"train_examples": config.train_examples} if config.train_examples else {}
         if subset:
-            subset["draw"] = request.seed if config.draw is None else config.draw
+            subset["draw"] = job.seed if config.draw is None else config.draw
+        settings = {
+            f"config/{name}": value
+            for name, value in config.used(self.shape).items()
+            if name not in ("train_examples", "draw")
+        }
         return {
-            "stage": request.stage,
-            "arm": request.arm,
-            "search": request.search,
-            **{
-                f"config/{name}": value
-                for name, value in used.items()
-                if name not in ("train_examples", "draw")
-            },
-            "seed": request.seed,
+            "stage": job.stage,
+            "arm": job.arm,
+            "search": job.search,
+            **settings,
+            "seed": job.seed,
             "fusion": config.fusion,
             **subset,
-        }
-
-    def ray_config(self, request: TrialRequest) -> dict[str, Any]:
-        """Return the trainable's configuration of a request."""
-        return {
-            "trial": request.config,
-            "seed": request.seed,
-            "trial_id": request.trial_id,
-            "stage": request.stage,
-            "search": request.search,
-            "variants": tuple(self.plan.variants) if request.stage == "confirm" else (),
-            "work": self.record.work(request.trial_id).address,
         }

@@ -1,62 +1,72 @@
-"""`study.json` of a running case, from its plan, its agenda and what happened."""
+"""`study.json` of a running case: what it was asked for, and on what it runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from optuna.distributions import distribution_to_json
 
+from adalayers.backbones.objectives import objective
 from adalayers.comparisons import PlannedArm
-from adalayers.data.trial_data import TrialData
+from adalayers.data.feature_plan import FeaturePlan
+from adalayers.data.prepare import Prepared
 from adalayers.request import StudyRequest
 from adalayers.results.provenance import provenance
-from adalayers.results.study_file import DroppedArm, RequestRecord, StudyFile, parse
+from adalayers.results.study_file import DroppedArm, EnvironmentRecord, RequestRecord, parse
 from adalayers.study import Factor, Plan, Study
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.case import Case
 
 
-def study_document(
-    *,
-    identity: str,
-    study: str,
-    name: str,
-    asked: RequestRecord,
-    on: Mapping[str, Any],
-    runs: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return `study.json`; `identity` is the id that the study was given when it began."""
-    parts, _ = parse({"environment": on, "runs": runs})
-    document = StudyFile(
-        id=identity, study=study, name=name, request=asked, environment=parts.environment, runs=parts.runs
-    )
-    return document.as_json()
+def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> EnvironmentRecord:
+    """Return on what a case runs: backbone, data, how their hidden states are had, and this machine."""
+    source, task, about = prepared.source, prepared.task, prepared.about()
+    document = {
+        "features": {"mode": features.mode, "precision": prepared.request.precision},
+        "backbone": {
+            "name": source.name,
+            **about["backbone"],
+            "family": source.family,
+            "layers": source.layers,
+            "streams": [dataclasses.asdict(stream) for stream in source.streams],
+            "width": source.width,
+            "parameters": prepared.backbone_parameters[0],
+            "layer_parameters": prepared.backbone_parameters[1],
+            "objective": objective(source),
+        },
+        "dataset": {
+            "name": task.name,
+            **about["dataset"],
+            "kind": task.kind.name,
+            "task": task.title,
+            "labels": list(task.label_names),
+            "metric": task.metric,
+            "examples": {name: len(split) for name, split in task.splits.items()},
+            "tokens": {name: len(encoded.input_ids) for name, encoded in prepared.encoded.items()},
+            "truncated": prepared.truncated,
+            "shared": task.shared,
+            "baseline": {
+                prefix: task.baseline(name)
+                for name, prefix in (("validation", "val"), ("test", "test"))
+                if name in task.splits
+            },
+            "distribution": task.distribution,
+        },
+        "hidden_states": [state.name for state in plan.base.states(prepared.shape)],
+        **provenance(),
+    }
+    return parse({"environment": document})[0].environment
 
 
-def case_on(plan: Plan, data: TrialData, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return on what a case runs: `about` backbone and dataset, the hidden states read, and this machine."""
-    states = [state.name for state in plan.base.states(data.shape)]
-    return {**about, "hidden_states": states, **provenance()}
-
-
-def asked(
-    study: Study,
-    plan: Plan,
-    agenda: Agenda,
-    ask: StudyRequest,
-    *,
-    identity: Mapping[str, Any],
-    smallest_effect: float,
-    earlier: RequestRecord,
-) -> RequestRecord:
+def request_record(study: Study, case: Case, agenda: Agenda, request: StudyRequest) -> RequestRecord:
     """Return what a case was asked for.
 
-    identity: the flags that make it this study; earlier: what the run before it was asked for. Its arms and comparisons
-    (a best of a smaller search) stay: what was planned once shares the error for good.
+    Arms and comparisons of the run before (a best of a smaller search) stay: what was planned once shares the error
+    for good.
     """
-    shape = agenda.shape
+    shape, plan, earlier = agenda.shape, case.plan, case.before.request
     arms = tuple(
         PlannedArm(
             arm.name, arm.role, arm.config.used(shape), arm.aliases, arm.label, arm.tunes, arm.config.fusion
@@ -71,14 +81,8 @@ def asked(
         and agenda.has_run(arm.name)
     )
     factors = _factors(study, arms)
-    comparisons = [
-        *earlier.comparisons,
-        *study.comparisons(
-            _planned(agenda, arms),
-            [factor.name for factor in factors],
-            plan.control,
-        ),
-    ]
+    names = [factor.name for factor in factors]
+    comparisons = [*earlier.comparisons, *study.comparisons(_planned(agenda, arms), names, plan.control)]
     distributions = {
         name: distribution
         for search in reversed(agenda.searches)  # a name that several search is as the first has it
@@ -89,15 +93,15 @@ def asked(
     return RequestRecord(
         question=study.question,
         method=dict(study.method),
-        command=ask.command,
-        flags=dict(identity),
-        trials=ask.trials,
-        seeds=ask.seeds,
-        seed=ask.seed,
+        command=request.command,
+        flags=dict(case.identity),
+        trials=request.trials,
+        seeds=request.seeds,
+        seed=request.seed,
         epochs=plan.base.epochs,
         metric=agenda.record.metric,
         control=plan.control,
-        smallest_effect=smallest_effect,
+        smallest_effect=case.smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,
         factors=factors,
@@ -110,9 +114,9 @@ def asked(
             for name, value in plan.base.used(shape).items()
             if name not in (*plan.scientific, *plan.nuisance, "mix")
         },
-        set=ask.fixed,
-        search=ask.search,
-        scheduler=ask.scheduler,
+        set=request.fixed,
+        search=request.search,
+        scheduler=request.scheduler,
         arms=arms,
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
         notes=(*plan.notes, *agenda.notes),

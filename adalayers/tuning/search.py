@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ import optuna
 from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.config import TrialConfig, with_overrides
-from adalayers.request import Search as How
+from adalayers.request import StudyRequest
 from adalayers.results.record import StudyRecord
 from adalayers.study import PlannedSearch
+from adalayers.tuning.job import TrialJob
 
 DUPLICATES = 50
 """Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
@@ -24,42 +24,27 @@ Identify = Callable[[TrialConfig, int], str]
 """A configuration and a seed -> the trial's id."""
 
 
-@dataclass(frozen=True)
-class TrialRequest:
-    """A trial to run; search: the name of the search that it belongs to, "" where a study has one."""
-
-    trial_id: str
-    stage: str
-    arm: str
-    seed: int
-    config: TrialConfig
-    search: str = ""
-
-
 class Search:
-    """A search of `trials` configurations, rebuilt from the rows that the record holds of it.
+    """A search of `request.trials` configurations, rebuilt from the rows that the record holds of it.
 
-    planned:  its name, what it searches, and from which configuration
-    identify: gives trials their ids; `record` is of the whole study
+    Args:
+        planned: Its name, what it searches, and from which configuration.
+        record: Of the whole study.
+        identify: Gives trials their ids.
+        request: How configurations are chosen, how many, and the search's seed.
     """
 
     def __init__(
-        self,
-        planned: PlannedSearch,
-        record: StudyRecord,
-        identify: Identify,
-        *,
-        how: How,
-        trials: int,
-        seed: int,
+        self, planned: PlannedSearch, record: StudyRecord, identify: Identify, request: StudyRequest
     ):
-        self.planned, self.how, self.trials, self.seed = planned, how, trials, seed
+        self.planned, self.how = planned, request.search
+        self.trials, self.seed = request.trials, request.seed
         self._record, self._identify = record, identify
-        self.notes = list(planned.notes) if trials else []
+        self.notes = list(planned.notes) if self.trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna.create_study(direction="maximize")
-        self._asked: dict[str, optuna.trial.Trial] = {}
+        self._suggested: dict[str, optuna.trial.Trial] = {}
         self._known: set[str] = set()
         self._exhausted = False
         self._replay()
@@ -73,7 +58,7 @@ class Search:
     @property
     def under_way(self) -> bool:
         """Whether trials that it suggested have not ended."""
-        return bool(self._asked)
+        return bool(self._suggested)
 
     @property
     def size(self) -> int:
@@ -89,7 +74,7 @@ class Search:
         """Return how many of its trials have not ended."""
         return max(0, self.size - sum(self._ended(row["trial_id"]) for row in self._rows()))
 
-    def next(self) -> TrialRequest | None:
+    def next(self) -> TrialJob | None:
         """Return the next trial, None where it has no more."""
         while self._resumed:
             row = self._resumed.pop(0)
@@ -97,8 +82,8 @@ class Search:
             values = self._values(row)
             config = self._config(values)
             if self._identify(config, self.seed) == row["trial_id"]:
-                self._asked[row["trial_id"]] = self._ask(values)
-                return self._request(row["trial_id"], config)
+                self._suggested[row["trial_id"]] = self._ask(values)
+                return self._job(row["trial_id"], config)
         for _ in range(DUPLICATES):
             if self._exhausted or len(self._known) >= self.trials:
                 return None
@@ -106,32 +91,31 @@ class Search:
                 break
             trial = self._ask(self._points.pop(0) if self._points else {})
             config = self._config(trial.params)
-            identity = self._identify(config, self.seed)
-            if identity in self._known:
-                self._repeat(trial, identity)
+            trial_id = self._identify(config, self.seed)
+            if trial_id in self._known:
+                self._repeat(trial, trial_id)
                 continue
-            self._known.add(identity)
-            self._asked[identity] = trial
-            return self._request(identity, config)
+            self._known.add(trial_id)
+            self._suggested[trial_id] = trial
+            return self._job(trial_id, config)
         self._exhausted = True
         self.notes.append(
-            f"The search space{self._of()} holds no more than {len(self._known)} different configurations; "
+            f"The search space{self._named()} holds no more than {len(self._known)} different configurations; "
             f"{self.trials} were asked for."
         )
         return None
 
-    def ended(self, identity: str, status: str) -> None:
+    def ended(self, trial_id: str, status: str) -> None:
         """Tell Optuna how a trial ended: a stopped trial is pruned, not complete. Trials of others are passed over."""
-        if identity not in self._asked:
+        if (trial := self._suggested.pop(trial_id, None)) is None:
             return
-        trial = self._asked.pop(identity)
-        score = self._record.score(identity)
+        score = self._record.score(trial_id)
         if not self._within(trial.params):
             status = "outside"  # as a search that goes on is told: Optuna rebuilds no such trial
         if status == "completed" and score is not None:
             self._optuna.tell(trial, score)
         elif status == "stopped":
-            for row in self._evaluations(identity):
+            for row in self._evaluations(trial_id):
                 trial.report(row["score"], int(row["epoch"]))
             self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
@@ -145,10 +129,18 @@ class Search:
     def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
         """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs."""
         ended = [row["trial_id"] for row in self._rows() if self._record.finished(row["trial_id"])]
-        return [(identity, self._evaluations(identity)) for identity in ended]
+        return [(trial_id, self._evaluations(trial_id)) for trial_id in ended]
 
-    def _request(self, identity: str, config: TrialConfig) -> TrialRequest:
-        return TrialRequest(identity, "search", self.planned.arm, self.seed, config, self.name)
+    def _job(self, trial_id: str, config: TrialConfig) -> TrialJob:
+        return TrialJob(
+            trial_id=trial_id,
+            stage="search",
+            arm=self.planned.arm,
+            search=self.name,
+            seed=self.seed,
+            config=config,
+            work=self._record.work(trial_id).address,
+        )
 
     def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
         number = len(self._optuna.trials)
@@ -164,10 +156,10 @@ class Search:
             )  # a resumed or published point may lie outside the space
             return self._optuna.ask(self.distributions)
 
-    def _repeat(self, trial: optuna.trial.Trial, identity: str) -> None:
+    def _repeat(self, trial: optuna.trial.Trial, trial_id: str) -> None:
         """Tell Optuna what is known of a suggestion that repeats a trial."""
-        score = self._record.score(identity) if self._ended(identity) else None
-        if score is not None and self._record.rows[identity]["status"] == "completed":
+        score = self._record.score(trial_id) if self._ended(trial_id) else None
+        if score is not None and self._record.rows[trial_id]["status"] == "completed":
             self._optuna.tell(trial, score)
         else:
             self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
@@ -184,7 +176,7 @@ class Search:
             order = np.random.default_rng(0).permutation(len(points))
             if len(points) > self.trials:
                 self.notes.append(
-                    f"The grid{self._of()} has {len(points)} points; a part of {self.trials} was taken, in a fixed "
+                    f"The grid{self._named()} has {len(points)} points; a part of {self.trials} was taken, in a fixed "
                     "order."
                 )
             points = [points[i] for i in order]
@@ -197,23 +189,23 @@ class Search:
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
         for row in self._rows():
-            identity = row["trial_id"]
-            if not self._record.finished(identity):
+            trial_id = row["trial_id"]
+            if not self._record.finished(trial_id):
                 continue
-            self._known.add(identity)
+            self._known.add(trial_id)
             params = self._values(row)
             if len(params) < len(self.distributions):
                 continue
             if not self._within(params):
                 self._optuna.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
                 continue
-            score = self._record.score(identity)
+            score = self._record.score(trial_id)
             complete = row["status"] == "completed" and score is not None
             state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
             reports = {}
             if row["status"] == "stopped":
                 state = optuna.trial.TrialState.PRUNED
-                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(identity)}
+                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(trial_id)}
             self._optuna.add_trial(
                 optuna.trial.create_trial(
                     state=state,
@@ -226,11 +218,14 @@ class Search:
 
     def _within(self, params: dict[str, Any]) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""
-        return all(of._contains(of.to_internal_repr(params[name])) for name, of in self.distributions.items())
+        return all(
+            distribution._contains(distribution.to_internal_repr(params[name]))
+            for name, distribution in self.distributions.items()
+        )
 
-    def _evaluations(self, identity: str) -> list[dict[str, float]]:
+    def _evaluations(self, trial_id: str) -> list[dict[str, float]]:
         """Return [{"epoch", "score"}] of a trial's first round, the score the best so far."""
-        history, column = self._record.history(identity), f"val/{self._record.metric}"
+        history, column = self._record.history(trial_id), f"val/{self._record.metric}"
         if column not in history:
             return []
         scored = history.dropna(subset=[column])
@@ -249,8 +244,8 @@ class Search:
             if row["stage"] == "search" and row.get("search", "") == self.name
         ]
 
-    def _ended(self, identity: str) -> bool:
-        return identity in self._record.rows and self._record.rows[identity]["status"] != "unfinished"
+    def _ended(self, trial_id: str) -> bool:
+        return trial_id in self._record.rows and self._record.rows[trial_id]["status"] != "unfinished"
 
     def _config(self, values: dict[str, Any]) -> TrialConfig:
         return with_overrides(self.planned.base, values)
@@ -259,5 +254,5 @@ class Search:
         """Return the hyperparameters of the search space that a row holds."""
         return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
 
-    def _of(self) -> str:
+    def _named(self) -> str:
         return f" of {self.name}" if self.name else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from adalayers.storage.folder import Folder
 from adalayers.tuning import ray_private
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.heartbeat import Watch, heartbeat_seconds
+from adalayers.tuning.job import TrialJob
 from adalayers.tuning.search import Search
 
 NOT_SHARED = "what it left on its machine did not reach the results folder: share it with all machines"
@@ -71,7 +73,11 @@ class StudySearcher(Searcher):
     ):
         super().__init__(metric="best", mode="max")
         self.cases, self._retries = cases, retries
-        self._common = {"threads": threads, "retries": retries, "beat": heartbeat_seconds(hang_seconds)}
+        self._worker: dict[str, Any] = {
+            "threads": threads,
+            "retries": retries,
+            "heartbeat_seconds": heartbeat_seconds(hang_seconds),
+        }
         self.watch = Watch(self._work, hang_seconds)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, str]] = {}
@@ -84,12 +90,12 @@ class StudySearcher(Searcher):
     def _next(self, trial_id: str) -> Any:
         waiting = False
         for number, case in enumerate(self.cases):
-            request = case.agenda.next()
-            if not isinstance(request, str):
-                self._trials[trial_id] = number, request.trial_id
-                case.record.begin(request.trial_id, case.agenda.row(request))
-                return case.agenda.ray_config(request) | {"case": number} | self._common
-            waiting = waiting or request == "wait"
+            job = case.agenda.next()
+            if not isinstance(job, str):
+                self._trials[trial_id] = number, job.trial_id
+                case.record.begin(job.trial_id, case.agenda.row(job))
+                return {"job": dataclasses.replace(job, case=number, **self._worker)}
+            waiting = waiting or job == "wait"
         return None if waiting else Searcher.FINISHED
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -190,7 +196,8 @@ class SearchOnlyASHA(FIFOScheduler):
             return TrialScheduler.CONTINUE
         decision = rungs.on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:
-            self._stopped.add((trial.config["case"], trial.config["trial_id"]))
+            job: TrialJob = trial.config["job"]
+            self._stopped.add((job.case, job.trial_id))
         return decision
 
     def on_trial_complete(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> None:
@@ -203,9 +210,8 @@ class SearchOnlyASHA(FIFOScheduler):
 
     def _rungs_of(self, trial: Any) -> Rungs | None:
         """Return the rungs of a trial, None for a confirmation."""
-        if trial.config["stage"] != "search":
-            return None
-        return self.rungs[trial.config["case"], trial.config["search"]]
+        job: TrialJob = trial.config["job"]
+        return self.rungs[job.case, job.search] if job.stage == "search" else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # as the searcher's

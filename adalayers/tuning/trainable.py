@@ -26,8 +26,12 @@ from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
 from adalayers.tuning.heartbeat import Heartbeat
+from adalayers.tuning.job import TrialJob
 
 logger = logging.getLogger(__name__)
+
+SCHEDULED = ("epoch", "best", "round")
+"""What a study's scheduler ranks trials by; all else goes home through the trial's folder."""
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
@@ -35,20 +39,22 @@ DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if fie
 def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = None) -> None:
     """Train one trial under Ray Tune, reporting `epoch`, `val/*`, `mix/*`, `best` and `last` per evaluation.
 
-    config: `fusion` (default layer-mix) and its hyperparameters by name, with `seed` (default 0), `backbone`,
+    Args:
+        config: `fusion` (default layer-mix) and its hyperparameters by name, with `seed` (default 0), `backbone`,
             `dataset` and the other fields of `DataRequest`: this is how the trainable serves `ray.tune.Tuner`
             outside a study. `train_examples` is then the pool that is drawn and stored.
-    data:   of a study, by case. `config` then holds `case`, the whole configuration as `trial`, `seed`,
-            `trial_id`, `stage`, `search`, `variants`, `threads`, and `work`, the folder where the trial leaves what
-            it did; an exception becomes a row there instead of being raised.
+        data: Of a study, by case. `config` then holds a `TrialJob` alone, as `job`; what the trial does is left in the
+            folder that the job names, exceptions included, and Tune hears of what its scheduler decides by.
 
-    Raises `BadInput` for an unknown key or an impossible value.
+    Raises:
+        BadInput: For an unknown key or an impossible value.
     """
     if data is not None:
+        job: TrialJob = config["job"]
         _leave_out_imports()  # before its data come: those must be collected
-        torch.set_num_threads(config["threads"])
-        Heartbeat(Folder(config["work"]), config["beat"])()  # hidden states may be far away
-        run_in_study(config, ray.get(data[config["case"]]))
+        torch.set_num_threads(job.threads)
+        Heartbeat(Folder(job.work), job.heartbeat_seconds)()  # hidden states may be far away
+        run_in_study(job, ray.get(data[job.case]))
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
     for key in config:
@@ -57,49 +63,52 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     values = {key: value for key, value in config.items() if key not in (*DATA_KEYS, "seed")}
     trial = trial_config(**values)
     pool = _prepared(tuple((key, config[key]) for key in DATA_KEYS if key in config), trial.stream)
-    train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=_report)
+
+    def on_evaluation(evaluation: Evaluation) -> None:
+        tune.report({**evaluation.metrics, "last": evaluation.last})
+
+    train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=on_evaluation)
 
 
-def run_in_study(config: dict[str, Any], data: TrialData) -> None:
+def run_in_study(job: TrialJob, data: TrialData) -> None:
     """Train one trial of a study, as `trainable` says; what it did is left in its folder, failures included."""
-    work = Folder(config["work"])
+    work = Folder(job.work)
     # Next to 0 a CPU takes up to a hundred times as long: gradients of a batch that is known by heart.
     torch.set_flush_denormal(True)
 
     def on_evaluation(evaluation: Evaluation) -> None:
-        _note(work, "unfinished", row=evaluation.row, history=evaluation.history)
-        _report(evaluation)
+        _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
+        scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
+        tune.report({**scheduled, "last": evaluation.last})
 
-    for left in reversed(range(1 + config.get("retries", 0))):
+    for retries_left in reversed(range(1 + job.retries)):
         try:
             outcome = train(
-                config["trial"],
+                job.config,
                 data,
-                seed=config["seed"],
-                test=config["stage"] == "confirm",
-                variants=config["variants"],
+                seed=job.seed,
+                test=job.stage == "confirm",
+                variants=job.variants,
                 device=_device(),
                 on_evaluation=on_evaluation,
                 checkpoint=work,
-                on_batch=Heartbeat(work, config.get("beat", 0)),
+                on_batch=Heartbeat(work, job.heartbeat_seconds),
             )
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise
         except Diverged as error:
-            _note(work, "diverged", error=str(error))
+            _write_progress(work, "diverged", error=str(error))
         except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
             why = f"{type(error).__name__}: {error}".splitlines()[0]
-            if left and not isinstance(error, BadInput):  # which would be the same again
-                logger.warning(
-                    f"trial {config['trial_id']} failed ({why}): it is tried again from its checkpoint"
-                )
-                _give_back()
+            if retries_left and not isinstance(error, BadInput):  # which would be the same again
+                logger.info(f"trial {job.trial_id} failed ({why}): it is tried again from its checkpoint")
+                _give_back_memory()
                 continue
-            _note(work, "failed", error=why)
+            _write_progress(work, "failed", error=why)
         else:
-            _leave(work, outcome, data, config)
+            _write_outcome(work, outcome, data, job.trial_id)
         break
-    _give_back()
+    _give_back_memory()
 
 
 @functools.cache
@@ -109,7 +118,7 @@ def _leave_out_imports() -> None:
     gc.freeze()
 
 
-def _give_back() -> None:
+def _give_back_memory() -> None:
     """Give the memory that the trial has freed back to the system, so that a reused worker does not grow (glibc)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None
@@ -117,9 +126,9 @@ def _give_back() -> None:
         trim(0)
 
 
-def _leave(work: Folder, outcome: Outcome, data: TrialData, config: dict[str, Any]) -> None:
+def _write_outcome(work: Folder, outcome: Outcome, data: TrialData, trial_id: str) -> None:
     about = {
-        "trial_id": config["trial_id"],
+        "trial_id": trial_id,
         "kind": data.kind.name,
         "labels": list(data.label_names),
         **data.kind.about(),
@@ -133,18 +142,16 @@ def _leave(work: Folder, outcome: Outcome, data: TrialData, config: dict[str, An
         work.write_parquet(PREDICTIONS, outcome.predictions)
     if len(outcome.evaluations):
         work.write_parquet(EVALUATIONS, outcome.evaluations)
-    _note(work, "completed", row=outcome.row, history=outcome.history)
+    _write_progress(work, "completed", row=outcome.row, history=outcome.history)
 
 
-def _note(work: Folder, status: str, *, error: str = "", row: Any = None, history: Any = None) -> None:
-    """Leave the trial's progress; written last, so that a status never promises files that are not there."""
-    held = work.read_json(PROGRESS) if row is None and work.exists(PROGRESS) else {}
-    row, history = row or {}, history or held.get("history", [])
+def _write_progress(
+    work: Folder, status: str, *, error: str = "", row: Any = None, history: Any = None
+) -> None:
+    """Write the trial's progress; last of all it writes, so that a status never promises files that are not there."""
+    earlier = work.read_json(PROGRESS) if row is None and work.exists(PROGRESS) else {}
+    row, history = row or {}, history or earlier.get("history", [])
     work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
-
-
-def _report(evaluation: Evaluation) -> None:
-    tune.report({**evaluation.metrics, "last": evaluation.last})
 
 
 def _device() -> str:

@@ -1,14 +1,11 @@
 """The few-shot study's arms, notes and comparisons, on shapes without a backbone."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from adalayers.command.flags import parse
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from adalayers.study import Setting, base_config, plan
-from adalayers.tuning.run import study_plan
 from studies.few_shot import STUDY, protocol
 from tests.helpers.states import made_shape
 
@@ -56,15 +53,9 @@ def test_a_part_of_it_is_what_runs_where_nothing_is_said():
 
 
 def test_the_command_line_reaches_the_arms():
-    task = SimpleNamespace(name="conll2003", splits={"train": range(14_000)})
-    prepared = SimpleNamespace(shape=made_shape("token", 9, 6, 384), task=task)
-    space = STUDY.space()
-    made = {}
-    for argv in ([], ["--protocol", "whole"]):
+    for argv, arms in (([], 46), (["--protocol", "whole"], 90)):
         flags = parse(STUDY, argv)
-        base = base_config(space, flags.study.fixed, flags.study.epochs)
-        made[" ".join(argv)] = study_plan(STUDY, space, prepared, base, flags.study.fixed, flags.own_identity)
-    assert {argv: len(plan.arms) for argv, plan in made.items()} == {"": 46, "--protocol whole": 90}
+        assert len(planned(setting(epochs=flags.study.epochs, own=flags.own_identity)).arms) == arms
     with pytest.raises(BadInput, match="unknown protocol"):
         parse(STUDY, ["--protocol", "all"])
 

@@ -1,13 +1,16 @@
 """Which flags make a study this one, and what a results folder says of it."""
 
+import dataclasses
+
 import pytest
 
 from adalayers.command.flags import parse
-from adalayers.command.identity import identity, opened, smallest_effect
+from adalayers.command.identity import identity, new_study, opened, smallest_effect
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY as FILE
 from adalayers.results.files import TRIALS
+from adalayers.results.study_file import RequestRecord, Run, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tasks import metrics
@@ -38,16 +41,18 @@ def of(made):
     return makes
 
 
-def folder_with(tmp_path, flags, **asked):
+def folder_with(tmp_path, flags, **changed):
+    """Write a folder of a study with these flags, its `study.json` changed by part."""
     folder = Folder(tmp_path / "study")
-    folder.write_json(FILE, {"id": "it", "request": {"flags": flags, **asked}})
+    document = StudyFile(id="it", request=RequestRecord(flags=flags)).as_json()
+    folder.write_json(FILE, document | {part: document[part] | values for part, values in changed.items()})
     return folder
 
 
 def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
     first, second = (opened(Folder(tmp_path / name), of()) for name in "ab")
-    assert first.keys() == {"id"}
-    assert first["id"] != second["id"]
+    assert first == StudyFile(id=first.id)
+    assert first.id != second.id
 
 
 @pytest.mark.parametrize(
@@ -69,7 +74,7 @@ def test_another_value_is_another_study(tmp_path, of, argv, name):
     with pytest.raises(BadInput, match=f"with {name} = .*holds one with {name} = ") as refused:
         opened(folder, of(*argv))
     assert "--label" in str(refused.value)
-    assert opened(folder_with(tmp_path, of(*argv)), of(*argv))["id"] == "it"
+    assert opened(folder_with(tmp_path, of(*argv)), of(*argv)).id == "it"
 
 
 @pytest.mark.parametrize(
@@ -86,14 +91,6 @@ def test_another_value_is_another_study(tmp_path, of, argv, name):
 )
 def test_what_changes_no_number_makes_no_other_study(of, argv):
     assert of(*argv) == of()
-
-
-def test_a_flag_that_the_folder_does_not_know_yet_is_as_if_not_given(tmp_path, of):
-    without = {name: value for name, value in of().items() if name != "metric"}
-    folder = folder_with(tmp_path, without)
-    assert opened(folder, of())["id"] == "it"
-    with pytest.raises(BadInput, match="metric = accuracy"):
-        opened(folder, of("--metric", "accuracy"))
 
 
 def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):
@@ -117,42 +114,37 @@ def test_a_damaged_study_file_is_named_with_what_is_lost_and_both_ways_out(tmp_p
         opened(folder, of())
 
 
+RUN = dataclasses.asdict(Run(started="2026", confirmed=1, seconds=1.0))
+
+
 @pytest.mark.parametrize(
-    "runs",
+    "changed",
     [
-        None,
-        3,
         {"history": None},
         {"history": [3]},
-        {"history": [{"confirmed": "x", "seconds": 1.0, "started": ""}]},
-    ]
-    + [
-        {"history": [{"confirmed": 1, "seconds": 1.0, "started": "", **odd}]}
-        for odd in ({"analyses": 3}, {"seeds": []})
-    ]
-    + [{"history": [{"confirmed": 1, "seconds": 1.0, "started": "", "analyses": [1], "covered": [{}, {}]}]}],
+        *({"history": [RUN | odd]} for odd in ({"confirmed": "x"}, {"analyses": 3}, {"seeds": []})),
+        {"history": [RUN | {"analyses": [1], "covered": [{}, {}]}]},
+    ],
+    ids=str,
 )
-def test_runs_that_no_run_writes_are_named(tmp_path, of, runs):
-    folder = folder_with(tmp_path, of())
-    folder.write_json(FILE, {**folder.read_json(FILE), "runs": runs})
+def test_runs_that_no_run_writes_are_named(tmp_path, of, changed):
+    folder = folder_with(tmp_path, of(), runs=changed)
     with pytest.raises(BadInput, match=r"could not read study\.json in .*happened in the study is in doubt"):
         opened(folder, of())
 
 
 def test_a_smallest_effect_that_is_no_number_is_named(tmp_path, of):
-    folder = folder_with(tmp_path, of())
-    study = folder.read_json(FILE)
-    folder.write_json(FILE, {**study, "request": {**study["request"], "smallest_effect": "x"}})
-    with pytest.raises(BadInput, match="smallest_effect is no number"):
+    folder = folder_with(tmp_path, of(), request={"smallest_effect": "x"})
+    with pytest.raises(BadInput, match="smallest_effect is not what a study writes"):
         opened(folder, of())
 
 
 def test_the_smallest_effect_is_that_of_the_study_unless_it_is_new(tmp_path):
-    folder = Folder(tmp_path)
-    assert smallest_effect(folder, {"id": "new"}, None, "accuracy") == metrics.smallest_effect("accuracy")
-    assert smallest_effect(folder, {"id": "new"}, 0.5, "accuracy") == 0.5
-    held = {"request": {"smallest_effect": 0.25}}
-    assert smallest_effect(folder, held, None, "accuracy") == 0.25
-    assert smallest_effect(folder, held, 0.25, "accuracy") == 0.25
+    folder, new = Folder(tmp_path), new_study()
+    assert smallest_effect(folder, new, None, "accuracy") == metrics.smallest_effect("accuracy")
+    assert smallest_effect(folder, new, 0.5, "accuracy") == 0.5
+    before = StudyFile(request=RequestRecord(smallest_effect=0.25))
+    assert smallest_effect(folder, before, None, "accuracy") == 0.25
+    assert smallest_effect(folder, before, 0.25, "accuracy") == 0.25
     with pytest.raises(BadInput, match=r"smallest_effect = 0.5, .* smallest_effect = 0.25; keep both"):
-        smallest_effect(folder, held, 0.5, "accuracy")
+        smallest_effect(folder, before, 0.5, "accuracy")

@@ -20,6 +20,7 @@ from adalayers.storage.folder import Folder
 from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
+from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study
 from tests.helpers.made_data import made_data
 
@@ -79,14 +80,10 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
 
     def run(name, **changes):
         work = Folder(tmp_path / name)
-        study_keys = {
-            "trial_id": name,
-            "stage": "confirm",
-            "variants": (),
-            "work": work.uri,
-            "seed": 3,
-        }
-        run_in_study({"trial": config(**changes), **study_keys}, data)
+        job = TrialJob(
+            trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
+        )
+        run_in_study(job, data)
         note = work.read_json(PROGRESS)
         note["row"].pop("seconds", None)
         return note
@@ -172,8 +169,10 @@ def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tr
 
     monkeypatch.setattr(trainer, "build_model", once_broken)
     work = Folder(tmp_path)
-    keys = {"trial_id": "t", "stage": "search", "variants": (), "work": work.uri, "seed": 3}
-    run_in_study({"trial": config(), **keys, "retries": retries}, made_data())
+    job = TrialJob(
+        trial_id="t", stage="search", arm="", seed=3, config=config(), work=work.uri, retries=retries
+    )
+    run_in_study(job, made_data())
     note = work.read_json(PROGRESS)
     assert (note["status"], len(begun)) == (status, tried)
     assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")

@@ -7,11 +7,12 @@ import pytest
 from ray import tune
 
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, Tuning, merge, plan, trial_id
-from adalayers.tuning.account import InterimAnalysis
 from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.run_log import InterimAnalysis
 from tests.helpers.made_data import made_data
 
 SPACE = Space(
@@ -60,10 +61,7 @@ def agenda(
         plan or made_plan(),
         record,
         DATA,
-        search=search,
-        trials=trials,
-        seeds=seeds,
-        seed=0,
+        StudyRequest(search=search, trials=trials, seeds=seeds),
         undecided=undecided,
         analyses=analyses,
     )

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 from ray.tune.schedulers import TrialScheduler
 
+from adalayers.config import trial_config
+from adalayers.tuning.job import TrialJob
 from adalayers.tuning.searcher import Rungs, SearchOnlyASHA
 
 EPOCHS = 8
@@ -17,8 +19,9 @@ def asha():
 
 
 def trial(number):
-    config = {"stage": "search", "case": 0, "search": "", "trial_id": f"t{number}"}
-    return SimpleNamespace(trial_id=str(number), config=config)
+    config = trial_config()
+    job = TrialJob(trial_id=f"t{number}", stage="search", arm="", seed=0, config=config, work="")
+    return SimpleNamespace(trial_id=str(number), config={"job": job})
 
 
 def decisions(asha, **last):

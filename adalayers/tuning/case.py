@@ -1,0 +1,43 @@
+"""The cases of a study: one backbone with one dataset each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adalayers.data.feature_plan import FeaturePlan
+from adalayers.data.prepare import Prepared
+from adalayers.data.trial_data import TrialData
+from adalayers.results.study_file import StudyFile
+from adalayers.storage.folder import Folder
+from adalayers.study import Plan
+from adalayers.tracking.mirror import Mirror
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A study on one backbone and dataset, before anything of it is computed.
+
+    Attributes:
+        identity: The flags that make it this study, by name.
+        before: The study as its folder holds it; of a new one, its id alone.
+        smallest_effect: The smallest difference of interest on its selection metric.
+    """
+
+    prepared: Prepared
+    plan: Plan
+    folder: Folder
+    identity: Mapping[str, Any]
+    before: StudyFile
+    smallest_effect: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyCase:
+    """A case whose hidden states are there, with all that running it takes."""
+
+    case: Case
+    features: FeaturePlan
+    data: TrialData
+    mirror: Mirror

@@ -1,0 +1,38 @@
+"""A trial of a study, as the agenda orders it and a Ray worker runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adalayers.config import TrialConfig
+from adalayers.study import Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialJob:
+    """A trial to run.
+
+    Attributes:
+        arm: The arm that it confirms, or that its search tunes; "" for none.
+        search: The search that it belongs to; "" where the study has one, and for a confirmation.
+        work: Address of the folder where the trial leaves what it did.
+        variants: How else its best model is scored.
+        case: Number of the study's case whose data it reads.
+        threads: Of its computations.
+        retries: How often it is tried again after an error.
+        heartbeat_seconds: Time between two heartbeats, 0 for none.
+    """
+
+    trial_id: str
+    stage: Literal["search", "confirm"]
+    arm: str
+    search: str = ""
+    seed: int
+    config: TrialConfig
+    work: str
+    variants: tuple[Variant, ...] = ()
+    case: int = 0
+    threads: int = 1
+    retries: int = 0
+    heartbeat_seconds: float = 0.0
