@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import hashlib
+import importlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -195,53 +196,86 @@ class Flag:
         return self.name.replace("-", "_")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What a study trains and compares.
+
+    Attributes:
+        arms: Returns the confirmed arms, control first, and notes for the report.
+        factors: What is under study, as reports call it.
+        comparisons: Returns what is planned to be compared, of the arms, the names of the factors and the control.
+        tunings: Returns the components that are each tuned by a search of their own, over the space; None: one search.
+        tuned_only: Whether arms that have a search of their own are confirmed as it finds them best, and not as they
+            are too; without a search they are as they are.
+        first: Returns configurations that the search tries before any other.
+        variants: Returns how else the model of each confirmed trial is scored.
+    """
+
+    arms: Callable[[Setting], tuple[list[Arm], list[str]]]
+    factors: tuple[Factor, ...] = ()
+    comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
+    tunings: Callable[[Setting], list[Tuning]] | None = None
+    tuned_only: bool = False
+    first: Callable[[Setting], list[dict[str, Any]]] = lambda setting: []
+    variants: Callable[[Setting], list[Variant]] = lambda setting: []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a study adds to its report.
+
+    Attributes:
+        parts: Parts of the report that answer its question, first on the page: modules of `reports.parts`.
+        method: What a reader must know of the model and the factors: title -> paragraph.
+        published: Returns what was published for its arms.
+    """
+
+    parts: tuple[str, ...] = ()
+    method: Mapping[str, str] = field(default_factory=dict)
+    published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defaults:
+    """What suits a study where the user says nothing.
+
+    Attributes:
+        sizes: Of the flags trials, seeds and epochs; without trials it searches only where the user asks for it.
+        smoke: The same of --smoke.
+        backbones: Those that it runs on.
+        metrics: The score that selects by kind of task, where it is not the task's own.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    smoke: Mapping[str, int] = field(default_factory=dict)
+    backbones: tuple[str, ...] = ("minilm",)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """One question, as data.
 
-    space:   returns what is searched; called once the flags are parsed, so that `--help` waits for no library
-    arms:    returns the confirmed arms, control first, and notes for the report
-    first:   returns configurations that the search tries before any other
-    task_kind: the kind of task that it needs, by name; None for any
-    factors: what is under study, as reports call it
-    comparisons: returns what is planned to be compared, of the arms, the names of the factors and the control
-    method:  what a report's reader must know of the model and the factors: title -> paragraph
-    variants: returns how else the model of each confirmed trial is scored
-    tunings: returns the components that are each tuned by a search of their own, over the space; None: one search
-    tuned_only: whether arms that have a search of their own are confirmed as it finds them best, and not as they are
-             too; without a search they are as they are
-    parts:   parts of the report that answer its question, first on the page: modules of `reports.parts`
-    defaults: of the flags trials, seeds and epochs, where others suit the study better; without trials it searches
-             only where the user asks for it
-    smoke:   the same of --smoke, where others suit the study better
-    backbones: those that it runs on where the user names none
-    metrics: the score that selects by kind of task, where it is not the task's own; --metric goes before
-    published: returns what was published for its arms
-    flags:   flags that it alone has
-    measures: what is measured of every case without training: names of `adalayers.measures`
+    Attributes:
+        name: That of its files: studies/<name>.py and search_spaces/<name>.py.
+        task_kind: The kind of task that it needs, by name; None for any.
+        flags: Flags that it alone has.
+        measures: What is measured of every case without training: names of `adalayers.measures`.
     """
 
     name: str
     question: str
-    space: Callable[[], Space]
-    arms: Callable[[Setting], tuple[list[Arm], list[str]]]
-    first: Callable[[Setting], list[dict[str, Any]]] = lambda setting: []
+    design: Design
+    page: Page = Page()
+    defaults: Defaults = Defaults()
     task_kind: str | None = None
-    _: KW_ONLY
-    factors: tuple[Factor, ...] = ()
-    comparisons: Callable[[Sequence[PlannedArm], Sequence[str], str], list[Comparison]] = planned_comparisons
-    method: Mapping[str, str] = field(default_factory=dict)
-    variants: Callable[[Setting], list[Variant]] = lambda setting: []
-    tunings: Callable[[Setting], list[Tuning]] | None = None
-    tuned_only: bool = False
-    parts: tuple[str, ...] = ()
-    defaults: Mapping[str, int] = field(default_factory=dict)
-    smoke: Mapping[str, int] = field(default_factory=dict)
-    backbones: tuple[str, ...] = ("minilm",)
-    metrics: Mapping[str, str] = field(default_factory=dict)
-    published: Callable[[Setting], Sequence[Published]] = lambda setting: ()
     flags: tuple[Flag, ...] = ()
     measures: tuple[str, ...] = ()
+
+    def space(self) -> Space:
+        """Return what is searched, by the names of its `search_spaces` file, which imports Ray: not for `--help`."""
+        module = importlib.import_module(f"search_spaces.{self.name}")
+        return Space(*(getattr(module, name, {}) for name in ("SCIENTIFIC", "NUISANCE", "GRID", "FIXED")))
 
 
 @dataclass(frozen=True)
@@ -304,7 +338,7 @@ class Plan:
     variants: how else the model of each confirmed trial is scored
     dropped: (arm, reason) of arms that cannot run here
     published: what was published for arms
-    tuned_only: as `Study`'s
+    tuned_only: as `Design`'s
     """
 
     base: TrialConfig
@@ -339,7 +373,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
     Raises `BadInput` where the control itself cannot run.
     """
     setting.base.check(setting.shape)
-    wanted, notes = study.arms(setting)
+    wanted, notes = study.design.arms(setting)
     base = setting.base
     notes = [
         *notes,
@@ -373,9 +407,9 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         ),
         dropped=dropped,
         notes=notes,
-        variants=study.variants(setting),
-        published=tuple(study.published(setting)),
-        tuned_only=study.tuned_only,
+        variants=study.design.variants(setting),
+        published=tuple(study.page.published(setting)),
+        tuned_only=study.design.tuned_only,
     )
 
 
@@ -425,12 +459,12 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
     A component that cannot run here has none, nor has one that is another one's equal here. Each begins with the
     component as it is.
     """
-    if study.tunings is None:
+    if study.design.tunings is None:
         searched, notes = _clipped(space.without(list(setting.fixed)), setting, setting.base)
-        first = [_within(point, searched) for point in study.first(setting)]
+        first = [_within(point, searched) for point in study.design.first(setting)]
         return [PlannedSearch(setting.base, searched, first, notes=notes)]
     found: list[PlannedSearch] = []
-    for tuning in study.tunings(setting):
+    for tuning in study.design.tunings(setting):
         try:
             config = arm_config(tuning.overrides, setting)
         except BadInput:
@@ -444,10 +478,10 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
             PlannedSearch(
                 config,
                 searched,
-                [_within(point, searched) for point in (given, *study.first(setting))],
+                [_within(point, searched) for point in (given, *study.design.first(setting))],
                 name=tuning.name,
                 arm=tuning.name,
-                gives=tuning.name if study.tuned_only else f"{tuning.name}{TUNED}",
+                gives=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
                 role="tuned",
                 notes=notes,
             )

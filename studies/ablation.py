@@ -20,16 +20,9 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Setting, Space, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
-
-
-def space() -> Space:
-    """Return what is tuned for each component."""
-    from search_spaces.ablation import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
 
 
 def whole(setting: Setting) -> dict[str, Any]:
@@ -97,20 +90,19 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
 STUDY = Study(
     name="ablation",
     question="How much does the score change when one component of the published method is changed?",
-    space=space,
-    arms=arms,
-    tunings=tunings,
-    method={
-        "The method": (
-            "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up with "
-            "learned weights p̃ = softmax(α p), cut at a cutoff; positions are added and a head with attention reads "
-            "the sum. Each arm changes one thing about it; the arms called released do what the published code does "
-            "otherwise than the thesis."
-        ),
-    },
-    comparisons=comparisons,
-    parts=("ablation",),
-    defaults={"trials": 0},
+    design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
+    page=Page(
+        parts=("ablation",),
+        method={
+            "The method": (
+                "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up "
+                "with learned weights p̃ = softmax(α p), cut at a cutoff; positions are added and a head with "
+                "attention reads the sum. Each arm changes one thing about it; the arms called released do what the "
+                "published code does otherwise than the thesis."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
 )
 
 if __name__ == "__main__":

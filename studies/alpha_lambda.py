@@ -20,18 +20,11 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import logit_travel, published_mix, setups
-from adalayers.study import Arm, Factor, Setting, Space, Study
+from adalayers.study import Arm, Design, Factor, Page, Setting, Study
 
 PUBLISHED = "published-mix"
 TWIN = 64.0
 """The alpha whose trial is run again with alpha 1 and that many times the rate of p: the same, if both are one axis."""
-
-
-def space() -> Space:
-    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
-    from search_spaces.alpha_lambda import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -106,28 +99,31 @@ def _published_note(setting: Setting, published: dict[str, float], source: str) 
 STUDY = Study(
     name="alpha_lambda",
     question=(
-        "How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed "
-        "and on the final mix weights?"
+        "How large is the influence of alpha, and of the entropy weight lambda, on quality, on convergence speed and "
+        "on the final mix weights?"
     ),
-    space=space,
-    arms=arms,
-    first=first,
-    factors=(
-        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+        ),
+        comparisons=comparisons,
+        first=first,
     ),
-    method={
-        "The model": (
-            "Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights "
-            "p̃ = softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃, which pushes the "
-            "weight onto few layers."
-        ),
-        "One axis": (
-            "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for that "
-            "product. The arm with α = 1 and 64 times that rate tests it."
-        ),
-    },
-    comparisons=comparisons,
+    page=Page(
+        method={
+            "The model": (
+                "Hidden states of a frozen backbone are projected, and the layer mix adds them up with the weights p̃ "
+                "= softmax(α p), p learned. The loss is cross-entropy plus λ times the entropy of p̃, which pushes "
+                "the weight onto few layers."
+            ),
+            "One axis": (
+                "Under Adam a step moves a logit of the mix by about α × `mix_lr`: what is found about α holds for "
+                "that product. The arm with α = 1 and 64 times that rate tests it."
+            ),
+        }
+    ),
 )
 
 if __name__ == "__main__":

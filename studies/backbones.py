@@ -16,14 +16,7 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Setting, Space, Study
-
-
-def space() -> Space:
-    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
-    from search_spaces.backbones import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -46,24 +39,22 @@ STUDY = Study(
         "How much does the quality depend on the base model, and on what it was pretrained for? A base model with "
         "random weights shows what is left without any pretraining."
     ),
-    space=space,
-    arms=arms,
-    first=first,
-    method={
-        "The model": (
-            "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
-            "with learned weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). "
-            "Projections, mix and head are trained; the backbone is not. Backbones are compared with each other on the "
-            "page over all cases, `report.md` one folder up; here is one of them."
-        ),
-        "The control for pretraining": (
-            "`random:<backbone>` has the backbone's shape and tokeniser, and weights as a training would start with, "
-            "always the same ones (seed 0: one draw of many). What is "
-            "learned from it, no pretraining gave."
-        ),
-    },
-    defaults={"trials": 0},
-    backbones=("minilm", "random:minilm"),
+    design=Design(arms=arms, first=first),
+    page=Page(
+        method={
+            "The model": (
+                "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
+                "with learned weights (`learned`), with equal ones (`uniform`), or the last state alone (`last`). "
+                "Projections, mix and head are trained; the backbone is not. Backbones are compared with each other "
+                "on the page over all cases, `report.md` one folder up; here is one of them."
+            ),
+            "The control for pretraining": (
+                "`random:<backbone>` has the backbone's shape and tokeniser, and weights as a training would start "
+                "with, always the same ones (seed 0: one draw of many). What is learned from it, no pretraining gave."
+            ),
+        }
+    ),
+    defaults=Defaults(sizes={"trials": 0}, backbones=("minilm", "random:minilm")),
 )
 
 if __name__ == "__main__":

@@ -18,14 +18,7 @@ import sys
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import Arm, Factor, Setting, Space, Study, sizes
-
-
-def space() -> Space:
-    """Return what a search would go over."""
-    from search_spaces.capacity import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -48,28 +41,36 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 STUDY = Study(
     name="capacity",
     question=(
-        "How do k, the width that hidden states are projected to, and dropout matter for quality, and does that depend "
-        "on the amount of training data?"
+        "How do k, the width that hidden states are projected to, and dropout matter for quality, and does that "
+        "depend on the amount of training data?"
     ),
-    space=space,
-    arms=arms,
-    factors=(
-        Factor("k", "k", "width of the projections", scale="log"),
-        Factor("dropout", "dropout", "in the head", scale="linear"),
-        Factor(
-            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("k", "k", "width of the projections", scale="log"),
+            Factor("dropout", "dropout", "in the head", scale="linear"),
+            Factor(
+                "train_examples",
+                "training examples",
+                "drawn anew for each seed",
+                "count",
+                "log",
+                condition=True,
+            ),
         ),
+        comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
-    method={
-        "The model": (
-            "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and read "
-            "by a head with dropout. k decides how many parameters are trained, dropout how noisy the head is in "
-            "training. Each seed draws its own examples from the training pool."
-        ),
-    },
-    comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
-    parts=("data_size", "cost_at_use"),
-    defaults={"trials": 0},
+    page=Page(
+        parts=("data_size", "cost_at_use"),
+        method={
+            "The model": (
+                "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and "
+                "read by a head with dropout. k decides how many parameters are trained, dropout how noisy the head "
+                "is in training. Each seed draws its own examples from the training pool."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
 )
 
 if __name__ == "__main__":

@@ -15,16 +15,9 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Factor, Setting, Space, Study, Variant
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
 
 AFTER = "after-training"
-
-
-def space() -> Space:
-    """Return what a search would go over."""
-    from search_spaces.cutoff import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
 
 
 def cutoffs(setting: Setting) -> list[float]:
@@ -62,27 +55,30 @@ def variants(setting: Setting) -> list[Variant]:
 STUDY = Study(
     name="cutoff",
     question=(
-        "Does it help to remove nearly dead layers by a cutoff of their mix weights, during training or only after it, "
-        "and what does it save at use?"
+        "Does it help to remove nearly dead layers by a cutoff of their mix weights, during training or only after "
+        "it, and what does it save at use?"
     ),
-    space=space,
-    arms=arms,
-    factors=(
-        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
-        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-        Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
-    ),
-    method={
-        "The cutoff": (
-            "The layer mix adds up projections of a frozen backbone's hidden states with the weights "
-            "p̃ = softmax(α p), p learned. Weights at or below the cutoff become 0 and the rest is renormalised. At "
-            "work always, a layer once cut gets no gradient and never returns; after training alone, the best model is "
-            "cut and scored."
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+            Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
         ),
-    },
-    variants=variants,
-    parts=("cutoff", "cost_at_use"),
-    defaults={"trials": 0},
+        variants=variants,
+    ),
+    page=Page(
+        parts=("cutoff", "cost_at_use"),
+        method={
+            "The cutoff": (
+                "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "
+                "softmax(α p), p learned. Weights at or below the cutoff become 0 and the rest is renormalised. At "
+                "work always, a layer once cut gets no gradient and never returns; after training alone, the best "
+                "model is cut and scored."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
 )
 
 if __name__ == "__main__":

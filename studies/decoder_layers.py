@@ -17,16 +17,9 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Factor, Setting, Space, Study
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 DECODER = "decoder"
-
-
-def space() -> Space:
-    """Return what a search would go over; imported here, as its domains are Ray's."""
-    from search_spaces.decoder_layers import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
 
 
 def streams(setting: Setting) -> list[str]:
@@ -96,38 +89,41 @@ STUDY = Study(
         "Does the method work over the hidden states of a decoder: encoder, decoder or both, which depth, and how "
         "should texts or words be read from them?"
     ),
-    space=space,
-    arms=arms,
-    factors=(
-        Factor("stream", "stream", "whose states are mixed", scale="choice"),
-        Factor("hidden_states", "depth", "which layers of a stream", scale="choice"),
-        Factor("read_out", "reading", "how a text is read", scale="choice"),
-        Factor("word_position", "word's token", "which token answers for a word", scale="choice"),
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("stream", "stream", "whose states are mixed", scale="choice"),
+            Factor("hidden_states", "depth", "which layers of a stream", scale="choice"),
+            Factor("read_out", "reading", "how a text is read", scale="choice"),
+            Factor("word_position", "word's token", "which token answers for a word", scale="choice"),
+        ),
     ),
-    method={
-        "The streams": (
-            "A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the layer "
-            "mix adds up after projecting each. Projections, mix and head are trained, the backbone is not. Half a "
-            "stream is its first or second half of layers."
-        ),
-        "What a causal state can and cannot know": (
-            "A decoder reads from left to right. The state of a token holds what that token and those before it say, "
-            "and nothing of what follows. At the first token of a text next to nothing is known of it, at the last "
-            "one all of it: of all single tokens only the last can stand for a whole text, and a mean over tokens "
-            "counts early ones, which have seen little. A word is tagged without what follows it, and no reading of "
-            "causal states can mend that: a name whose kind the words after it tell stays open. Of a word of several "
-            "tokens only the last one has seen the whole word. The heads are not causal: where one attends "
-            "(`read_out=attention`, and the head of tokens) it lets a token look at states to its right, each of "
-            "which was still computed without what follows it."
-        ),
-        "What a decoder behind an encoder can know": (
-            "The decoder of an encoder-decoder model attends to the encoder's last states at each of its places, and "
-            "so to the whole text; among its own tokens it looks to the left alone. It reads the text itself, moved "
-            "one place to the right, as in training. That its states know the end of a text from the start on is the "
-            "encoder's doing: what they score beyond the encoder's own is what the decoder adds."
-        ),
-    },
-    defaults={"trials": 0},
+    page=Page(
+        method={
+            "The streams": (
+                "A frozen backbone gives hidden states: those of an encoder, of a decoder, or of both, which the "
+                "layer mix adds up after projecting each. Projections, mix and head are trained, the backbone is not. "
+                "Half a stream is its first or second half of layers."
+            ),
+            "What a causal state can and cannot know": (
+                "A decoder reads from left to right. The state of a token holds what that token and those before it "
+                "say, and nothing of what follows. At the first token of a text next to nothing is known of it, at "
+                "the last one all of it: of all single tokens only the last can stand for a whole text, and a mean "
+                "over tokens counts early ones, which have seen little. A word is tagged without what follows it, and "
+                "no reading of causal states can mend that: a name whose kind the words after it tell stays open. Of "
+                "a word of several tokens only the last one has seen the whole word. The heads are not causal: where "
+                "one attends (`read_out=attention`, and the head of tokens) it lets a token look at states to its "
+                "right, each of which was still computed without what follows it."
+            ),
+            "What a decoder behind an encoder can know": (
+                "The decoder of an encoder-decoder model attends to the encoder's last states at each of its places, "
+                "and so to the whole text; among its own tokens it looks to the left alone. It reads the text itself, "
+                "moved one place to the right, as in training. That its states know the end of a text from the start "
+                "on is the encoder's doing: what they score beyond the encoder's own is what the decoder adds."
+            ),
+        }
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
 )
 
 if __name__ == "__main__":

@@ -17,14 +17,7 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Flag, Setting, Space, Study
-
-
-def space() -> Space:
-    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
-    from search_spaces.domain_gap import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -59,21 +52,22 @@ STUDY = Study(
         "How far may the data lie from what the base model knows before quality drops? A reference dataset stands for "
         "what it knows."
     ),
-    space=space,
-    arms=arms,
-    first=first,
-    method={
-        "The model": (
-            "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
-            "with learned weights (`learned`), or the last state alone (`last`). Projections, mix and head are "
-            "trained; the backbone is not."
-        ),
-        "Distance": (
-            "The distance between the training texts and the reference dataset's is measured before anything is "
-            "trained; datasets are compared with each other on the page over all cases, `report.md` one folder up."
-        ),
-    },
-    defaults={"trials": 0},
+    design=Design(arms=arms, first=first),
+    page=Page(
+        method={
+            "The model": (
+                "A frozen backbone gives hidden states. Each is projected, and the layer mix adds the projections up: "
+                "with learned weights (`learned`), or the last state alone (`last`). Projections, mix and head are "
+                "trained; the backbone is not."
+            ),
+            "Distance": (
+                "The distance between the training texts and the reference dataset's is measured before anything is "
+                "trained; datasets are compared with each other on the page over all cases, `report.md` one folder "
+                "up."
+            ),
+        }
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
     flags=(
         Flag(
             "reference-dataset",

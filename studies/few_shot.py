@@ -21,7 +21,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.errors import unknown
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Factor, Flag, Setting, Space, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
@@ -30,13 +30,6 @@ CONDITIONS = ("train_examples", "epochs")
 TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
 PAPER = {"own_width": True, "read_out": "linear"}
-
-
-def space() -> Space:
-    """Return what a search tunes for each method; imported here, as its domains are Ray's."""
-    from search_spaces.few_shot import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
 
 
 def methods(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -160,30 +153,39 @@ STUDY = Study(
         "With a few examples and a frozen base model, does a fusion of its layers help over further layers on top of "
         "the last one, and how far is it from fine-tuning?"
     ),
-    space=space,
-    arms=arms,
-    first=first,
-    factors=(
-        Factor("fusion", "method", "a fusion of all layers, or extra ones on the last", scale="choice"),
-        Factor(
-            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("fusion", "method", "a fusion of all layers, or extra ones on the last", scale="choice"),
+            Factor(
+                "train_examples",
+                "training examples",
+                "drawn anew for each seed",
+                "count",
+                "log",
+                condition=True,
+            ),
+            Factor("epochs", "epochs", "over which the rate falls to 0", "count", "log", condition=True),
         ),
-        Factor("epochs", "epochs", "over which the rate falls to 0", "count", "log", condition=True),
+        comparisons=comparisons,
+        tunings=tunings,
+        first=first,
     ),
-    method={
-        "The methods": (
-            "All read the hidden states of a base model. `extra-layers` trains transformer layers on the last one: the "
-            "deeper baseline of ElNokrashy et al. 2024. Its rivals there fuse all layers, at the base model's own "
-            "width: `concat` adds up a linear map of each, in `dwatt` a token attends to its layers. `layer-mix` is "
-            "AdaLayers (Dremov 2024): projections of all layers, mixed by learned weights, with its own head. "
-            "`last-layer` is the last hidden state alone. Fine-tuned arms train the base model too."
-        ),
-    },
-    comparisons=comparisons,
-    tunings=tunings,
-    parts=("few_shot", "fine_tuning"),
-    defaults={"trials": 0, "epochs": 100, "seeds": 5},
-    smoke={"seeds": 1, "eval_examples": 32},
+    page=Page(
+        parts=("few_shot", "fine_tuning"),
+        method={
+            "The methods": (
+                "All read the hidden states of a base model. `extra-layers` trains transformer layers on the last "
+                "one: the deeper baseline of ElNokrashy et al. 2024. Its rivals there fuse all layers, at the base "
+                "model's own width: `concat` adds up a linear map of each, in `dwatt` a token attends to its layers. "
+                "`layer-mix` is AdaLayers (Dremov 2024): projections of all layers, mixed by learned weights, with "
+                "its own head. `last-layer` is the last hidden state alone. Fine-tuned arms train the base model too."
+            ),
+        },
+    ),
+    defaults=Defaults(
+        sizes={"trials": 0, "epochs": 100, "seeds": 5}, smoke={"seeds": 1, "eval_examples": 32}
+    ),
     flags=(
         Flag(
             "protocol",

@@ -17,14 +17,7 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Factor, Setting, Space, Study, Variant
-
-
-def space() -> Space:
-    """Return what a search would go over."""
-    from search_spaces.layer_spans import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -71,20 +64,22 @@ STUDY = Study(
         "How much does the score drop when neighbouring layers i..j are taken away from a trained mix, without "
         "training it again?"
     ),
-    space=space,
-    arms=arms,
-    factors=(Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),),
-    method={
-        "The spans": (
-            "The layer mix adds up projections of a frozen backbone's hidden states with the weights "
-            "p̃ = softmax(α p), p learned. Once it is trained, layers i to j are taken away: their weights become 0, "
-            "and the others are scaled to sum to 1 again, or left as they are."
-        ),
-    },
-    variants=variants,
-    parts=("layer_spans",),
-    defaults={"trials": 0},
-    smoke={"train_examples": 48, "eval_examples": 32},
+    design=Design(
+        arms=arms,
+        factors=(Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),),
+        variants=variants,
+    ),
+    page=Page(
+        parts=("layer_spans",),
+        method={
+            "The spans": (
+                "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "
+                "softmax(α p), p learned. Once it is trained, layers i to j are taken away: their weights become 0, "
+                "and the others are scaled to sum to 1 again, or left as they are."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32}),
 )
 
 if __name__ == "__main__":

@@ -22,18 +22,11 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import logit_travel, published_mix
-from adalayers.study import Arm, Setting, Space, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Space, Study, Tuning
 
 CONTROL = "layer mix"
 MATCHED, PUBLISHED, OWN = " matched", " as published", " at own width"
 SELECTED, TOP = "up to the selected layer", "of as many top layers"
-
-
-def space() -> Space:
-    """Return what is tuned for a method that leaves the base model frozen."""
-    from search_spaces.methods import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
 
 
 def spaces() -> dict[str, Space]:
@@ -155,23 +148,22 @@ STUDY = Study(
         "How good is each method of fusing hidden states, or of tuning the base model, and what does it cost to train "
         "and to use?"
     ),
-    space=space,
-    arms=arms,
-    tunings=tunings,
-    tuned_only=True,
-    method={
-        "The methods": (
-            "Fusions read the hidden states of a frozen base model. Those as published do so at the base model's own "
-            "width, with a read-out of their own or a linear one; of those that are matched, hidden states are "
-            "projected to k and read by the same head as AdaLayers' mix. Adapters and fine-tuning train a copy of the "
-            "base model, which then serves this task alone."
-        ),
-    },
-    comparisons=comparisons,
-    parts=("methods",),
+    design=Design(arms=arms, comparisons=comparisons, tunings=tunings, tuned_only=True),
+    page=Page(
+        parts=("methods",),
+        method={
+            "The methods": (
+                "Fusions read the hidden states of a frozen base model. Those as published do so at the base model's "
+                "own width, with a read-out of their own or a linear one; of those that are matched, hidden states "
+                "are projected to k and read by the same head as AdaLayers' mix. Adapters and fine-tuning train a "
+                "copy of the base model, which then serves this task alone."
+            ),
+        },
+    ),
+    defaults=Defaults(
+        sizes={"trials": 6}, smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32}
+    ),
     measures=("variability",),
-    defaults={"trials": 6},
-    smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32},
 )
 
 if __name__ == "__main__":

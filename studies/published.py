@@ -22,14 +22,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Reading, SetUp, setups
 from adalayers.states import Shape, State, Stream, chosen_states
-from adalayers.study import Arm, Published, Setting, Space, Study
-
-
-def space() -> Space:
-    """Return what is searched; imported here because its domains are Ray's, which `--help` need not wait for."""
-    from search_spaces.published import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
+from adalayers.study import Arm, Defaults, Design, Page, Published, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -153,27 +146,26 @@ STUDY = Study(
         "What do the published set-ups of AdaLayers score on this backbone and dataset, and does it matter whether "
         "they are read as written or as released?"
     ),
-    space=space,
-    arms=arms,
-    method={
-        "The set-ups": (
-            "A frozen backbone gives hidden states; each is projected, and the projections are added up with learned "
-            "weights. The thesis (Dremov 2024) trained this on RoBERTa-large and on BART, with a set-up for each. "
-            "Both are run here whole, on the backbone of this study, and in two readings. `as-written` is "
-            "what the text and its tables say; `as-released` is what the released code does: other hidden states, "
-            "lambda divided by their number, its own dropout, on the projections too, and one more gelu. The entropy "
-            "of a mix of more hidden states starts higher."
-        ),
-        "Not reproduced": (
-            "The released code also drops out attention weights and positions, and trains on all sub-tokens of a "
-            "word, the later ones as I-; no arm here does."
-        ),
-    },
-    comparisons=comparisons,
-    parts=("published",),
-    defaults={"trials": 0, "epochs": 76, "seeds": 5},
-    metrics={"sequence": "f1_macro"},
-    published=published,
+    design=Design(arms=arms, comparisons=comparisons),
+    page=Page(
+        parts=("published",),
+        method={
+            "The set-ups": (
+                "A frozen backbone gives hidden states; each is projected, and the projections are added up with "
+                "learned weights. The thesis (Dremov 2024) trained this on RoBERTa-large and on BART, with a set-up "
+                "for each. Both are run here whole, on the backbone of this study, and in two readings. `as-written` "
+                "is what the text and its tables say; `as-released` is what the released code does: other hidden "
+                "states, lambda divided by their number, its own dropout, on the projections too, and one more gelu. "
+                "The entropy of a mix of more hidden states starts higher."
+            ),
+            "Not reproduced": (
+                "The released code also drops out attention weights and positions, and trains on all sub-tokens of a "
+                "word, the later ones as I-; no arm here does."
+            ),
+        },
+        published=published,
+    ),
+    defaults=Defaults(sizes={"trials": 0, "epochs": 76, "seeds": 5}, metrics={"sequence": "f1_macro"}),
 )
 
 if __name__ == "__main__":

@@ -17,14 +17,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Factor, Setting, Space, Study
-
-
-def space() -> Space:
-    """Return what is searched."""
-    from search_spaces.search import FIXED, GRID, SCIENTIFIC
-
-    return Space(SCIENTIFIC, {}, GRID, FIXED)
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -51,28 +44,31 @@ def first(setting: Setting) -> list[dict[str, Any]]:
 STUDY = Study(
     name="search",
     question="Which settings of the method are good, and on which hyperparameters does the score depend?",
-    space=space,
-    arms=arms,
-    first=first,
-    factors=(
-        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
-        Factor("k", "k", "width of the projections", scale="log"),
-        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="choice"),
-        Factor("dropout", "dropout", "in the head"),
-        Factor("lr", "learning rate", scale="log", changes_speed=True),
-        Factor("weight_decay", "weight decay", scale="log"),
-    ),
-    method={
-        "The search": (
-            "Hidden states of a frozen backbone are projected to k dimensions and added up with the weights "
-            "p̃ = softmax(α p), p learned; λ times the entropy of p̃ is added to the loss, weights at or below the "
-            "cutoff become 0. All of it is searched together, on one seed; the best is then confirmed on seeds of its "
-            "own."
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+            Factor("k", "k", "width of the projections", scale="log"),
+            Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="choice"),
+            Factor("dropout", "dropout", "in the head"),
+            Factor("lr", "learning rate", scale="log", changes_speed=True),
+            Factor("weight_decay", "weight decay", scale="log"),
         ),
-    },
-    parts=("importances",),
-    defaults={"trials": 100},
+        first=first,
+    ),
+    page=Page(
+        parts=("importances",),
+        method={
+            "The search": (
+                "Hidden states of a frozen backbone are projected to k dimensions and added up with the weights p̃ = "
+                "softmax(α p), p learned; λ times the entropy of p̃ is added to the loss, weights at or below the "
+                "cutoff become 0. All of it is searched together, on one seed; the best is then confirmed on seeds of "
+                "its own."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 100}),
 )
 
 if __name__ == "__main__":

@@ -20,16 +20,9 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
-from adalayers.study import Arm, Factor, Setting, Space, Study
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
 UNTRAINED = " untrained"
-
-
-def space() -> Space:
-    """Return what a search would go over."""
-    from search_spaces.single_layer import GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID)
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -82,22 +75,26 @@ STUDY = Study(
         "How good is each layer alone, with its projection trained and, as in the released code, untrained, against "
         "the learned mix of all layers?"
     ),
-    space=space,
-    arms=arms,
-    factors=(
-        Factor("layer", "layer", "the only hidden state that is read"),
-        Factor("train_projections", "projections trained", scale="choice"),
-    ),
-    method={
-        "The arms": (
-            "Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, and "
-            "read by a head. The mix learns its weights over all layers; a single layer has all the weight; "
-            "an untrained arm leaves the projections at their random start, as the released code did to its baselines."
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("layer", "layer", "the only hidden state that is read"),
+            Factor("train_projections", "projections trained", scale="choice"),
         ),
-    },
-    comparisons=comparisons,
-    parts=("single_layers",),
-    defaults={"trials": 0},
+        comparisons=comparisons,
+    ),
+    page=Page(
+        parts=("single_layers",),
+        method={
+            "The arms": (
+                "Every arm is the same network: hidden states of a frozen backbone are projected, mixed with weights, "
+                "and read by a head. The mix learns its weights over all layers; a single layer has all the weight; "
+                "an untrained arm leaves the projections at their random start, as the released code did to its "
+                "baselines."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
     measures=("variability",),
 )
 

@@ -18,14 +18,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import Arm, Factor, Setting, Space, Study, sizes
-
-
-def space() -> Space:
-    """Return what a search would go over."""
-    from search_spaces.small_data import FIXED, GRID, NUISANCE, SCIENTIFIC
-
-    return Space(SCIENTIFIC, NUISANCE, GRID, FIXED)
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
 
 
 def settings(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -62,27 +55,35 @@ STUDY = Study(
         "The method overfits with little data: how do alpha, the entropy weight lambda and the cutoff matter there, "
         "and from how many training examples on are all settings alike?"
     ),
-    space=space,
-    arms=arms,
-    factors=(
-        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
-        Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
-        Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
-        Factor(
-            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+    design=Design(
+        arms=arms,
+        factors=(
+            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+            Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+            Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
+            Factor(
+                "train_examples",
+                "training examples",
+                "drawn anew for each seed",
+                "count",
+                "log",
+                condition=True,
+            ),
         ),
+        comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
-    method={
-        "The model": (
-            "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "
-            "learned; λ times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. Each "
-            "seed draws its own examples from the training pool."
-        ),
-    },
-    comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
-    parts=("data_size",),
-    defaults={"trials": 0},
+    page=Page(
+        parts=("data_size",),
+        method={
+            "The model": (
+                "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "
+                "learned; λ times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. "
+                "Each seed draws its own examples from the training pool."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
 )
 
 if __name__ == "__main__":

@@ -76,8 +76,10 @@ def parser(study: Study) -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
     p = _Parser(prog=f"studies/{study.name}.py", description=study.question, allow_abbrev=False)
     of_study = {
-        "backbones": " ".join(study.backbones),
-        "metrics": "".join(f"{metric} for {kind} tasks, else " for kind, metric in study.metrics.items()),
+        "backbones": " ".join(study.defaults.backbones),
+        "metrics": "".join(
+            f"{metric} for {kind} tasks, else " for kind, metric in study.defaults.metrics.items()
+        ),
     }
     for title, record in GROUPS.items():
         group, types = p.add_argument_group(title), typing.get_type_hints(record)
@@ -92,7 +94,7 @@ def parser(study: Study) -> argparse.ArgumentParser:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
             group.add_argument(f"--{own.name}", metavar="NAME", help=own.help)
-    p.set_defaults(**study.defaults)
+    p.set_defaults(**study.defaults.sizes)
     return p
 
 
@@ -131,7 +133,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "") -> Flags:
     # Read once more: what the user typed goes before what --smoke and --set ask for.
     if given.smoke:
         no_search = {} if p.get_default("trials") else {"trials": 0}
-        p.set_defaults(label="smoke", **{**SMOKE, **no_search, **study.smoke})
+        p.set_defaults(label="smoke", **{**SMOKE, **no_search, **study.defaults.smoke})
     p.set_defaults(epochs=fixed.get("epochs", p.get_default("epochs")))
     given = _given(p, argv)
     if fixed.get("epochs", given.epochs) != given.epochs:
@@ -203,11 +205,11 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
     data_dir = given.data_dir or os.environ.get("ADALAYERS_DATA") or None
     shared = _values(DataRequest, given) | {
         "data_dir": None if data_dir is None else str(local_path(data_dir, "--data-dir")),
-        "metrics": tuple(study.metrics.items()),
+        "metrics": tuple(study.defaults.metrics.items()),
         "seed": given.seed,
     }
     cases = itertools.product(
-        given.backbone or study.backbones,
+        given.backbone or study.defaults.backbones,
         given.dataset or ["cola" if given.backbone else demo],
         given.label_column or [None],
     )

@@ -82,7 +82,10 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
     )
     factors = _factors(study, arms)
     names = [factor.name for factor in factors]
-    comparisons = [*earlier.comparisons, *study.comparisons(_planned(agenda, arms), names, plan.control)]
+    comparisons = [
+        *earlier.comparisons,
+        *study.design.comparisons(_planned(agenda, arms), names, plan.control),
+    ]
     distributions = {
         name: distribution
         for search in reversed(agenda.searches)  # a name that several search is as the first has it
@@ -92,7 +95,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
     planned = {one.key: one for one in comparisons if one.weights.keys() <= known}
     return RequestRecord(
         question=study.question,
-        method=dict(study.method),
+        method=dict(study.page.method),
         command=request.command,
         flags=dict(case.identity),
         trials=request.trials,
@@ -122,7 +125,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         notes=(*plan.notes, *agenda.notes),
         comparisons=tuple(planned.values()),
         variants={variant.name: variant for variant in plan.variants},
-        parts=study.parts,
+        parts=study.page.parts,
         published=plan.published,
     )
 
@@ -130,7 +133,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
 def _factors(study: Study, arms: Sequence[PlannedArm]) -> tuple[Factor, ...]:
     """Return the study's factors but those that mean nothing here: which no arm uses."""
     used = {name for arm in arms for name in arm.levels}
-    return tuple(factor for factor in study.factors if factor.name in used)
+    return tuple(factor for factor in study.design.factors if factor.name in used)
 
 
 def _planned(agenda: Agenda, arms: Sequence[PlannedArm]) -> list[PlannedArm]:

@@ -72,7 +72,8 @@ def _study(
     root: Path, request: DataRequest, seeds: int, epochs: int, concurrent: int, *more: str
 ) -> pd.DataFrame:
     """Return the rows of `trials.csv` of a study of one arm."""
-    study = dataclasses.replace(STUDY, arms=lambda setting: (STUDY.arms(setting)[0][:1], []))
+    design = dataclasses.replace(STUDY.design, arms=lambda setting: (STUDY.design.arms(setting)[0][:1], []))
+    study = dataclasses.replace(STUDY, design=design)
     output = tempfile.mkdtemp(dir=root)
     flags = {
         "backbone": request.backbone,

@@ -10,7 +10,7 @@ import pytest
 from adalayers.backbones.families import FAMILIES
 from adalayers.backbones.sources import resolve
 from adalayers.command.main import main
-from adalayers.study import Arm
+from adalayers.study import Arm, Design
 from studies.backbones import STUDY
 from tests.helpers.studying import RAYS_OWN, NoPages
 from tests.helpers.tiny import tiny_backbone
@@ -33,7 +33,7 @@ def test_every_kind_of_backbone_trains_in_one_study(tmp_path):
         *("--set", "k=4", "heads=2", "dropout=0", "--epochs", "1", "--seeds", "1", "--tracking-uri", "none"),
         *("--train-examples", "32", "--eval-examples", "16", "--max-length", "24", "--max-concurrent", "1"),
     ]
-    study = dataclasses.replace(STUDY, arms=arms)
+    study = dataclasses.replace(STUDY, design=Design(arms=arms))
     assert main(study, NoCover, argv) == 0
     for family, folder in folders.items():
         source = resolve(str(folder))

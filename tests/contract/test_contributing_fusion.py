@@ -14,16 +14,16 @@ import sys
 
 import mean_fusion
 from adalayers.command.main import main
-from adalayers.study import Arm, Space, Study
+from adalayers.study import Arm, Design, Study
 import reports
 from tests.helpers.studying import without_figures
 
 STUDY = Study(
     name="toy",
     question="Does mixing matter?",
-    space=lambda: Space({}, {}, {}),
-    arms=lambda setting: ([Arm("mix", "core", {}), Arm("mean", "core", {"fusion": "mean"})], []),
+    design=Design(arms=lambda setting: ([Arm("mix", "core", {}), Arm("mean", "core", {"fusion": "mean"})], [])),
 )
+sys.modules["search_spaces.toy"] = object()
 
 if __name__ == "__main__":
     with without_figures():

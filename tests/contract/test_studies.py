@@ -32,7 +32,7 @@ def study_of(name):
 
 
 def setting_of(study, shape, dataset="conll2003", fixed=None):
-    base = base_config(study.space(), fixed or {}, study.defaults.get("epochs", 20))
+    base = base_config(study.space(), fixed or {}, study.defaults.sizes.get("epochs", 20))
     return Setting(dataset=dataset, shape=shape, fixed=fixed or {}, base=base, train_examples=2000)
 
 
@@ -53,7 +53,7 @@ def planned(study, made, shape):
         )
         for arm in made.arms
     ]
-    return study.comparisons(arms, [factor.name for factor in study.factors], made.control)
+    return study.design.comparisons(arms, [factor.name for factor in study.design.factors], made.control)
 
 
 every = pytest.mark.parametrize("name", STUDIES)
@@ -72,7 +72,7 @@ def test_a_study_says_what_it_asks_and_has_a_space_of_its_name(name):
     assert f"studies/{name}.py" in doc
     assert (ROOT / "search_spaces" / f"{name}.py").is_file()
     assert len(text.splitlines()) <= 200, "readable in a minute"
-    for part in study.parts:
+    for part in study.page.parts:
         assert importlib.import_module(f"reports.parts.{part}").PART.title
 
 
@@ -111,7 +111,7 @@ def test_a_model_of_every_arm_can_be_built(name):
 def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, shape, dataset):
     setting = setting_of(study_of(name), shape, dataset)
     made = plan_of(study_of(name), shape, dataset)
-    wanted = {arm.name: arm.overrides for arm in study_of(name).arms(setting)[0]}
+    wanted = {arm.name: arm.overrides for arm in study_of(name).design.arms(setting)[0]}
     control = made.arms[0]
     for arm in made.arms:
         resolved = [of.config.resolved(shape) for of in (control, arm)]

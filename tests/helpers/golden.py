@@ -81,7 +81,7 @@ OUTCOMES: dict[str, Callable[[], MadeUp]] = {
 def outcome(name: str, folder: Path) -> Evidence:
     """Return what is known of one of `OUTCOMES`, with the question and the method of alpha_lambda."""
     made = OUTCOMES[name]()
-    made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.method)}
+    made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.page.method)}
     return Evidence(load(made.write(folder)))
 
 

@@ -32,13 +32,13 @@ def with_few_shot(made: MadeUp, gain: float = 0.2) -> MadeUp:
         for method in ("last-layer", *METHODS[:3]):
             _add(made, method, size, 50, "fine-tuned", gain)
     planned = [PlannedArm(**arm) for arm in made.arms]
-    names, control = [factor.name for factor in STUDY.factors], made.arms[0]["name"]
+    names, control = [factor.name for factor in STUDY.design.factors], made.arms[0]["name"]
     made.study["request"] |= {
         "arms": made.arms,
         "control": control,
-        "factors": [dataclasses.asdict(factor) for factor in STUDY.factors],
+        "factors": [dataclasses.asdict(factor) for factor in STUDY.design.factors],
         "comparisons": [dataclasses.asdict(one) for one in comparisons(planned, names, control)],
-        "parts": list(STUDY.parts),
+        "parts": list(STUDY.page.parts),
         "scientific": [],
         "nuisance": [],
     }

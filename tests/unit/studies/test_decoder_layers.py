@@ -28,8 +28,8 @@ def compared(made, shape) -> set[tuple[str, str]]:
     """Return the factors' levels that are compared with their references."""
     arms = [PlannedArm(arm.name, arm.role, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
     used = {name for arm in made.arms for name in arm.config.used(shape)}
-    found = STUDY.comparisons(
-        arms, [factor.name for factor in STUDY.factors if factor.name in used], made.control
+    found = STUDY.design.comparisons(
+        arms, [factor.name for factor in STUDY.design.factors if factor.name in used], made.control
     )
     return {one.names[:2] for one in found if one.kind == "factor"}
 
@@ -74,6 +74,6 @@ def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
 
 
 def test_the_page_says_what_a_causal_state_cannot_know():
-    said = STUDY.method["What a causal state can and cannot know"]
+    said = STUDY.page.method["What a causal state can and cannot know"]
     assert "nothing of what follows" in said
     assert "only the last can stand for a whole text" in said

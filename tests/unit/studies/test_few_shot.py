@@ -118,7 +118,7 @@ def compared(made, tuned=()):
         for arm in made.arms
     ]
     arms += [PlannedArm(f"{name}, tuned", "tuned", tunes=(name,)) for name in tuned]
-    return STUDY.comparisons(arms, [factor.name for factor in STUDY.factors], made.control)
+    return STUDY.design.comparisons(arms, [factor.name for factor in STUDY.design.factors], made.control)
 
 
 def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():

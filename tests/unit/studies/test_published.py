@@ -59,7 +59,7 @@ def test_readings_are_compared_within_a_set_up_and_set_ups_within_a_reading():
     found = planned(setting())
     arms = [PlannedArm(arm.name, arm.role, label=arm.label) for arm in found.arms]
     best = PlannedArm("best", "best", {})
-    made = STUDY.comparisons([*arms, best], (), found.control)
+    made = STUDY.design.comparisons([*arms, best], (), found.control)
     assert [(one.arm, one.control) for one in made] == [
         ("roberta-large-setup as-released", "roberta-large-setup as-written"),
         ("bart-large-cnn-setup as-written", "roberta-large-setup as-written"),
@@ -68,7 +68,7 @@ def test_readings_are_compared_within_a_set_up_and_set_ups_within_a_reading():
         ("best", "roberta-large-setup as-written"),
     ]
     assert all(one.primary and one.weights == {one.arm: 1.0, one.control: -1.0} for one in made)
-    assert STUDY.comparisons(arms[1:2], (), found.control) == []
+    assert STUDY.design.comparisons(arms[1:2], (), found.control) == []
 
 
 def test_what_was_published_goes_with_every_arm():
@@ -90,5 +90,5 @@ def test_what_was_published_goes_with_every_arm():
 
 
 def test_sequences_are_selected_by_the_thesiss_metric():
-    assert STUDY.metrics == {"sequence": "f1_macro"}
-    assert {setup.selects for setup in setups("cola", "sequence")[0]} == {STUDY.metrics["sequence"]}
+    assert STUDY.defaults.metrics == {"sequence": "f1_macro"}
+    assert {setup.selects for setup in setups("cola", "sequence")[0]} == {STUDY.defaults.metrics["sequence"]}

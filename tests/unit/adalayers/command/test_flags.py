@@ -7,14 +7,9 @@ import pytest
 from adalayers.command.flags import SMOKE, Flags, parse, parser
 from adalayers.errors import BadInput
 from adalayers.request import DataRequest, Resources, StudyRequest
-from adalayers.study import Flag, Study
+from adalayers.study import Defaults, Design, Flag, Study
 
-
-def never():
-    raise AssertionError("the space was asked for while flags are parsed")
-
-
-STUDY = Study("made", "Why?", never, lambda setting: ([], []))
+STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
 TOKENS = dataclasses.replace(STUDY, task_kind="token")
 
 
@@ -41,7 +36,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
 
 
 def test_a_study_names_the_score_that_selects_by_kind_of_task(capsys):
-    named = dataclasses.replace(STUDY, metrics={"sequence": "accuracy"})
+    named = dataclasses.replace(STUDY, defaults=Defaults(metrics={"sequence": "accuracy"}))
     (request,) = parse(named, []).requests
     assert (request.metric, request.metrics) == (None, (("sequence", "accuracy"),))
     assert parse(named, ["--metric", "matthews"]).requests[0].metric == "matthews"
@@ -80,7 +75,9 @@ def test_smoke_is_small_where_the_user_says_nothing():
     assert (request.train_examples, request.max_length) == (SMOKE["train_examples"], SMOKE["max_length"])
     assert flags.label == "smoke"
     assert parse(STUDY, ["--smoke", "--label", "mine"]).label == "mine"
-    small = dataclasses.replace(STUDY, defaults={"trials": 0, "epochs": 9}, smoke={"seeds": 1})
+    small = dataclasses.replace(
+        STUDY, defaults=Defaults(sizes={"trials": 0, "epochs": 9}, smoke={"seeds": 1})
+    )
     asked = parse(small, ["--smoke", "--set", "epochs=3"]).study
     assert (asked.trials, asked.seeds, asked.epochs) == (0, 1, 3)
 
@@ -157,7 +154,7 @@ def test_a_flag_of_one_study_alone():
 
 
 def test_a_study_may_run_on_several_backbones_unless_the_user_names_some():
-    study = dataclasses.replace(STUDY, backbones=("minilm", "random:minilm"))
+    study = dataclasses.replace(STUDY, defaults=Defaults(backbones=("minilm", "random:minilm")))
     named = [(request.backbone, request.dataset) for request in parse(study, []).requests]
     assert named == [("minilm", "acceptability-demo"), ("random:minilm", "acceptability-demo")]
     assert [request.backbone for request in parse(study, ["--backbone", "a"]).requests] == ["a"]

@@ -12,11 +12,11 @@ from adalayers.results.files import STUDY as FILE
 from adalayers.results.files import TRIALS
 from adalayers.results.study_file import RequestRecord, Run, StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Study
+from adalayers.study import Design, Study
 from adalayers.tasks import metrics
 from tests.helpers.studying import world
 
-STUDY = Study("made", "Why?", lambda: pytest.fail("no space is needed"), lambda setting: ([], []))
+STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.storage.folder import Folder
-from adalayers.study import Arm, ConfirmedArm, Setting, Space, Study, Tuning, merge, plan, trial_id
+from adalayers.study import Arm, ConfirmedArm, Design, Setting, Space, Study, Tuning, merge, plan, trial_id
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.run_log import InterimAnalysis
 from tests.helpers.made_data import made_data
@@ -34,9 +34,12 @@ def arms(setting):
     ], ["a note"]
 
 
-STUDY = Study(
-    "made", "Why?", lambda: SPACE, arms, lambda setting: [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}]
-)
+DESIGN = Design(arms=arms, first=lambda setting: [{"alpha": 64.0, "entropy_weight": 0.0, "lr": 1e-3}])
+STUDY = Study(name="made", question="Why?", design=DESIGN)
+
+
+def study_with(**changes):
+    return dataclasses.replace(STUDY, design=dataclasses.replace(DESIGN, **changes))
 
 
 def made_plan(**fixed):
@@ -183,7 +186,7 @@ def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
 
 
 def test_a_point_outside_the_space_runs_and_tells_optuna_nothing_live_or_replayed(folder):
-    outside = dataclasses.replace(STUDY, first=lambda setting: [{"alpha": 512.0, "lr": 1e-3}])
+    outside = study_with(first=lambda setting: [{"alpha": 512.0, "lr": 1e-3}])
     setting = Setting(dataset="made", shape=DATA.shape, fixed={}, base=BASE, train_examples=96)
     planned = plan(outside, SPACE, setting)
     live = agenda(folder, plan=planned)
@@ -404,8 +407,7 @@ def tuned_plan(**fixed):
         ("uniform", {"mix": "uniform"}),
         ("again", {"mix": "uniform"}),
     ]
-    study = dataclasses.replace(
-        STUDY,
+    study = study_with(
         arms=lambda setting: ([Arm(name, "core", overrides) for name, overrides in components], []),
         tunings=lambda setting: [Tuning(name, overrides) for name, overrides in components],
         first=lambda setting: [{"lr": 1e-3}],
@@ -454,8 +456,7 @@ def test_a_search_begins_with_the_component_as_it_is_and_may_have_a_space_of_its
     from ray import tune
 
     own = Space({}, {"alpha": tune.uniform(1, 9)}, {})
-    study = dataclasses.replace(
-        STUDY,
+    study = study_with(
         tunings=lambda setting: [
             Tuning("one", {"mix": "learned", "lr": 2e-3}),
             Tuning("other", {"mix": "learned", "alpha": 8.0}, own),
