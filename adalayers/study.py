@@ -74,6 +74,21 @@ class Factor:
     condition: bool = False
 
 
+FACTORS = {
+    factor.name: factor
+    for factor in (
+        Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+        Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+        Factor("k", "k", "width of the projections", scale="log"),
+        Factor("dropout", "dropout", "in the head"),
+        Factor(
+            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
+        ),
+    )
+}
+"""Those that several studies share, by name."""
+
+
 @dataclass(frozen=True)
 class Arm:
     """A configuration that is confirmed over paired seeds.

@@ -1,10 +1,8 @@
 """What is tuned again for each ablated component, under an equal budget."""
 
 from ray import tune
-from ray.tune.search.sample import Domain
 
-SCIENTIFIC: dict[str, Domain] = {}
-"""The components are arms, not values of a hyperparameter: see studies/ablation.py."""
+# The components are arms, not values of a hyperparameter: see studies/ablation.py.
 
 NUISANCE = {
     # A component may have been tuned together with its rates: without it, others may be best.

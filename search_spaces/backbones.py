@@ -2,9 +2,7 @@
 
 from ray import tune
 
-SCIENTIFIC: dict[str, object] = {
-    # The factors are the cases: backbone and dataset.
-}
+# The factors are the cases: backbone and dataset.
 
 NUISANCE = {
     # Hidden states of other base models have other scales, though the projections are normalised: a decade around

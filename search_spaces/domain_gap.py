@@ -2,9 +2,7 @@
 
 from ray import tune
 
-SCIENTIFIC: dict[str, object] = {
-    # The factor is the case: the dataset, which lies at some distance from the reference.
-}
+# The factor is the case: the dataset, which lies at some distance from the reference.
 
 NUISANCE = {
     # Datasets of other sizes want other rates: a decade around the default on each side.

@@ -8,8 +8,7 @@ SHOTS = {"part": [8, 32, 128], "whole": [8, 16, 32, 64, 128]}
 EPOCH_SHARES = {"part": [1 / 4, 1 / 2, 1], "whole": [1 / 4, 1 / 2, 3 / 4, 1]}
 """Of --epochs, by --protocol: the paper's 25, 50, 75 and 100 where --epochs is 100."""
 
-SCIENTIFIC: dict[str, object] = {}
-"""Methods are compared, not searched."""
+# Methods are compared, not searched.
 
 NUISANCE = {
     # Published: 5e-5 in section 9.1, 1e-5 in its table 4. Smaller base models and heads want a larger rate.

@@ -28,8 +28,6 @@ HEAD2TOE = {
     "lasso": tune.choice([1e-5, 1e-4, 1e-3]),
 }
 
-SCIENTIFIC: dict[str, object] = {}
-
 NUISANCE = FROZEN
 
 GRID: dict[str, list[float]] = {

@@ -20,7 +20,7 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.presets import logit_travel, published_mix, setups
-from adalayers.study import Arm, Design, Factor, Page, Setting, Study
+from adalayers.study import FACTORS, Arm, Design, Page, Setting, Study
 
 PUBLISHED = "published-mix"
 TWIN = 64.0
@@ -104,10 +104,7 @@ STUDY = Study(
     ),
     design=Design(
         arms=arms,
-        factors=(
-            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
-        ),
+        factors=(FACTORS["alpha"], FACTORS["entropy_weight"]),
         comparisons=comparisons,
         first=first,
     ),

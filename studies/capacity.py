@@ -18,7 +18,7 @@ import sys
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
+from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, sizes
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -46,18 +46,7 @@ STUDY = Study(
     ),
     design=Design(
         arms=arms,
-        factors=(
-            Factor("k", "k", "width of the projections", scale="log"),
-            Factor("dropout", "dropout", "in the head", scale="linear"),
-            Factor(
-                "train_examples",
-                "training examples",
-                "drawn anew for each seed",
-                "count",
-                "log",
-                condition=True,
-            ),
-        ),
+        factors=(FACTORS["k"], FACTORS["dropout"], FACTORS["train_examples"]),
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
     page=Page(

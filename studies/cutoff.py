@@ -15,7 +15,7 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
 
 AFTER = "after-training"
 
@@ -62,7 +62,7 @@ STUDY = Study(
         arms=arms,
         factors=(
             Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
-            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
+            FACTORS["alpha"],
             Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
         ),
         variants=variants,

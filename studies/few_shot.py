@@ -21,7 +21,7 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.errors import unknown
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
@@ -157,14 +157,7 @@ STUDY = Study(
         arms=arms,
         factors=(
             Factor("fusion", "method", "a fusion of all layers, or extra ones on the last", scale="choice"),
-            Factor(
-                "train_examples",
-                "training examples",
-                "drawn anew for each seed",
-                "count",
-                "log",
-                condition=True,
-            ),
+            FACTORS["train_examples"],
             Factor("epochs", "epochs", "over which the rate falls to 0", "count", "log", condition=True),
         ),
         comparisons=comparisons,

@@ -17,7 +17,7 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
+from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, Variant
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -66,7 +66,7 @@ STUDY = Study(
     ),
     design=Design(
         arms=arms,
-        factors=(Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),),
+        factors=(FACTORS["alpha"],),
         variants=variants,
     ),
     page=Page(

@@ -17,7 +17,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.presets import published_mix
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -47,11 +47,11 @@ STUDY = Study(
     design=Design(
         arms=arms,
         factors=(
-            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
-            Factor("k", "k", "width of the projections", scale="log"),
+            FACTORS["alpha"],
+            FACTORS["entropy_weight"],
+            FACTORS["k"],
             Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="choice"),
-            Factor("dropout", "dropout", "in the head"),
+            FACTORS["dropout"],
             Factor("lr", "learning rate", scale="log", changes_speed=True),
             Factor("weight_decay", "weight decay", scale="log"),
         ),

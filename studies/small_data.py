@@ -18,7 +18,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
+from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
 
 
 def settings(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -58,18 +58,11 @@ STUDY = Study(
     design=Design(
         arms=arms,
         factors=(
-            Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
-            Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
+            FACTORS["alpha"],
+            FACTORS["entropy_weight"],
             Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
             Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
-            Factor(
-                "train_examples",
-                "training examples",
-                "drawn anew for each seed",
-                "count",
-                "log",
-                condition=True,
-            ),
+            FACTORS["train_examples"],
         ),
         comparisons=functools.partial(planned_comparisons, conditions=("train_examples",)),
     ),
