@@ -291,12 +291,6 @@ def test_the_thesis_splits_of_cola(tmp_path):
     assert sizes(task) == {"train": 36, "validation": 4, "test": 10}
 
 
-def test_a_known_dataset_needs_its_own_splits(tmp_path):
-    save(tmp_path / "imdb", train=sentences(20))
-    with pytest.raises(BadInput, match="wanted split 'test' of stanfordnlp/imdb, which has train"):
-        load_task("imdb", data_dir=tmp_path)
-
-
 def test_validation_from_train_is_a_stratified_tenth(tmp_path):
     labels = np.repeat([0, 1], [300, 100])
     train = Dataset.from_dict({"text": [f"Row {i}." for i in range(400)], "label": labels}, SENTENCE)
@@ -469,15 +463,6 @@ def test_columns_that_hold_no_classes(tmp_path):
     for column, message in (("one", "at least two classes"), ("many", "at most 200 classes .* got 300")):
         with pytest.raises(BadInput, match=message):
             load_task(folder, text_column="text", label_column=column)
-
-
-def test_columns_of_known_datasets_can_be_changed(tmp_path):
-    features = Features({"tokens": WORDS, "ner_tags": TAGS, "chunk_tags": TAGS})
-    columns = {"tokens": [["a"], ["b"]], "ner_tags": [[0], [1]], "chunk_tags": [[1], [1]]}
-    rows = Dataset.from_dict(columns, features)
-    save(tmp_path / "conll2003", train=rows, validation=rows, test=rows)
-    task = load_task("conll2003", data_dir=tmp_path, label_column="chunk_tags")
-    assert task.splits["train"].labels[0].tolist() == [1]
 
 
 # Entries: folders laid out as the hub lays them out
