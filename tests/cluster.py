@@ -25,6 +25,9 @@ from pathlib import Path
 import psutil
 
 from adalayers.command.main import BAD_INPUT, DONE
+from adalayers.results.files import WORK
+from adalayers.results.record import PROGRESS
+from adalayers.tuning.heartbeat import HEARTBEAT
 from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.studying import world
 from tests.soak import Study, differences, waited
@@ -154,7 +157,7 @@ def check(root: Path) -> None:
             _until(process, study, lambda: study.ended() >= 2)
             _worker(process, study, second).kill()
             print(f"a worker of the second node killed after {study.ended()} trials", flush=True)
-            _worker(process, study, head).suspend()
+            _until(process, study, lambda: _stopped(study, head))
             print(f"a worker of the head stopped after {study.ended()} trials", flush=True)
             _until(process, study, lambda: "no progress for" in study.said())
             _until(process, study, lambda: study.ended() >= 12)
@@ -187,6 +190,28 @@ def _worker(process: subprocess.Popen[bytes], study: Study, node: Node) -> psuti
     workers: list[psutil.Process] = []
     _until(process, study, lambda: workers.extend(node.workers()) or workers)
     return workers[0]
+
+
+def _stopped(study: Study, node: Node) -> bool:
+    """Stop a process of the node in the midst of a trial; return whether there was one."""
+    for worker in node.workers():
+        with contextlib.suppress(psutil.Error):
+            worker.suspend()
+            if worker.pid in _in_a_trial(study):
+                return True
+            worker.resume()
+    return False
+
+
+def _in_a_trial(study: Study) -> set[int]:
+    """Return the processes whose trials have a heartbeat and no end: before and after, nobody waits for the next."""
+    pids = set()
+    for trial_id in study.folder.names(WORK):
+        work = study.folder.child(f"{WORK}/{trial_id}")
+        with contextlib.suppress(OSError, ValueError):
+            if not work.exists(PROGRESS) or work.read_json(PROGRESS)["status"] == "unfinished":
+                pids.add(int(work.read_json(HEARTBEAT)["pid"]))
+    return pids
 
 
 def _free_port() -> int:
