@@ -85,26 +85,26 @@ class Backbone(nn.Module):
         """
         self.model.eval()  # someone may have called model.train() past our own
         if bool((attention_mask[:, :-1] < attention_mask[:, 1:]).any()):
-            return self._moved(input_ids, attention_mask, token_types, decoder_ids)
+            return self._aligned(input_ids, attention_mask, token_types, decoder_ids)
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         input_ids = input_ids.masked_fill(attention_mask == 0, self.pad_id)
         # Not inference_mode: a fusion's backward may need the states saved.
         with torch.no_grad():
             if len(self.streams) == 1:
                 types = with_token_types(self.model, token_types)
-                found, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
+                states, _ = self._read(self.stream, self.model, input_ids, attention_mask, **types)
             else:
-                found = self._read_both(input_ids, attention_mask, decoder_ids)
-        return {state: found[state] for state in self.states}
+                states = self._read_both(input_ids, attention_mask, decoder_ids)
+        return {state: states[state] for state in self.states}
 
-    def _moved(
+    def _aligned(
         self, input_ids: Tensor, attention_mask: Tensor, *others: Tensor | None
     ) -> dict[State, Tensor]:
         """Return hidden states of texts that are not padded on the right, where alone a text begins at position 0."""
         order = attention_mask.argsort(dim=1, descending=True, stable=True)
         back = order.argsort(dim=1).unsqueeze(2)
-        given = [None if other is None else other.gather(1, order) for other in others]
-        states = self(input_ids.gather(1, order), attention_mask.gather(1, order), *given)
+        reordered = [None if other is None else other.gather(1, order) for other in others]
+        states = self(input_ids.gather(1, order), attention_mask.gather(1, order), *reordered)
         return {state: values.gather(1, back.expand_as(values)) for state, values in states.items()}
 
     def _read_both(
@@ -112,7 +112,7 @@ class Backbone(nn.Module):
     ) -> dict[State, Tensor]:
         """Return the hidden states of an encoder and of the decoder that attends to it."""
         model: Any = self.model
-        found, encoded = self._read(self.streams[0], model.get_encoder(), input_ids, attention_mask)
+        states, encoded = self._read(self.streams[0], model.get_encoder(), input_ids, attention_mask)
         if self.start_id is None:
             last = attention_mask.sum(dim=1, keepdim=True) - 1
             first = input_ids.gather(1, last)
@@ -126,7 +126,7 @@ class Backbone(nn.Module):
             encoder_hidden_states=encoded,
             encoder_attention_mask=attention_mask,
         )
-        return found | decoded
+        return states | decoded
 
     def _read(
         self, stream: Stream, module: nn.Module, input_ids: Tensor, attention_mask: Tensor, **more: Tensor

@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -41,28 +41,24 @@ def found_out(config: Any, identifier: str) -> Family:
 
     Raises `BadInput`, which names the family and what does not hold.
     """
+    key = json.dumps([config.model_type, config.to_dict()], sort_keys=True, default=str)
     try:
-        return _found_out(
-            config.model_type, json.dumps(config.to_dict(), sort_keys=True, default=str), config
-        )
+        if key not in _READINGS:
+            _READINGS[key] = _tried(config)
     except _Fails as error:
         raise BadInput(
             f"wanted a backbone of a family that can be read, {identifier!r} is a {config.model_type!r} model, which "
             f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {error}; choose another "
             "backbone, or add its family to adalayers/backbones/families.py"
         ) from error
+    return _READINGS[key]
 
 
-_KNOWN: dict[tuple[str, str], Family] = {}
+_READINGS: dict[str, Family] = {}
+"""What was found out, by the model's config."""
 
 
-def _found_out(family: str, text: str, config: Any) -> Family:
-    if (family, text) not in _KNOWN:
-        _KNOWN[family, text] = _of(config)
-    return _KNOWN[family, text]
-
-
-def _of(config: Any) -> Family:
+def _tried(config: Any) -> Family:
     try:
         layers = min(LAYERS, int(config.num_hidden_layers))
         model = _small(config, layers)
@@ -106,11 +102,11 @@ def _small(config: Any, layers: int) -> Any:
         if hasattr(small, name):
             setattr(small, name, layers)
     small.vocab_size = VOCABULARY
-    for place, name in enumerate(
+    for token, name in enumerate(
         ("pad_token_id", "bos_token_id", "eos_token_id", "sep_token_id", "cls_token_id")
     ):
         if isinstance(getattr(small, name, None), int):
-            setattr(small, name, place)
+            setattr(small, name, token)
     with hub.quiet(), torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         model = AutoModel.from_config(small, trust_remote_code=False, dtype=torch.float32)
@@ -182,12 +178,7 @@ def _watched(module: nn.Module) -> Iterator[dict[str, tuple[Any, Any]]]:
         entered = given[0] if given else named.get("hidden_states")
         seen[name] = entered, output[0] if isinstance(output, tuple) else output
 
-    hooks = [
-        within.register_forward_hook(functools.partial(note, name), with_kwargs=True)
-        for name, within in module.named_modules()
-    ]
-    try:
+    with ExitStack() as hooks:
+        for name, within in module.named_modules():
+            hooks.enter_context(within.register_forward_hook(functools.partial(note, name), with_kwargs=True))
         yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()

@@ -34,4 +34,4 @@ def objective(source: BackboneSource) -> str:
     if source.random:
         return NOTHING
     name = hub.last_part(source.id)
-    return next((said for known, said in _OBJECTIVES.items() if re.fullmatch(known, name)), "")
+    return next((text for pattern, text in _OBJECTIVES.items() if re.fullmatch(pattern, name)), "")

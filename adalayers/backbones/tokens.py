@@ -83,11 +83,11 @@ class Encoded:
 
     def digest(self) -> hashlib._Hash:
         """Return a SHA-256 of the token ids, their types where there are any, and where each example ends."""
-        found = hashlib.sha256(np.ascontiguousarray(self.input_ids, dtype="<i4").tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(self.input_ids, dtype="<i4").tobytes())
         if self.token_types is not None:
-            found.update(np.ascontiguousarray(self.token_types, dtype="<i1").tobytes())
-        found.update(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
-        return found
+            digest.update(np.ascontiguousarray(self.token_types, dtype="<i1").tobytes())
+        digest.update(np.ascontiguousarray(self.offsets, dtype="<i8").tobytes())
+        return digest
 
     def truncated(self) -> dict[str, int]:
         """Return how many examples the maximum length cut, and of pre-split inputs how many words it took."""
@@ -98,9 +98,11 @@ class Encoded:
         """Return the token ids of `examples` [m], in that order."""
         rows = ragged_index(self.offsets, examples)
         ids = self.input_ids[rows]
-        special, types = (None if held is None else held[rows] for held in (self.special, self.token_types))
+        special, types = (
+            None if column is None else column[rows] for column in (self.special, self.token_types)
+        )
         offsets = _ends(np.diff(self.offsets)[examples])
-        cut, lost = (None if held is None else held[examples] for held in (self.cut, self.lost_words))
+        cut, lost = (None if column is None else column[examples] for column in (self.cut, self.lost_words))
         if self.word_starts is None or self.word_offsets is None:
             return Encoded(ids, offsets, cut=cut, lost_words=lost, special=special, token_types=types)
         words = ragged_index(self.word_offsets, examples)
@@ -165,9 +167,10 @@ def encode(
                 types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
             if presplit:
                 lost.extend(map(_lost_words, batch.encodings))
-                found = [_word_tokens(batch.word_ids(i), len(words)) for i, words in enumerate(chunk)]
-                starts.extend(of[0] for of in found)
-                ends.extend(of[1] for of in found)
+                for i, words in enumerate(chunk):
+                    first_tokens, last_tokens = _word_tokens(batch.word_ids(i), len(words))
+                    starts.append(first_tokens)
+                    ends.append(last_tokens)
     for i, row in enumerate(ids):
         if len(row) == 0:
             raise BadInput(

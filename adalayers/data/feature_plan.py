@@ -17,7 +17,7 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
-from adalayers.features.features import Mode, found_folder, stored_bytes
+from adalayers.features.features import Mode, serving_folder, stored_bytes
 from adalayers.features.store import is_whole
 
 MEMORY_SHARE = 0.6
@@ -75,13 +75,13 @@ def plan_features(
     if gpu is not None and sizes.store <= MEMORY_SHARE * gpu:
         return FeaturePlan("memory", f"{size} fit the {gpu / 1e9:.1f} GB of GPU memory that a trial can have")
     if sizes.store <= memory:
-        held = f"{size} fit the {sizes.memory / 1e9:.1f} GB of memory that are free"
-        return FeaturePlan("memory", held) if gpu is None else FeaturePlan("disk", f"{held}, not the GPU's")
+        fits = f"{size} fit the {sizes.memory / 1e9:.1f} GB of memory that are free"
+        return FeaturePlan("memory", fits) if gpu is None else FeaturePlan("disk", f"{fits}, not the GPU's")
     if read_rate is None:
         return FeaturePlan("disk", f"{size} exceed memory; live if the disk proves slower than the backbone")
     read, forward = sizes.store / read_rate(), forward_seconds()
-    told = f"{size} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
-    return FeaturePlan("disk" if read <= forward else "live", told)
+    why = f"{size} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
+    return FeaturePlan("disk" if read <= forward else "live", why)
 
 
 def feature_plan(
@@ -109,21 +109,21 @@ def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
     return [
         encoded
         for encoded in prepared.encoded.values()
-        if not is_whole(found_folder(cache, prepared.source, encoded, prepared.request.precision))
+        if not is_whole(serving_folder(cache, prepared.source, encoded, prepared.request.precision))
     ]
 
 
 def sizes(prepared: Prepared, cache: Path, *, trials_per_gpu: float = 1.0) -> Sizes:
     """Return what a study's hidden states need, and what this machine has free now."""
     source, precision = prepared.source, prepared.request.precision
-    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
     return Sizes(
         store=prepared.store_bytes,
         missing=sum(
             stored_bytes(source, len(encoded.input_ids), precision) for encoded in not_stored(prepared, cache)
         ),
         memory=psutil.virtual_memory().available,
-        disk=shutil.disk_usage(there).free,
+        disk=shutil.disk_usage(existing).free,
         gpu=int(torch.cuda.mem_get_info()[0] / trials_per_gpu) if torch.cuda.is_available() else None,
     )
 

@@ -74,7 +74,9 @@ class Prepared:
             if config.hidden_states.startswith("layers:"):
                 states |= set(config.states(self.shape))
             else:
-                states |= {state for of in chosen_streams(config.stream, self.shape) for state in of.states()}
+                states |= {
+                    state for stream in chosen_streams(config.stream, self.shape) for state in stream.states()
+                }
         return dataclasses.replace(self, source=self.source.reads(states))
 
     @functools.cached_property
@@ -194,24 +196,26 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         for name, split in task.splits.items()
     }
     _require_embeddings(source, encoded)
-    for name, held in encoded.items():
-        if held.word_starts is not None and not (held.word_starts >= 0).any():
+    for name, tokenized in encoded.items():
+        if tokenized.word_starts is not None and not (tokenized.word_starts >= 0).any():
             raise BadInput(
                 f"wanted labelled words in {name} of {task.name}, got none in {len(task.splits[name])} sentences, "
-                f"{held.truncated()['words']} words of which --max-length {request.max_length} cut away; raise it, or "
-                "mend the data"
+                f"{tokenized.truncated()['words']} words of which --max-length {request.max_length} cut away; raise it, "
+                "or mend the data"
             )
     return Prepared(request, source, task, encoded)
 
 
 def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) -> None:
     """Raise `BadInput` where the tokeniser gives ids that the backbone has no embedding for."""
-    known = getattr(pretrained.read_config(source.folder, source.id), "vocab_size", None)
-    highest = max((int(held.input_ids.max()) for held in encoded.values() if len(held.input_ids)), default=0)
-    if isinstance(known, int) and highest >= known:
+    vocabulary = getattr(pretrained.read_config(source.folder, source.id), "vocab_size", None)
+    highest = max(
+        (int(split.input_ids.max()) for split in encoded.values() if len(split.input_ids)), default=0
+    )
+    if isinstance(vocabulary, int) and highest >= vocabulary:
         raise BadInput(
-            f"wanted token ids below {known}, the embeddings of {source.name}, its tokeniser gives {highest}: the two "
-            f"do not belong together; save both into {str(source.folder)!r} again, or fetch the model again"
+            f"wanted token ids below {vocabulary}, the embeddings of {source.name}, its tokeniser gives {highest}: the "
+            f"two do not belong together; save both into {str(source.folder)!r} again, or fetch the model again"
         )
 
 

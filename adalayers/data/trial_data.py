@@ -19,7 +19,7 @@ from adalayers.features.features import Features
 from adalayers.features.subset import Subset
 from adalayers.states import Shape, State
 from adalayers.tasks.kind import Gold, TaskKind
-from adalayers.tensors.ragged import moved, ragged_index
+from adalayers.tensors.ragged import ragged_index, to_device
 
 _DRAWS = 0x0D2A
 """Sets the draws of train's examples apart from all else that is drawn by small seeds."""
@@ -56,7 +56,7 @@ class Batch:
         if self.tokens is None:
             raise ValueError("wanted token ids, this split was made without; give SplitData its tokens")
         rows = ragged_index(self.tokens.offsets, self.examples)
-        return moved(torch.from_numpy(self.tokens.input_ids[rows].astype(np.int64)), self.labels.device)
+        return to_device(torch.from_numpy(self.tokens.input_ids[rows].astype(np.int64)), self.labels.device)
 
     @cached_property
     def token_types(self) -> Tensor | None:
@@ -64,7 +64,7 @@ class Batch:
         if self.tokens is None or self.tokens.token_types is None:
             return None
         rows = ragged_index(self.tokens.offsets, self.examples)
-        return moved(torch.from_numpy(self.tokens.token_types[rows].astype(np.int64)), self.labels.device)
+        return to_device(torch.from_numpy(self.tokens.token_types[rows].astype(np.int64)), self.labels.device)
 
     @cached_property
     def special(self) -> Tensor | None:
@@ -105,11 +105,11 @@ class SplitData:
             per_example = self.word_offsets[examples + 1] - self.word_offsets[examples]
             places = self.word_starts[rows] + np.repeat(np.cumsum(lengths) - lengths, per_example)
             kept = self.word_starts[rows] >= 0
-            rows, words = rows[kept], moved(torch.from_numpy(places[kept]), device)
+            rows, words = rows[kept], to_device(torch.from_numpy(places[kept]), device)
         return Batch(
             states=self.features.read(examples, states, device),
             lengths=torch.from_numpy(lengths),
-            labels=moved(torch.from_numpy(self.labels[rows]), device),
+            labels=to_device(torch.from_numpy(self.labels[rows]), device),
             words=words,
             rows=rows,
             examples=examples,

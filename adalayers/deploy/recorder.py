@@ -16,7 +16,7 @@ from adalayers.deploy.streaming_sum import StreamingSum
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.states import State
-from adalayers.tensors.ragged import moved
+from adalayers.tensors.ragged import to_device
 
 HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192
 """Tokens, padding included, that a head reads at once: it shall take less memory than a layer of the base model did."""
@@ -152,15 +152,15 @@ class PassRecorder:
             for first, last in _head_groups(lengths.tolist(), _device(task)):
                 group_rows = rows[ends[first] - int(lengths[first]) : ends[last - 1]]
                 of_group = {
-                    key: values.index_select(0, moved(group_rows, values.device))
+                    key: values.index_select(0, to_device(group_rows, values.device))
                     for key, values in recorded.items()
                 }
                 parts.append(self._outputs(name, of_group, lengths[first:last]).float())
         outputs = torch.cat(parts)
         if task.shape.head == "sequence":
-            return torch.empty_like(outputs).index_copy_(0, moved(order, outputs.device), outputs)
+            return torch.empty_like(outputs).index_copy_(0, to_device(order, outputs.device), outputs)
         padded = outputs.new_zeros(real.numel(), outputs.shape[-1])
-        return padded.index_copy_(0, moved(rows, outputs.device), outputs).view(*real.shape, -1)
+        return padded.index_copy_(0, to_device(rows, outputs.device), outputs).view(*real.shape, -1)
 
     def _flat(self, key: str | State) -> Float[Tensor, "rows width"]:
         """Return the sum of a task, or a hidden state, of all steps, the sequences end to end with their padding."""

@@ -40,12 +40,12 @@ class Entry:
 def entries(root: Path) -> list[Entry]:
     """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
-    return sorted(found, key=lambda entry: (-entry.used, entry.name))
+    stores = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
+    return sorted(stores, key=lambda entry: (-entry.used, entry.name))
 
 
 def chosen(
-    found: Sequence[Entry],
+    stores: Sequence[Entry],
     *,
     names: Iterable[str] = (),
     unused_days: float | None = None,
@@ -61,18 +61,18 @@ def chosen(
     now = time.time() if now is None else now
     taken = [
         entry
-        for entry in found
+        for entry in stores
         if any(fnmatch.fnmatchcase(entry.name, name) for name in names)
         or (unused_days is not None and now - entry.used > unused_days * DAY)
     ]
     if keep_bytes is not None:
-        left = [entry for entry in found if entry not in taken]
+        left = [entry for entry in stores if entry not in taken]
         for entry in sorted(left, key=lambda entry: entry.used):
-            if sum(kept.bytes for kept in left) <= keep_bytes:
+            if sum(other.bytes for other in left) <= keep_bytes:
                 break
             left.remove(entry)
             taken.append(entry)
-    return [entry for entry in found if entry in taken]
+    return [entry for entry in stores if entry in taken]
 
 
 def remove(entry: Entry) -> bool:

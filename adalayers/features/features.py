@@ -33,7 +33,7 @@ from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extrac
 from adalayers.features.lazy import Lazy
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
-from adalayers.tensors.ragged import moved, ragged_rows
+from adalayers.tensors.ragged import ragged_rows, to_device
 
 logger = logging.getLogger(__name__)
 
@@ -71,31 +71,23 @@ class StoredFeatures:
 
     def __init__(self, folder: Path, *, resident: bool = False):
         self.folder, self.resident = folder, resident
-        self._open()
-
-    def _open(self) -> None:
-        self.meta = store.read_meta(self.folder)
+        self.meta = store.read_meta(folder)
         self.precision: str = self.meta["stored_as"]
-        self._starts = np.load(self.folder / "starts.npy")
-        self.lengths = np.load(self.folder / "lengths.npy")
+        self._starts, self.lengths = (np.load(folder / f"{name}.npy") for name in ("starts", "lengths"))
         self._mapped: dict[State, Tensor] = {}
 
-    def __getstate__(self) -> dict[str, object]:
-        return {"folder": self.folder, "resident": self.resident}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._open()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(StoredFeatures, resident=self.resident), (self.folder,)
 
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
         index = torch.from_numpy(ragged_rows(self._starts[examples], self.lengths[examples]))
         if self.resident and device.type != "cpu":
-            index = moved(index, device)
-            return Lazy(states, lambda state: self._held(state, device).index_select(0, index))
+            index = to_device(index, device)
+            return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))
         # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return Lazy(states, lambda state: moved(self._tensor(state).index_select(0, index), device))
+        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, index), device))
 
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
@@ -104,14 +96,14 @@ class StoredFeatures:
             self._mapped[state] = store.mapped(self.folder, state, self.precision)
         return self._mapped[state]
 
-    def _held(self, state: State, device: torch.device) -> Tensor:
+    def _on_gpu(self, state: State, device: torch.device) -> Tensor:
         key = (self.folder, state, device)
-        if key not in _HELD:
-            _HELD[key] = self._tensor(state).to(device)
-        return _HELD[key]
+        if key not in _ON_GPU:
+            _ON_GPU[key] = self._tensor(state).to(device)
+        return _ON_GPU[key]
 
 
-_HELD: dict[tuple[Path, State, torch.device], Tensor] = {}
+_ON_GPU: dict[tuple[Path, State, torch.device], Tensor] = {}
 """Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
 
 
@@ -167,14 +159,13 @@ def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision
     return root / f"{source.name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def found_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
+def serving_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
     """Return the folder of a store that holds what is read: where some states are, one of all serves as well."""
     own = store_folder(root, source, encoded, precision)
     if source.chosen is None or store.is_whole(own):
         return own
-    every = store_folder(root, source.whole, encoded, precision)
-    held = store.held_states(every)
-    return every if {state.key for state in source.chosen} <= held else own
+    whole = store_folder(root, source.whole, encoded, precision)
+    return whole if {state.key for state in source.chosen} <= store.stored_states(whole) else own
 
 
 def stored(
@@ -198,10 +189,10 @@ def stored(
     Raises `BadInput` where the disk is too small or the cache folder cannot be had, and `CannotWrite` where the disk is
     full in the midst of it: the next run goes on from what was kept.
     """
-    folder, every = (find(root, source, encoded, precision) for find in (store_folder, found_folder))
-    if every != folder and not _damaged(every, source.whole, encoded, precision):
-        store.touch(every)
-        return StoredFeatures(every)
+    folder, serving = (find(root, source, encoded, precision) for find in (store_folder, serving_folder))
+    if serving != folder and not _damaged(serving, source.whole, encoded, precision):
+        store.touch(serving)
+        return StoredFeatures(serving)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -278,8 +269,8 @@ def _fill(
     on_progress: Progress | None,
 ) -> None:
     n_tokens = len(encoded.input_ids)
-    there = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
-    needed, free = stored_bytes(source, n_tokens, stored_as) - there, shutil.disk_usage(folder.parent).free
+    written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
+    needed, free = stored_bytes(source, n_tokens, stored_as) - written, shutil.disk_usage(folder.parent).free
     if needed > free:
         raise BadInput(
             f"wanted {needed / 1e9:.1f} GB for hidden states in {folder.parent}, {free / 1e9:.1f} GB are free; "

@@ -153,15 +153,11 @@ class Writer:
         self.close()
         for name, values in (("starts.npy", starts), ("lengths.npy", lengths)):
             np.save(self.folder / name, values.astype(np.int64))
+        digests = {name: hasher.hexdigest() for name, hasher in zip(self._names, self._hashers, strict=True)}
+        digests |= {name: _digest(self.folder / name) for name in ("starts.npy", "lengths.npy")}
         files = {
             name: {"bytes": (self.folder / name).stat().st_size, "xxh3_128": digest}
-            for name, digest in [
-                *(
-                    (name, hasher.hexdigest())
-                    for name, hasher in zip(self._names, self._hashers, strict=True)
-                ),
-                *((name, _digest(self.folder / name)) for name in ("starts.npy", "lengths.npy")),
-            ]
+            for name, digest in digests.items()
         }
         created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         meta = {**self._spec, "examples": len(lengths), **about, "created": created, "files": files}
@@ -252,7 +248,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     return meta
 
 
-def held_states(folder: Path) -> set[str]:
+def stored_states(folder: Path) -> set[str]:
     """Return the keys of the hidden states that a finished store holds; none where it is not there or damaged."""
     return set(_checked(folder)[0].get("states", ()))
 

@@ -16,7 +16,7 @@ from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
-from adalayers.tensors.ragged import length_groups, moved, padded
+from adalayers.tensors.ragged import length_groups, padded, to_device
 
 ITERATIONS = 2
 PASS_TOKENS = 64
@@ -226,7 +226,7 @@ class RoutedLayers(Fusion):
     ) -> Float[Tensor, "batch labels"]:
         """Return the scores of sets of vectors, those of a token's layers side by side; note their credit."""
         layers = len(live) if self._renormalise else len(self.states)
-        counts = moved(tokens * layers, x.device).to(x.dtype)
+        counts = to_device(tokens * layers, x.device).to(x.dtype)
         if padding is not None:
             padding = padding.repeat_interleave(len(live), dim=1)
         y, credit = self.first(x, counts, padding)

@@ -22,7 +22,7 @@ from adalayers.fusion.projections import (
     projection_seed,
 )
 from adalayers.states import Shape, State
-from adalayers.tensors.ragged import moved, sequence_means
+from adalayers.tensors.ragged import sequence_means, to_device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +186,7 @@ def labelled(batches: Iterable[Examples], states: Sequence[State]) -> Iterator[t
                 vectors = hidden[batch.words]
             else:
                 rows, lengths = text
-                vectors = sequence_means(hidden[moved(rows, hidden.device)].double(), lengths)
+                vectors = sequence_means(hidden[to_device(rows, hidden.device)].double(), lengths)
             yield state, vectors, batch.labels
 
 

@@ -16,10 +16,10 @@ def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generat
 
     generator: on the device of `x`; None: torch's global stream there
     """
-    return x * kept(x, p, generator) if training and round(p * LEVELS) else x
+    return x * dropout_mask(x, p, generator) if training and round(p * LEVELS) else x
 
 
-def kept(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
+def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
     """Return what `dropout` multiplies `x` by: a tensor like it, each element 0 with probability `p`, else 1 / (1 - p).
 
     generator: as for `dropout`
@@ -51,7 +51,7 @@ class Dropout(nn.Module):
         """What gives the factors of a tensor now, for arithmetic that drops out by itself; None: nothing drops out."""
         if not self.training or round(self.p * LEVELS) == 0:
             return None
-        return lambda x: kept(x, self.p, self.generator)
+        return lambda x: dropout_mask(x, self.p, self.generator)
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}"

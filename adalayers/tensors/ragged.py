@@ -36,7 +36,7 @@ def token_batches(lengths: np.ndarray, most: int) -> list[np.ndarray]:
     return batches
 
 
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return `tensor` on `device`; a copy to a GPU does not wait for what the GPU is doing."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
@@ -70,16 +70,16 @@ def padded(
     if int(lengths.min()) == time:
         return flat.view(len(lengths), time, -1), None, None
     padding = torch.arange(time) >= lengths.unsqueeze(1)
-    places = moved((~padding).flatten().nonzero().squeeze(1), flat.device)
+    places = to_device((~padding).flatten().nonzero().squeeze(1), flat.device)
     padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
-    return padded.view(*padding.shape, -1), moved(padding, flat.device), places
+    return padded.view(*padding.shape, -1), to_device(padding, flat.device), places
 
 
 def sequence_means(
     flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch k"]:
     """Return the mean of each sequence's rows, as precise as they are; `lengths` are at least 1, and on the CPU."""
-    counts = moved(lengths, flat.device)
+    counts = to_device(lengths, flat.device)
     if flat.device.type == "cuda":  # where the order in which index_add adds changes from run to run
         return torch.segment_reduce(flat, "mean", lengths=counts, unsafe=True)
     rows = torch.repeat_interleave(counts)

@@ -1,4 +1,4 @@
-"""What a trained model costs, reckoned and not timed: in training, and per task at use.
+"""What a trained model costs, computed and not timed: in training, and per task at use.
 
 Operations of fusion and head are those of their matrix products, counted by torch on a few sequences; those of the base
 model two per weight of its layers and token forwards, two more for a gradient that passes and two for weights that are
@@ -70,30 +70,30 @@ class _Products(TorchDispatchMode):
         self.operations = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
+        output = func(*args, **(kwargs or {}))
         formula = flop_registry.get(func.overloadpacket)
         if formula is not None:
-            self.operations += formula(*args, **(kwargs or {}), out_val=found)
-        return found
+            self.operations += formula(*args, **(kwargs or {}), out_val=output)
+        return output
 
 
 # Without what leads torch.compile around it: that imports the compiler, two seconds of every process that trains.
 _Products.__torch_dispatch__ = inspect.unwrap(_Products.__torch_dispatch__)  # type: ignore[method-assign]
 
 
-def epoch_cost(model: FusionModel, data: TrialData, of: Operations) -> float:
+def epoch_cost(model: FusionModel, data: TrialData, per_token: Operations) -> float:
     """Return the operations of an epoch: training on train, an evaluation on validation.
 
     Those of a frozen base model are left out: it is passed once, whatever the number of epochs.
     """
     train, validation = _tokens(data)
-    found = of.training * train + of.forward * validation
+    total = per_token.training * train + per_token.forward * validation
     use = model.base_use()
     if use.own_pass:
         forwards = use.run * data.layer_parameters + use.adapters
         backwards = use.through * data.layer_parameters + use.trained + 2 * use.adapters
-        found += 2 * forwards * (train + validation) + 2 * backwards * train
-    return found
+        total += 2 * forwards * (train + validation) + 2 * backwards * train
+    return total
 
 
 def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) -> dict[str, float]:
@@ -115,13 +115,13 @@ def cost(model: FusionModel, data: TrialData, *, epochs: float, read_to: int) ->
     """
     use = model.base_use()
     counts = {WEIGHTS: model.weights_at_use() + use.changed, KEPT: model.kept_at_use(), LAYERS: use.run}
-    found = {name: float(count) for name, count in counts.items()}  # trials that were stopped have none
+    columns = {name: float(count) for name, count in counts.items()}  # trials that were stopped have none
     if not data.layer_parameters:
-        return found
+        return columns
     train, validation = _tokens(data)
     once = 2 * read_to * data.layer_parameters * (train if use.own_pass else train + validation)
     own = 2 * (use.run * data.layer_parameters + use.adapters) if use.own_pass else 0
-    return {**found, TRAINING: float(once + epochs), USE: 1e-6 * (own + operations(model, data).forward)}
+    return {**columns, TRAINING: float(once + epochs), USE: 1e-6 * (own + operations(model, data).forward)}
 
 
 def _tokens(data: TrialData) -> tuple[int, int]:

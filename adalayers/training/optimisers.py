@@ -78,9 +78,9 @@ class Schedule:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the schedule stands, in types that a checkpoint may hold."""
-        held = self._by_step or self._by_score
-        assert held is not None
-        return {name: value for name, value in held.state_dict().items() if name != "lr_lambdas"}
+        schedule = self._by_step or self._by_score
+        assert schedule is not None
+        return {name: value for name, value in schedule.state_dict().items() if name != "lr_lambdas"}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from where a schedule of the same kind stood."""

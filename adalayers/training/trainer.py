@@ -103,7 +103,7 @@ class Progress:
     begun: the epoch after which the present round began; a fusion that refits starts another round
     stale: evaluations in a row without a better score
     row:   the trial's columns as of the best epoch; best_model: its parameters
-    operations: of all epochs, reckoned; read_to: layers of the base model run so far
+    operations: of all epochs, computed; read_to: layers of the base model run so far
     """
 
     epoch: int = 0
@@ -164,7 +164,7 @@ def train(
 class Trainer:
     """One trial's model, optimiser, schedule and progress.
 
-    `step` trains the model on one batch and depends on nothing but the batch and what is held here: no draw comes
+    `step` trains the model on one batch and depends on nothing but the batch and this object: no draw comes
     from a stream that others share.
 
     parts: in how many parts a batch is passed; more than one where memory did not suffice for it
@@ -307,7 +307,7 @@ class Trainer:
         """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
         progress.epoch += 1
-        self._reckon()
+        self._count_operations()
         loss = self.train_epoch()
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
@@ -323,7 +323,7 @@ class Trainer:
         self.schedule.after_evaluation(score)
         return {**point, **fusion.summary(), "best": progress.best}
 
-    def _reckon(self) -> None:
+    def _count_operations(self) -> None:
         """Add what an epoch costs, by the hidden states that are read at its start."""
         live = tuple(self.model.fusion.live())
         if live not in self._counted:
@@ -368,29 +368,27 @@ class Trainer:
 
     def _save(self, folder: Folder) -> None:
         buffer = io.BytesIO()
-        held = {
+        state = {
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
-        torch.save(held, buffer)
+        torch.save(state, buffer)
         data = buffer.getvalue()
         folder.write_bytes(CHECKPOINT, data + SEAL + xxhash.xxh3_128(data).digest())
 
     def restore(self, folder: Folder) -> None:
         """Go on from the checkpoint in a folder. Raises one of `DAMAGE` for a damaged one, half restored."""
-        data, seal, digest = folder.read_bytes(CHECKPOINT).rpartition(SEAL)
-        if not seal:  # of a release that wrote none
-            data = digest
-        elif xxhash.xxh3_128(data).digest() != digest:
+        data, _, digest = folder.read_bytes(CHECKPOINT).rpartition(SEAL)
+        if xxhash.xxh3_128(data).digest() != digest:
             raise ValueError("its checksum is wrong")
-        held = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
-        self.model.load_state_dict(held["model"])
+        state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
+        self.model.load_state_dict(state["model"])
         self._start_round()  # a fusion that refitted trains other parameters than at its start
-        self.optimiser.load_state_dict(held["optimiser"])
-        self.schedule.load_state_dict(held["schedule"])
-        self.progress = Progress(**held["progress"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.schedule.load_state_dict(state["schedule"])
+        self.progress = Progress(**state["progress"])
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

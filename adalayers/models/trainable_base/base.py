@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from adalayers.backbones.backbone import Backbone, list_of_layers, with_token_types
 from adalayers.errors import BadInput
 from adalayers.states import State
-from adalayers.tensors.ragged import length_groups, moved
+from adalayers.tensors.ragged import length_groups, to_device
 
 PASS_TOKENS = 128
 """On a CPU, about as many tokens of padding cost as much as a further pass over a group of sequences."""
@@ -116,13 +116,13 @@ class Base(nn.Module):
     ) -> dict[State, Tensor]:
         """Return the hidden states of a group of sequences that are padded to one length."""
         real = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)  # [batch, time], on the CPU
-        rows = moved(real.flatten().nonzero().squeeze(1), input_ids.device)
+        rows = to_device(real.flatten().nonzero().squeeze(1), input_ids.device)
         # RoBERTa's kind counts positions by what is no pad token, so padding has to be that token.
         ids = input_ids.new_full((real.numel(),), self.pad_id).index_copy(0, rows, input_ids).view(real.shape)
         types = None
         if token_types is not None:
             types = token_types.new_zeros(real.numel()).index_copy(0, rows, token_types).view(real.shape)
-        given = self._run(ids, moved(real.long(), input_ids.device), states, types)
+        given = self._run(ids, to_device(real.long(), input_ids.device), states, types)
         return {state: values.flatten(0, 1).index_select(0, rows) for state, values in given.items()}
 
     def _run(

@@ -14,9 +14,6 @@ def test_values_are_made_when_asked_for_and_not_kept():
     assert squares[3] == 9
     assert squares[3] == 9
     assert made == [3, 3]
-
-
-def test_a_key_that_is_not_there():
+    assert 4 not in squares
     with pytest.raises(KeyError):
-        Lazy([2], lambda key: key)[3]
-    assert 3 not in Lazy([2], lambda key: key)
+        squares[4]

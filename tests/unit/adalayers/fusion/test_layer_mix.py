@@ -10,7 +10,7 @@ import torch
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
 from adalayers.states import State
 from adalayers.tensors import cpu_mix as fused
-from adalayers.tensors.cpu_dropout import draw_from, kept
+from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix, Workspace
 from tests.helpers.states import encoder
 
@@ -157,7 +157,7 @@ def fused_inputs(seed=3, width=6):
 
 def masked(p):
     """The factors of a tensor, the same at each call."""
-    return lambda x: kept(x, p, torch.Generator().manual_seed(7))
+    return lambda x: dropout_mask(x, p, torch.Generator().manual_seed(7))
 
 
 @pytest.mark.parametrize("eps", [NORM_EPS, None], ids=["normalised", "not normalised"])
@@ -211,7 +211,7 @@ def test_options_are_what_their_names_say(options, frozen):
     draw_from(mix, torch.Generator().manual_seed(11))
     factors = torch.ones(L, TOKENS, K)
     if options.get("dropout"):
-        factors = kept(torch.empty(L, TOKENS, K), 0.3, torch.Generator().manual_seed(11))
+        factors = dropout_mask(torch.empty(L, TOKENS, K), 0.3, torch.Generator().manual_seed(11))
         assert 0 < float((factors == 0).float().mean()) < 1
     states = {state: values.requires_grad_(not frozen) for state, values in inputs().items()}
     expected = numpy_options(mix, states, factors)

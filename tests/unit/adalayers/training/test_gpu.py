@@ -13,7 +13,7 @@ from adalayers.backbones import loading, sources, tokens
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
-from adalayers.tensors.ragged import moved
+from adalayers.tensors.ragged import to_device
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder
@@ -49,7 +49,7 @@ def test_a_step_waits_for_nothing(kind):
     model = FusionModel(LayerMixConfig(**SMALL), data.shape).to(device)
     optimiser = torch.optim.Adam(model.parameters(), fused=True)
     batch = data.splits["train"].batch(np.arange(16), model.fusion.live(), device)
-    towards = moved(torch.tensor(1.0), device)
+    towards = to_device(torch.tensor(1.0), device)
     for mode in (0, "error"):  # the first round sets up libraries, which waits
         torch.cuda.set_sync_debug_mode(mode)
         try:
