@@ -200,8 +200,8 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         if tokenized.word_starts is not None and not (tokenized.word_starts >= 0).any():
             raise BadInput(
                 f"wanted labelled words in {name} of {task.name}, got none in {len(task.splits[name])} sentences, "
-                f"{tokenized.truncated()['words']} words of which --max-length {request.max_length} cut away; raise it, "
-                "or mend the data"
+                f"{tokenized.truncated()['words']} words of which --max-length {request.max_length} cut away; raise "
+                "it, or mend the data"
             )
     return Prepared(request, source, task, encoded)
 

@@ -285,25 +285,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.streaming")
     parser.add_argument("--small", action="store_true", help="tiny shapes, to see that it works")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES)[:2], choices=SHAPES, metavar="SHAPE")
-    parser.add_argument("--tasks", nargs="+", type=int, default=[1, 2, 4, 8], metavar="N")
+    parser.add_argument("--tasks", nargs="+", type=int, default=[1, 2, 4, 8], metavar="N", dest="counts")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--batch", type=int, help="sequences of a pass")
     parser.add_argument(
-        "--alone", action="store_true", help="without the two rivals, which take most of the time"
+        "--alone",
+        action="store_false",
+        dest="others",
+        help="without the two rivals, which take most of the time",
     )
     flags = parser.parse_args()
     log_to_stderr()
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
-    report(
-        all_shapes(
-            flags.shapes,
-            flags.tasks,
-            repeats=flags.repeats,
-            batch=flags.batch,
-            others=not flags.alone,
-            small=flags.small,
-        )
-    )
+    report(all_shapes(**vars(flags)))
 
 
 if __name__ == "__main__":

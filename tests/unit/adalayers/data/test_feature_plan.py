@@ -23,30 +23,29 @@ def plan(asked="auto", *, forward=100.0, rate=None, **change):
     )
 
 
-@pytest.mark.parametrize("mode", ["memory", "disk", "live"])
-def test_what_is_asked_for_is_done(mode):
-    assert plan(mode, disk=0, memory=0).mode == mode
+@pytest.mark.parametrize(
+    ("asked", "change", "mode"),
+    [
+        *((mode, {"disk": 0, "memory": 0}, mode) for mode in ("memory", "disk", "live")),
+        ("auto", {}, "memory"),
+        ("auto", {"store": int(MEMORY_SHARE * 20 * GB)}, "memory"),
+        ("auto", {"missing": 101 * GB}, "live"),
+        (
+            "auto",
+            {"store": 3 * GB, "missing": 0, "disk": 0},
+            "memory",
+        ),  # what is stored already needs no room
+        ("auto", {"gpu": 10 * GB}, "memory"),
+        ("auto", {"gpu": 3 * GB}, "disk"),
+    ],
+)
+def test_as_asked_else_by_what_there_is_room_for(asked, change, mode):
+    assert plan(asked, **change).mode == mode
 
 
 def test_another_word_is_bad_input():
     with pytest.raises(BadInput, match="--features"):
         plan("fast")
-
-
-def test_what_fits_memory_is_held_there():
-    assert plan().mode == "memory"
-    assert plan(store=int(MEMORY_SHARE * 20 * GB)).mode == "memory"
-
-
-def test_without_room_on_disk_it_is_live():
-    assert plan(missing=101 * GB).mode == "live"
-    assert plan(store=3 * GB, missing=0, disk=0).mode == "memory", "what is stored already needs no room"
-
-
-def test_a_gpu_holds_what_fits_it_and_else_memory_feeds_it():
-    assert plan(gpu=10 * GB).mode == "memory"
-    fed = plan(gpu=3 * GB)
-    assert (fed.mode, "GPU" in fed.why) == ("disk", True)
 
 
 def test_beyond_memory_the_quicker_of_disk_and_backbone_wins():
