@@ -103,8 +103,10 @@ def test_its_states_are_those_that_transformers_gives(folders, family):
             with torch.no_grad():
                 close(module.get_submodule(source.reading.final_norm)(before)[real], ours[-1][real])
             assert not torch.allclose(before[real], ours[-1][real])
-    assert backbone.n_parameters == sum(parameter.numel() for parameter in model.parameters())
-    assert backbone.n_parameters == count_parameters(source)[0]
+    assert not any(values.requires_grad or values.is_inference() for values in states.values())
+    total, of_layer = count_parameters(source)
+    assert backbone.n_parameters == total == sum(parameter.numel() for parameter in model.parameters())
+    assert (of_layer > 0) == (family != "albert"), "whose layers are one and the same, in no list"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
