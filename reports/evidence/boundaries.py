@@ -70,7 +70,7 @@ def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def _going_on(analyses: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
+def _continuation_density(analyses: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the middles (w) and masses of the cells in which the test goes on after the last of these analyses.
 
     On their own, as they take far longer than a critical value, and none is asked of a schedule's last analysis.
@@ -88,7 +88,7 @@ def _chance_above(analyses: tuple[tuple[int, float], ...]) -> Callable[[np.ndarr
     if not before:
         return lambda cuts: stats.t.sf(_t(cuts, n), n - 1)
     seen = before[-1][0]
-    return lambda cuts: _above(cuts, *_going_on(before), seen, n - seen)
+    return lambda cuts: _above(cuts, *_continuation_density(before), seen, n - seen)
 
 
 def _t(w: np.ndarray, n: int) -> np.ndarray:

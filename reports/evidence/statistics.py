@@ -1,7 +1,7 @@
 """Statistics on a handful of seeds: t intervals, paired differences, seeds needed.
 
 Functions of plain numbers, small enough to check by hand. A number that cannot be had is None, never a
-guess: one seed has no interval, and scores that agree on every seed have no spread to reckon one from.
+guess: one seed has no interval, and scores that agree on every seed have no spread to compute one from.
 
 `alpha` below is the chance of error that one interval or test may use, two-sided: 0.05 is a 95% interval.
 """

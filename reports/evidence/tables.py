@@ -157,7 +157,13 @@ def search_counts(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per band of `search`: trials completed and stopped, best score of the completed ones."""
     table = search(trials, plan)
     rows = []
-    for band in sorted(set(table["band"]), key=_band_order):
+    names = [factor.name for factor in plan.factors]
+    if names:
+        by = column((names[1:] or names)[0])
+        table = table.sort_values(
+            by, kind="stable", key=lambda values: values.map(str) if values.dtype == object else values
+        )
+    for band in table["band"].unique():
         of_band = table[table["band"] == band]
         done = of_band[of_band["status"] == "completed"]
         best = done["score"].dropna()
@@ -265,10 +271,3 @@ def _summary(
 
 def _names(prefix: str) -> list[str]:
     return [f"{prefix}{name}" for name in ("mean", "low", "high", "n")]
-
-
-def _band_order(band: str) -> float:
-    try:
-        return float(band.split(" ")[0])
-    except ValueError:
-        return float("inf")

@@ -377,12 +377,11 @@ def _advice(info: Info) -> list[str]:
         return []
     if len(best.arms) == 1:
         return [
-            f"**Advice**: use {code(best.arms[0])}; all {every - 1} others are ruled out as the best (95%, a test of "
-            "its own)."
+            f"**Advice**: use {code(best.arms[0])}; all {every - 1} others are ruled out as the best (95%, after Hsu)."
         ]
     sign = -1.0 if info.plan.mode == "min" else 1.0
     known = sorted((arm for arm in best.arms if arm in info.means), key=lambda arm: -sign * info.means[arm])
-    left = f"{len(best.arms)} of {every} settings may be the best (95%, a test of its own)"
+    left = f"{len(best.arms)} of {every} settings may be the best (95%, after Hsu)"
     if len(known) == len(best.arms) <= 3 and len(known) < len(best.excluded):
         return [
             f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."
@@ -393,9 +392,7 @@ def _advice(info: Info) -> list[str]:
         cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if told else ""
         mean = f"; {code(known[0])} has the best mean ({number(info.means[known[0]])}){cheap}"
     if not best.excluded:
-        return [
-            f"**Advice**: none of the {every} settings is ruled out as the best (95%, a test of its own){mean}."
-        ]
+        return [f"**Advice**: none of the {every} settings is ruled out as the best (95%, after Hsu){mean}."]
     out = several([code(one.arm) for one in best.excluded], 6)
     return [f"**Advice**: {left}{mean}. Ruled out: {out}."]
 

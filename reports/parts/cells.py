@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.comparisons import Comparison
 from adalayers.results.study_file import Factor
 from reports.evidence.claims import Claim
 from reports.evidence.statistics import FEW, LEVEL
@@ -42,12 +43,12 @@ def level(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def where(claim: Claim, plan: Plan) -> str:
+def where(claim: Comparison, plan: Plan) -> str:
     """Return at which level of another factor a comparison is: "λ = 0.01"; "" where it is at none."""
     return setting(claim.at.factor, claim.at.level, plan) if claim.at else ""
 
 
-def compared(claim: Claim, plan: Plan) -> str:
+def compared(claim: Comparison, plan: Plan) -> str:
     """Return what a comparison is called in a figure: "α = 64 instead of 1, at λ = 0.01"; an arm by its name."""
     if not claim.changes:
         return claim.arm if claim.control == plan.control else f"{claim.arm} instead of {claim.control}"
@@ -58,14 +59,14 @@ def compared(claim: Claim, plan: Plan) -> str:
     return f"{changed} instead of {level(claim.changes[0].reference)}{at}"
 
 
-def named(claim: Claim, plan: Plan) -> str:
+def named(claim: Comparison, plan: Plan) -> str:
     """Return `compared` as Markdown."""
     if claim.changes:
         return escape(compared(claim, plan))
     return code(claim.arm) + ("" if claim.control == plan.control else f" instead of {code(claim.control)}")
 
 
-def averaged_over(claim: Claim, plan: Plan) -> tuple[Factor, ...]:
+def averaged_over(claim: Comparison, plan: Plan) -> tuple[Factor, ...]:
     """Return the factors that a comparison is averaged over: those its arms differ in beyond what it compares."""
     compared_factors = {change.factor for change in claim.changes} | (
         {claim.at.factor} if claim.at else set()

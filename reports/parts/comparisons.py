@@ -15,11 +15,10 @@ from reports.words.labels import SPLITS
 from reports.words.text import NONE, estimate, folded, interval, several, table
 
 KINDS = {
-    "factor": "Levels of a factor, averaged over the other factors",
+    "factor": "Levels of a factor, averaged over what else their arms differ in",
     "arm": "Arms outside the core, against the control",
     "simple": "Levels of a factor at one level of another",
     "interaction": "Interactions: how far two factors together differ from the sum of both",
-    "across": "Across cases",
 }
 
 

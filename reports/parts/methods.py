@@ -35,8 +35,8 @@ KINDS = {
     "base model changed": (COLOURS[1], "^"),
 }
 COSTS = {
-    "training": "operations of training (reckoned)",
-    "use": "operations per token that one\nmore task adds (millions, reckoned)",
+    "training": "operations of training (computed)",
+    "use": "operations per token that one\nmore task adds (millions, computed)",
 }
 
 
@@ -127,7 +127,7 @@ def section(info: Info) -> list[str]:
         "verdict",
         "base model intact",
         "parameters trained",
-        "training: operations (reckoned)",
+        "training: operations (computed)",
         "seconds (measured)",
         "one more task at use: operations per token (millions)",
         "weights (MB, float16)",
@@ -169,7 +169,7 @@ def section(info: Info) -> list[str]:
     out = [code(name) for name, _ in info.dropped]
     return [
         f"{budget} A frozen base model runs once for all its tasks, and what a task adds is what counts; a base model "
-        "that was changed runs for its task alone. Costs are **reckoned** (a fusion's matrix products are counted, a "
+        "that was changed runs for its task alone. Costs are **computed** (a fusion's matrix products are counted, a "
         f"base model's follow from its weights), not timed. Seconds are measured, {info.together}, "
         "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{info.score.name} of each method against its cost"),

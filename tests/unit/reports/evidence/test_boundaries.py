@@ -102,7 +102,7 @@ def test_students_t_is_scipys(df):
 
 def forget():
     boundaries._last.cache_clear()
-    boundaries._going_on.cache_clear()
+    boundaries._continuation_density.cache_clear()
 
 
 def test_finer_cells_change_nothing_that_matters(monkeypatch):

@@ -111,7 +111,7 @@ def test_arms_and_their_fusion(tmp_path):
 @pytest.mark.parametrize(
     ("means", "told"),
     [
-        ({}, "(95%, a test of its own). Ruled out: `w`, `x` and `y`."),
+        ({}, "(95%, after Hsu). Ruled out: `w`, `x` and `y`."),
         ({"a": 0.5}, "; `a` has the best mean (0.500). Ruled out: "),
         ({"a": 0.5, "b": 0.4}, ": `a` (mean 0.500) and `b` (mean 0.400). The others are ruled out."),
     ],

@@ -1,0 +1,38 @@
+"""What comparisons are called, and what they are averaged over, from their weights."""
+
+import pytest
+
+from reports.parts.cells import averaged_over, compared
+from reports.reading.load import load
+from tests.helpers.studying import ROOT
+
+RESULTS = ROOT / "docs" / "results"
+
+
+@pytest.mark.parametrize(
+    ("study", "expected"),
+    [
+        (
+            "cutoff",
+            {"cutoff": {"alpha"}, "alpha": {"cutoff", "cutoff_when"}, "cutoff_when": {"alpha", "cutoff"}},
+        ),
+        ("small_data", {name: {"train_examples"} for name in ("alpha", "entropy_weight", "cutoff", "mix")}),
+        ("capacity", {"k": {"dropout", "train_examples"}, "dropout": {"k", "train_examples"}}),
+        ("single_layer", {"train_projections": {"layer"}}),
+    ],
+)
+def test_a_level_is_averaged_over_what_the_weights_say(study, expected):
+    plan = load(RESULTS / study / "minilm-conll2003").plan
+    found = {}
+    for one in plan.comparisons:
+        if one.kind == "factor":
+            over = {factor.name for factor in averaged_over(one, plan)}
+            assert found.setdefault(one.changes[0].factor, over) == over
+    assert found == expected
+
+
+def test_levels_are_named_by_their_factors_symbols():
+    plan = load(RESULTS / "single_layer" / "minilm-conll2003").plan
+    effects = [one for one in plan.comparisons if one.changes]
+    assert compared(effects[0], plan) == "projections trained = no instead of yes"
+    assert compared(effects[1], plan) == "projections trained = no instead of yes, at layer = 1"
