@@ -1,24 +1,16 @@
-"""Rank correlation by hand, and how large it gets by chance against published tables and made orders."""
+"""Rank correlation, and how large it gets by chance against published tables and made orders."""
 
 import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from reports.evidence.rank_agreement import critical, spearman
 
 
-def test_by_hand():
-    assert spearman([1, 2, 3], [10, 20, 90]) == 1.0
-    assert spearman([1, 2, 3], [3, 2, 1]) == -1.0
-    # Ranks 1, 2, 3, 4 against 2, 1, 4, 3: 1 - 6 * 4 / (4 * 15)
-    assert spearman([0.1, 0.2, 0.3, 0.4], [2, 1, 4, 3]) == pytest.approx(0.6)
-
-
 def test_ties_have_their_mean_rank():
-    a, b = [1.0, 1.0, 2.0, 5.0, 4.0], [3.0, 1.0, 2.0, 2.0, 9.0]
-    assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+    # Ranks 1.5, 1.5, 3 against 1, 2, 3
+    assert spearman([1.0, 1.0, 2.0], [1.0, 3.0, 9.0]) == pytest.approx(0.75**0.5)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from reports.evidence.importances import (
     PED_ANOVA,
     RESAMPLES,
     importances,
-    key,
     search_points,
     target_share,
 )
@@ -128,7 +127,7 @@ def test_importances_are_optunas():
         )
     evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=0.1)
     wanted = optuna.importance.get_param_importances(study, evaluator=evaluator)
-    assert target_share(60) == 0.1
+    assert [target_share(n) for n in (10, 20, 60)] == [0.5, 0.25, 0.1]
     assert dict(zip(table["name"], table["importance"], strict=True)) == pytest.approx(wanted)
     assert table["name"].iloc[0] == "lr"
     assert table["importance"].sum() == pytest.approx(1)
@@ -138,22 +137,23 @@ def test_importances_are_optunas():
     pd.testing.assert_frame_equal(table, importances(points(), SPACE, PLAN))
 
 
-def test_importances_ask_about_five_trials_at_least():
-    assert [target_share(n) for n in (10, 20, 50, 400)] == [0.5, 0.25, 0.1, 0.1]
-
-
 def test_importances_in_min_mode_are_those_of_the_negated_score():
     least = replace(PLAN, mode="min")
     negated = points().assign(score=lambda table: -table["score"])
     pd.testing.assert_frame_equal(importances(negated, SPACE, least), importances(points(), SPACE, PLAN))
 
 
-def test_no_importances_from_too_little():
-    assert importances(points(FEWEST - 1), SPACE, PLAN).empty
-    assert importances(points().assign(status="stopped"), SPACE, PLAN).empty
-    assert importances(points().assign(score=0.5), SPACE, PLAN).empty
-    assert importances(points(), [ALPHA], PLAN).empty
-    assert len(importances(points(FEWEST), SPACE, PLAN)) == 3
+@pytest.mark.parametrize(
+    ("done", "space"),
+    [
+        (points(FEWEST - 1), SPACE),
+        (points().assign(status="stopped"), SPACE),
+        (points().assign(score=0.5), SPACE),
+        (points(), [ALPHA]),
+    ],
+)
+def test_no_importances_from_too_little(done, space):
+    assert importances(done, space, PLAN).empty
 
 
 def test_equal_scores_but_one_are_no_error():
@@ -201,14 +201,6 @@ def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, few_resamples)
     assert place.read_bytes(DETAILS) == asked
 
 
-def test_the_key_is_of_everything_that_counts():
-    base = key(points(), SPACE, PLAN, FANOVA)
-    assert base == key(points(), SPACE, PLAN, FANOVA)
-    assert base != key(points(), SPACE, PLAN, PED_ANOVA)
-    assert base != key(points(), SPACE[:2], PLAN, FANOVA)
-    assert base != key(points(59), SPACE, PLAN, FANOVA)
-
-
 def grid(values: dict[tuple[float, float], list[float]]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
     core = pd.DataFrame(
         [{"arm": f"{a} {b}", "config/alpha": a, "config/entropy_weight": b} for a, b in values]
@@ -254,9 +246,8 @@ def test_a_decomposition_takes_a_whole_grid_and_shared_seeds():
 
 
 def test_seeds_that_agree_have_a_size_and_no_interval():
-    table = by_part(
-        decompose(*grid({(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)}), FACTORS)
-    )
+    values = {(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)}
+    table = by_part(decompose(*grid(values), FACTORS))
     assert table.loc["alpha", "size"] == pytest.approx(0.1)  # -0.1, 0, 0.1 over two degrees of freedom
     assert table.loc["entropy_weight", "size"] == pytest.approx(0, abs=1e-9)
     assert table[["low", "high"]].isna().all(axis=None)
