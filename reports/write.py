@@ -83,7 +83,7 @@ def write_cover(
     """Write `<study_root>/report.md`, its figure and the claims across cases; returns the page's path (or URI).
 
     A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
-    named on the page. What is in `built` is not worked out again.
+    named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
     entries, problems = _entries(root, folders, built)

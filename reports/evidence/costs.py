@@ -1,6 +1,6 @@
 """What each method costs: its trained parameters, training, and what one more task adds at use; a row per arm.
 
-Operations, weights and numbers kept are reckoned by the trials (columns `cost/*`); seconds are measured.
+Operations, weights and numbers kept are computed by the trials (columns `cost/*`); seconds are measured.
 """
 
 from __future__ import annotations

@@ -86,9 +86,7 @@ def _size(
 ) -> dict[str, float]:
     """Return size, low, high of one part: noncentrality / per_level is the sum of its squared effects."""
     scale = noise / (per_level * df)
-    if (
-        noise <= 1e-18
-    ):  # the same difference on every seed, rounding apart: nothing to reckon an interval from
+    if noise <= 1e-18:  # the same difference on every seed, but for rounding: no interval can be computed
         return {"size": math.sqrt(total / (per_level * df)), "low": np.nan, "high": np.nan}
     observed = total / df / noise
     size = math.sqrt(max(0.0, observed - 1) * df * scale)

@@ -1,4 +1,4 @@
-"""What a trained mix costs at use, reckoned: layers that must run, operations and parameters per token.
+"""What a trained mix costs at use, computed: layers that must run, operations and parameters per token.
 
 A layer whose mix weight is 0 is not projected, and above the deepest layer that is mixed nothing of the base model has
 to run. Operations are two per weight and token of the base model's layers, the projections and the head; attention

@@ -65,7 +65,7 @@ def parts(names: tuple[str, ...] = PARTS, *, short: bool = False) -> list[Part[A
 
 @dataclass(frozen=True)
 class Page:
-    """One page: what each part shows is worked out once, for words and figures.
+    """One page: what each part shows is computed once, for words and figures.
 
     short: whether it is report.md, the page that is read; else it is details.md
     own:   those of the names that are the study's own: report.md has them without their folded tables, details.md
