@@ -32,7 +32,7 @@ def made(tmp_path_factory):
 class Runs:
     """One study over the commands that a user might give, each with what it left.
 
-    stopped:  happened, after `--max-hours` ended it
+    stopped:  its runs, after `--max-hours` ended it
     finished: its folder, kept aside by `--fresh`, with its page and, as `--show-text` asks, texts
     rows:     of its trials.csv then
     live:     the folder of the study that `--fresh` began, with a base model that runs in every trial
@@ -49,7 +49,7 @@ def runs(made, tmp_path_factory):
     output = tmp_path_factory.mktemp("runs") / "results"
     folder = output / "alpha_lambda/tiny-echo"
     assert study(made, output, "--features", "disk", "--max-hours", "0.0001") == 0
-    stopped = happened(folder)
+    stopped = runs_of(folder)
     assert study(made, output, "--features", "disk", "--show-text", report=True) == 0
     rows = (folder / "trials.csv").read_bytes()
     assert study(made, output, "--fresh", "--features", "live") == 0
@@ -62,7 +62,7 @@ def study(made, output, *more, report=False):
     return run_here([*flags(made, output), *SMALL, *more], report=report).code
 
 
-def happened(folder):
+def runs_of(folder):
     return json.loads((folder / "study.json").read_text())["runs"]
 
 
@@ -82,7 +82,7 @@ def test_fresh_sets_the_earlier_study_aside(runs):
     assert (runs.finished / "trials.csv").read_bytes() == runs.rows
     ids = {json.loads((folder / "study.json").read_text())["id"] for folder in (runs.finished, runs.live)}
     assert len(ids) == 2
-    assert len(happened(runs.live)["runs"]) == 1
+    assert len(runs_of(runs.live)["history"]) == 1
 
 
 def test_texts_are_shown_only_when_asked_for(made, runs):
@@ -99,10 +99,10 @@ def test_texts_are_shown_only_when_asked_for(made, runs):
 
 def test_time_is_up_ends_in_good_order_and_goes_on_later(runs):
     assert runs.stopped["state"] == "time is up"
-    later = happened(runs.finished)
+    later = runs_of(runs.finished)
     assert later["state"] == "finished"
     assert "unfinished" not in json.dumps(later["counts"])
-    assert len(later["runs"]) == 2
+    assert len(later["history"]) == 2
 
 
 def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(runs):

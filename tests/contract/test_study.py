@@ -99,7 +99,7 @@ class Ended:
     out: str
     err: str
     rows: dict[str, dict]
-    happened: dict
+    runs: dict
     has_report: bool
 
 
@@ -128,8 +128,8 @@ def disturbed(made, tmp_path_factory, ray_here):
         rows = {
             row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
         }
-        happened = json.loads((folder / "study.json").read_text())["runs"]
-        return Ended(ran.code, ran.out, ran.err, rows, happened, (folder / "report.md").exists())
+        runs = json.loads((folder / "study.json").read_text())["runs"]
+        return Ended(ran.code, ran.out, ran.err, rows, runs, (folder / "report.md").exists())
 
     def run(report):
         return left(run_here(flags(made, output, *DISTURBED), report=report))
@@ -338,21 +338,24 @@ def test_the_best_model_is_the_best_on_validation(study):
     assert load(folder / "best").n_parameters() == best["parameters"]
 
 
-def test_study_says_what_was_asked_on_what_and_what_happened(study):
+def test_study_json_has_request_environment_and_runs(study):
     folder, _, _ = study
     document = json.loads((folder / "study.json").read_text())
     assert document["request"]["control"] == "alpha=1 entropy_weight=0"
     assert document["environment"]["dataset"]["examples"] == {"train": 120, "validation": 60, "test": 60}
     assert document["environment"]["backbone"]["layers"] == 4
-    happened = document["runs"]
-    assert happened["state"] == "finished"
-    assert happened["counts"] == results.counts(table(folder).fillna({"arm": ""}))
-    assert (happened["analyses"], happened["test_opened"]) == (1, 1)
-    (only,) = happened["history"]
+    runs = document["runs"]
+    assert runs["state"] == "finished"
+    assert runs["counts"] == results.counts(table(folder).fillna({"arm": ""}))
+    assert (runs["analyses"], runs["test_opened"]) == (1, 1)
+    (only,) = runs["history"]
     assert set(only["seeds"]) == {arm["name"] for arm in document["request"]["arms"]}
     assert {tuple(seeds) for seeds in only["seeds"].values()} == {(1, 2)}
     assert only["test_scored"] == only["confirmed"] == 2 * len(only["seeds"])
-    assert only["machine"] == f"{document['on']['device']}, torch {document['on']['packages']['torch']}"
+    assert (
+        only["machine"]
+        == f"{document['environment']['device']}, torch {document['environment']['packages']['torch']}"
+    )
     assert str(folder.parent.parent.parent) not in json.dumps(document["environment"])
 
 

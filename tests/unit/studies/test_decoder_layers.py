@@ -71,9 +71,3 @@ def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
     assert by_name["last layer, decoder"].mix == "last"
     assert by_name["first token, both"].read_out == "first-token"
     assert len(made.arms) == 27 + 2 + 3
-
-
-def test_the_page_says_what_a_causal_state_cannot_know():
-    said = STUDY.page.method["What a causal state can and cannot know"]
-    assert "nothing of what follows" in said
-    assert "only the last can stand for a whole text" in said
