@@ -7,7 +7,6 @@ import re
 import shlex
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from reports.evidence.evidence import Evidence
@@ -130,20 +129,6 @@ def test_main_caveats_are_the_most_serious_ones(known):
     assert text.count("\n- ") == caveats.MOST  # and a line that says how many more there are
 
 
-def test_the_searchs_best_is_shown_with_what_it_had_won_with(tmp_path):
-    made = MadeUp(seeds=6, search=14)
-    won = max(
-        row["val/matthews"] for row in made.trials if (row["stage"], row["status"]) == ("search", "completed")
-    )
-    confirmed = {
-        split: np.mean([row[f"{split}/matthews"] for row in made.of("best")]) for split in ("val", "test")
-    }
-    assert (
-        f"`best` won the search with {won:.3f} on validation; confirmed with fresh seeds it has "
-        f"{confirmed['val']:.3f} there, and {confirmed['test']:.3f} on test."
-    ) in part(page(made, tmp_path), "Quality")
-
-
 def test_a_comparison_is_named_by_its_levels_whatever_their_words(tmp_path):
     made = MadeUp(seeds=2, search=0)
     names = {1: "none", 8: "a few", 64: "many of=them", 512: "all"}
@@ -172,12 +157,15 @@ def commanded(text: str) -> list[str]:
 
 @pytest.mark.parametrize("failed", [(), tuple((CONTROL, seed) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("command", ["", "python studies/alpha_lambda.py --note 'half"])
-def test_without_pairs_or_a_command_that_a_shell_can_read_no_run_is_named(tmp_path, failed, command):
+def test_without_pairs_or_a_command_that_a_shell_can_read_no_number_of_seeds_is_named(
+    tmp_path, failed, command
+):
     made = MadeUp(seeds=3, search=0, failed=failed)
     made.study["request"]["command"] = command
     text = next_run(made, tmp_path)
     assert "100 seeds" not in text
-    assert "```" not in text
+    assert "--until-decided" not in text
+    assert ("```" in text) == bool(command)  # as it was given
 
 
 @pytest.mark.parametrize("seeds", [["--seeds", "3"], ["--seeds=3"], []])
