@@ -8,6 +8,7 @@ import pytest
 from reports.evidence.evidence import Evidence
 from reports.parts import ablation, cost_at_use
 from reports.reading.load import load
+from reports.words.labels import Label
 from tests.helpers.made_up import MadeUp
 
 
@@ -33,6 +34,6 @@ def test_cost_is_shown_where_it_decides_something(tmp_path, operations, front):
 
 def test_components_are_drawn_where_they_were_tuned_too():
     """Without that, the figure is that of the primary comparisons."""
-    shown = ablation.Info(kept={}, tuned={}, score="f1", control="whole", smallest=None)
+    shown = ablation.Info(kept={}, tuned={}, score=Label("f1"), control="whole", smallest=None)
     assert ablation.draw(shown) is None
     assert not any("figures/" in paragraph for paragraph in ablation.section(shown))
