@@ -9,8 +9,8 @@ import contextlib
 import logging
 import shlex
 import sys
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from adalayers.command.flags import parse
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
@@ -20,19 +20,12 @@ from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
 if TYPE_CHECKING:
+    from adalayers.command.reports import Reports
     from adalayers.storage.folder import Folder
 
 logger = logging.getLogger(__name__)
 
 DONE, ALL_FAILED, BAD_INPUT = 0, 1, 2
-
-
-class Reports(Protocol):
-    """What a study needs of the package `reports`, which the library does not import."""
-
-    def write_report(self, folder: Folder, /) -> str: ...
-    def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
-    def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
 
 
 def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> int:

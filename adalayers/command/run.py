@@ -21,7 +21,7 @@ from adalayers.tuning.case import Case, ReadyCase
 from adalayers.tuning.run import run_study
 
 if TYPE_CHECKING:
-    from adalayers.command.main import Reports
+    from adalayers.command.reports import Reports
 
 logger = logging.getLogger(__name__)
 

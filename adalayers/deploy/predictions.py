@@ -15,7 +15,7 @@ from adalayers.deploy.tokenized import TokenizedText
 from adalayers.models.model import FusionModel
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.metrics import entities
+from adalayers.tasks.metrics import CUT, OUTSIDE, entities
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ def _tags(
     if present.any():
         decoded, probabilities = kind.decode(outputs[word_tokens[present]])
         predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
-    tags = tuple(names[tag] for tag in predicted)
+    tags = tuple((*names, CUT)[tag] for tag in predicted)
     types: dict[str, int] = {}
-    begins, ends, entity_types = entities([list(tags)], types)
+    begins, ends, entity_types = entities([[OUTSIDE if tag == CUT else tag for tag in tags]], types)
     type_names = list(types)
     found = []
     # `entities` counts an O in front of the first word.

@@ -156,6 +156,16 @@ def test_cut_texts_are_counted(made, predict):
     assert "1 texts were cut to 5 tokens" in ran.err
 
 
+def test_a_word_that_was_cut_has_no_class(made, backbone):
+    task = adalayers.load(made["word"].best)
+    task.about["kind"] = "word"
+    (answers,) = Predictor({"word": task}, resolve(backbone), max_length=5).predict(
+        ["Anna slept in London and Paris"]
+    )
+    assert answers["word"].tags[-1] == "(cut)"
+    assert answers["word"].tags[0] in task.about["labels"]
+
+
 def test_inspect_says_what_a_task_is(made, capsys):
     assert main(["inspect", str(made["text"].best)]) == 0
     said = capsys.readouterr().out
