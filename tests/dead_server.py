@@ -42,9 +42,21 @@ class Server:
         self.uri, self._root = f"http://127.0.0.1:{port}", root
         self._address = ("127.0.0.1", port)
         self._argv = [
-            sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", str(port),
-            "--backend-store-uri", f"sqlite:///{root}/server.db", "--artifacts-destination", str(root / "artifacts"),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "mlflow",
+            "server",
+            "--workers",
+            "1",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--backend-store-uri",
+            f"sqlite:///{root}/server.db",
+            "--artifacts-destination",
+            str(root / "artifacts"),
+        ]
 
     def start(self) -> None:
         with (self._root / "server.log").open("a") as log:

@@ -61,12 +61,54 @@ from tests.helpers.studying import world
 
 HANG_SECONDS = 60
 WORDS = (
-    "", " ", "\n", "-1", "0", "1", "2", "0.5", "1e9", "1e400", "nan", "inf", "-inf", "none", "None", "null", "true",
-    "10**12", str(10**12), str(2**63), str(-(2**63)), "٣", "½", "é", "x" * 300, "a\x00b",
-    "../..", "/", "~nouser", "~", ".", "[::1", "s3://[::1", "foo://x", "file:///", "http://127.0.0.1:9", "ray://x:1",
-    "host:port", "host:1", "minilm", "cola", "random:minilm", "random:random:minilm", "a/b@c", "layers", "layers:0",
+    "",
+    " ",
+    "\n",
+    "-1",
+    "0",
+    "1",
+    "2",
+    "0.5",
+    "1e9",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "none",
+    "None",
+    "null",
+    "true",
+    "10**12",
+    str(10**12),
+    str(2**63),
+    str(-(2**63)),
+    "٣",
+    "½",
+    "é",
+    "x" * 300,
+    "a\x00b",
+    "../..",
+    "/",
+    "~nouser",
+    "~",
+    ".",
+    "[::1",
+    "s3://[::1",
+    "foo://x",
+    "file:///",
+    "http://127.0.0.1:9",
+    "ray://x:1",
+    "host:port",
+    "host:1",
+    "minilm",
+    "cola",
+    "random:minilm",
+    "random:random:minilm",
+    "a/b@c",
+    "layers",
+    "layers:0",
     "layers:1,99",
-)  # fmt: skip
+)
 SHAPE = Shape("sequence", 2, (Stream("encoder", 4),), 32, "bert")
 
 
@@ -219,8 +261,14 @@ class Fuzz:
 
 
 KINDS: dict[str, int] = {
-    "flags": 6, "hyperparameters": 6, "dataset": 2, "backbone_folder": 2, "results": 2, "cache": 1, "checkpoint": 1
-}  # fmt: skip
+    "flags": 6,
+    "hyperparameters": 6,
+    "dataset": 2,
+    "backbone_folder": 2,
+    "results": 2,
+    "cache": 1,
+    "checkpoint": 1,
+}
 """Kind of case -> of twenty cases, how many."""
 
 

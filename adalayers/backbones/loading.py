@@ -157,13 +157,19 @@ def _pretrained(source: BackboneSource, dtype: torch.dtype, depth: int | None) -
 def count_parameters(source: BackboneSource) -> tuple[int, int]:
     """Return the parameters of the whole base model, and of one layer of its first stream, without loading it.
 
-    The latter is 0 where no list of as many layers is found in the model.
+    The latter is 0 where no list of as many layers is found in the model. Raises `BadInput` for a config of no model.
     """
     from transformers import AutoModel
 
     config = pretrained.read_config(source.folder, source.id)
     with hub.quiet(), torch.device("meta"):
-        model = AutoModel.from_config(config, trust_remote_code=False)
+        try:
+            model = AutoModel.from_config(config, trust_remote_code=False)
+        except Exception as error:  # of many kinds: transformers and torch check what they happen to use
+            raise BadInput(
+                f"wanted a config.json of {source.id!r} in {str(source.folder)!r} that makes a model, it makes none "
+                f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
+            ) from error
     name = list_of_layers(model, source.layers)
     layers = nn.ModuleList() if name is None else model.get_submodule(name)
     whole, of_layers = (

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = (
-    "adalayers", "torch", "transformers", "datasets", "ray", "optuna", "mlflow", "numpy", "pandas", "scipy",
-    "scikit-learn", "seqeval", "safetensors",
-)  # fmt: skip
+    "adalayers",
+    "torch",
+    "transformers",
+    "datasets",
+    "ray",
+    "optuna",
+    "mlflow",
+    "numpy",
+    "pandas",
+    "scipy",
+    "scikit-learn",
+    "seqeval",
+    "safetensors",
+)
 
 CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "constraints.txt")
 """Of a checkout: what results hang on."""

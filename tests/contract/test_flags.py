@@ -119,9 +119,14 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(runs):
 def test_the_trainable_serves_a_users_own_tuner(made, tmp_path, monkeypatch):
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
     space = {
-        "alpha": tune.choice([1.0, 8.0]), "k": 8, "heads": 2, "epochs": 2, "lr": tune.loguniform(1e-3, 1e-2),
-        "backbone": str(made["backbone"]), "dataset": str(made["dataset"]),
-    }  # fmt: skip
+        "alpha": tune.choice([1.0, 8.0]),
+        "k": 8,
+        "heads": 2,
+        "epochs": 2,
+        "lr": tune.loguniform(1e-3, 1e-2),
+        "backbone": str(made["backbone"]),
+        "dataset": str(made["dataset"]),
+    }
     results = tune.Tuner(
         trainable,
         param_space=space,

@@ -221,8 +221,19 @@ def test_the_last_line_of_stdout_is_the_report(study):
 
 def test_every_file_of_the_contract_is_there(study):
     folder, _, _ = study
-    for name in ("study.json", "trials.csv", "history.parquet", "predictions.parquet", "claims.json", "contrasts.json",
-                 "best_set.json", "report.md", "details.md", "best/config.json", "best/model.safetensors"):  # fmt: skip
+    for name in (
+        "study.json",
+        "trials.csv",
+        "history.parquet",
+        "predictions.parquet",
+        "claims.json",
+        "contrasts.json",
+        "best_set.json",
+        "report.md",
+        "details.md",
+        "best/config.json",
+        "best/model.safetensors",
+    ):
         assert (folder / name).is_file(), name
     assert list((folder / "figures").glob("*.png"))
     assert {p.stem for p in (folder / "figures").glob("*.png")} == {

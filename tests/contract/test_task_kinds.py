@@ -36,14 +36,25 @@ class Case:
 
 CASES = (
     Case(
-        "gpt2", "word-classes-demo", "accuracy", "word classification", "confusion",
-        frozenset({"hidden_states", "word_position", "read_out"}), frozenset({"decoder"}),
+        "gpt2",
+        "word-classes-demo",
+        "accuracy",
+        "word classification",
+        "confusion",
+        frozenset({"hidden_states", "word_position", "read_out"}),
+        frozenset({"decoder"}),
     ),
     Case(
-        "bart", "similarity-demo", "pearson", "regression of pairs of texts", "residuals",
-        frozenset({"stream", "hidden_states", "read_out"}), frozenset({"encoder", "decoder"}), ("read_out=mean",),
+        "bart",
+        "similarity-demo",
+        "pearson",
+        "regression of pairs of texts",
+        "residuals",
+        frozenset({"stream", "hidden_states", "read_out"}),
+        frozenset({"encoder", "decoder"}),
+        ("read_out=mean",),
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,27 @@ def world(folder: Path) -> dict[str, Path]:
 def flags(made: dict[str, Path], output: Path, *more: str) -> list[str]:
     """Return the flags of a small study over a made world."""
     return [
-        "--backbone", str(made["backbone"]), "--dataset", str(made["dataset"]), "--output", str(output),
-        "--cache-dir", str(output.parent / "cache"), "--set", "k=8", "heads=2",
-        "--epochs", "4", "--trials", "6", "--seeds", "2", "--max-concurrent", "2", *more,
-    ]  # fmt: skip
+        "--backbone",
+        str(made["backbone"]),
+        "--dataset",
+        str(made["dataset"]),
+        "--output",
+        str(output),
+        "--cache-dir",
+        str(output.parent / "cache"),
+        "--set",
+        "k=8",
+        "heads=2",
+        "--epochs",
+        "4",
+        "--trials",
+        "6",
+        "--seeds",
+        "2",
+        "--max-concurrent",
+        "2",
+        *more,
+    ]
 
 
 def command(made: dict[str, Path], output: Path, *more: str) -> list[str]:

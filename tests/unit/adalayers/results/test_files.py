@@ -18,24 +18,73 @@ def folder(request, tmp_path):
 
 def rows():
     return [
-        {"trial_id": "t1", "stage": "search", "arm": "", "status": "stopped", "error": "", "config/k": 64, "seed": 0,
-         "epochs": 3, "best_epoch": 2, "val/f1": 0.5, "mix/entropy": 1.0, "mix/live_layers": 6, "parameters": 9,
-         "seconds": 2.0},
-        {"trial_id": "t2", "stage": "confirm", "arm": "uniform", "status": "completed", "error": "",
-         "config/mix": "uniform",
-         "seed": 1, "epochs": 4, "best_epoch": 4, "val/f1": 0.6, "test/f1": 0.55, "parameters": 8, "seconds": 3.0},
-        {"trial_id": "t3", "stage": "confirm", "arm": "uniform", "status": "unfinished", "error": "", "seed": 2},
-    ]  # fmt: skip
+        {
+            "trial_id": "t1",
+            "stage": "search",
+            "arm": "",
+            "status": "stopped",
+            "error": "",
+            "config/k": 64,
+            "seed": 0,
+            "epochs": 3,
+            "best_epoch": 2,
+            "val/f1": 0.5,
+            "mix/entropy": 1.0,
+            "mix/live_layers": 6,
+            "parameters": 9,
+            "seconds": 2.0,
+        },
+        {
+            "trial_id": "t2",
+            "stage": "confirm",
+            "arm": "uniform",
+            "status": "completed",
+            "error": "",
+            "config/mix": "uniform",
+            "seed": 1,
+            "epochs": 4,
+            "best_epoch": 4,
+            "val/f1": 0.6,
+            "test/f1": 0.55,
+            "parameters": 8,
+            "seconds": 3.0,
+        },
+        {
+            "trial_id": "t3",
+            "stage": "confirm",
+            "arm": "uniform",
+            "status": "unfinished",
+            "error": "",
+            "seed": 2,
+        },
+    ]
 
 
 def test_trials_round_trip_in_the_contracts_order(folder):
     results.write_trials(folder, rows())
     frame = results.read_trials(folder)
     assert list(frame.columns) == [
-        "trial_id", "stage", "arm", "search", "status", "error", "config/k", "config/mix", "seed", "fusion",
-        "train_examples", "draw", "epochs", "best_epoch", "val/f1", "test/f1",
-        "mix/entropy", "mix/live_layers", "parameters", "seconds",
-    ]  # fmt: skip
+        "trial_id",
+        "stage",
+        "arm",
+        "search",
+        "status",
+        "error",
+        "config/k",
+        "config/mix",
+        "seed",
+        "fusion",
+        "train_examples",
+        "draw",
+        "epochs",
+        "best_epoch",
+        "val/f1",
+        "test/f1",
+        "mix/entropy",
+        "mix/live_layers",
+        "parameters",
+        "seconds",
+    ]
     assert frame["arm"].tolist() == ["", "uniform", "uniform"]
     assert frame["seed"].tolist() == [0, 1, 2]
     assert b",,,,3,2,0.5,," in folder.read_bytes(TRIALS), "whole numbers stay whole beside missing ones"

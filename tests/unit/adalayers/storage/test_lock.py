@@ -143,9 +143,11 @@ def store(tmp_path, monkeypatch):
 
 def lease(store, pid):
     return Lease(
-        store, ".study.lease.json", "s3://user:secret@bucket/study",
+        store,
+        ".study.lease.json",
+        "s3://user:secret@bucket/study",
         {"host": "far", "pid": pid, "since": "then", "command": "python studies/x.py"},
-    )  # fmt: skip
+    )
 
 
 def test_a_lease_keeps_the_second_driver_out_while_it_is_renewed(store):

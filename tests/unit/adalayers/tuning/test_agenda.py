@@ -124,9 +124,15 @@ def test_search_then_arms_seed_by_seed_then_the_best(folder):
     assert {r.seed for r in requests[:3]} == {0}
     assert requests[0].config.alpha == 64.0, "the published point comes first"
     assert names(requests) == [
-        ("alpha=1", 1), ("alpha=8", 1), ("uniform", 1), ("alpha=1", 2), ("alpha=8", 2), ("uniform", 2),
-        ("search-best", 1), ("search-best", 2),
-    ]  # fmt: skip
+        ("alpha=1", 1),
+        ("alpha=8", 1),
+        ("uniform", 1),
+        ("alpha=1", 2),
+        ("alpha=8", 2),
+        ("uniform", 2),
+        ("search-best", 1),
+        ("search-best", 2),
+    ]
     assert requests[-1].config.alpha == requests[1].config.alpha
 
 
