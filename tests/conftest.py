@@ -23,7 +23,7 @@ os.environ.setdefault("RAY_worker_niceness", "0")
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 os.environ.setdefault("RAY_enable_worker_prestart", "0")
 # To be looked for where it must not be.
-os.environ["ADALAYERS_TESTS_SECRET"] = "hunter2-of-the-tests"
+os.environ["ADALAYERS_TESTS_SECRET"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "hunter2-of-the-tests"
 # What the user's own environment says must not reach the tests.
 for name in ("MLFLOW_TRACKING_URI", "ADALAYERS_CACHE", "HF_ENDPOINT"):
     os.environ.pop(name, None)

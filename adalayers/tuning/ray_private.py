@@ -17,6 +17,7 @@ NAMES = {
     "ray._private.services:find_bootstrap_address": "--address auto: the cluster that `ray start` made here",
     "ray._raylet:GcsClient": "--address: whether a Ray cluster answers there",
     "ray.tune.schedulers:ASHAScheduler.on_trial_add": "--scheduler asha: `_trial_info`, which it fills",
+    "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "no keys of AWS in Ray's logs",
 }
 """Where each name is, and what needs it."""
 TEMP_DIR = "_temp_dir"
@@ -34,6 +35,18 @@ def address_of_this_machine() -> str | None:
 def forget_trial(scheduler: Any, trial_id: str) -> None:
     """Drop what an ASHA scheduler keeps of a trial that has ended."""
     scheduler._trial_info.pop(trial_id, None)
+
+
+def withhold_credentials() -> None:
+    """Keep the driver's AWS keys out of the runtime environment of trials, which Ray writes to its logs.
+
+    Workers of a local Ray inherit them all the same; those of a cluster have what `ray start` was given.
+    """
+    from ray.tune.execution import class_cache
+
+    class_cache.ENV_VARS_TO_PROPAGATE = {
+        name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")
+    }
 
 
 def answer(address: str, seconds: int) -> str:

@@ -23,6 +23,7 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import ReadyCase
 from adalayers.tuning.cluster import share
 from adalayers.tuning.document import environment, request_record
+from adalayers.tuning.ray_private import withhold_credentials
 from adalayers.tuning.run_log import RunLog, analyses_of, counts
 from adalayers.tuning.scratch import scratch_folder
 from adalayers.tuning.searcher import Abandoned, StudySearcher, scheduler
@@ -167,6 +168,7 @@ def _fit(
     retries: int,
 ) -> None:
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
+    withhold_credentials()
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
     with scratch_folder() as scratch, searcher.watch.watching():
         tune.Tuner(

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import ray
+from ray.tune.execution import class_cache
 from ray.tune.schedulers import ASHAScheduler
 
 from adalayers.tuning import ray_private
@@ -30,6 +31,18 @@ def test_asha_keeps_trials_where_they_are_forgotten():
     assert "a" in scheduler._trial_info
     ray_private.forget_trial(scheduler, "a")
     assert not scheduler._trial_info
+
+
+def test_keys_are_no_part_of_a_trials_runtime_environment(monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    monkeypatch.setattr(class_cache, "ENV_VARS_TO_PROPAGATE", class_cache.ENV_VARS_TO_PROPAGATE)
+    before = class_cache._ActorClassCache().get(type("Trial", (), {}))
+    assert "hunter2" in str(before._default_options), (
+        "Ray no longer hands them on: nothing is left to withhold"
+    )
+    ray_private.withhold_credentials()
+    after = class_cache._ActorClassCache().get(type("Trial", (), {}))
+    assert "hunter2" not in str(after._default_options)
 
 
 def test_the_release_is_the_one_that_is_pinned():
