@@ -77,10 +77,6 @@ def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
     compare(made, kept, least=0 if kept.name in OF_DIFFERENT_METRICS else 1)
 
 
-def test_they_are_small():
-    assert sum(path.stat().st_size for path in RESULTS.rglob("*") if path.is_file()) < MOST
-
-
 ANSWERS = ROOT / "docs" / "answers.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#([^)]*))?\)")
 FIGURE = re.compile(r"(?<![\d.])\d+\.\d{2,}(?![\d.])")

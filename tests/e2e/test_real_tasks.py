@@ -8,7 +8,6 @@ import os
 import numpy as np
 import pytest
 
-from adalayers.tasks.metrics import token_scores
 from adalayers.tasks.task import Task, load_task
 
 SIZES = {
@@ -56,18 +55,6 @@ def test_validation_is_the_thesis_tenth_of_train(real, data_dir, tmp_path, name,
 
 
 @pytest.mark.parametrize(
-    ("name", "metric", "label_names"),
-    [
-        ("imdb", "accuracy", ("neg", "pos")),
-        ("cola", "matthews", ("unacceptable", "acceptable")),
-        ("conll2003", "f1", ("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC", "B-MISC", "I-MISC")),
-    ],
-)
-def test_metric_and_labels(real, name, metric, label_names):
-    assert (real[name].metric, real[name].label_names) == (metric, label_names)
-
-
-@pytest.mark.parametrize(
     ("name", "validation", "test"), [("imdb", 24, 104), ("cola", 4, 16), ("conll2003", 193, 126)]
 )
 def test_examples_that_also_stand_in_train(real, name, validation, test):
@@ -79,44 +66,6 @@ def test_gold_entities_of_the_conll_test_split(real):
     sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]
     starts = [tag[2:] for sentence in sentences for tag in sentence if tag.startswith("B-")]
     assert {kind: starts.count(kind) for kind in GOLD_ENTITIES} == GOLD_ENTITIES
-    assert token_scores(sentences, sentences)["f1"] == 1.0
-    # Without the first of each type: recall tells how many entities the scorer counts in all.
-    wrong = [list(sentence) for sentence in sentences]
-    first = next(sentence for sentence in wrong if "B-LOC" in sentence)
-    first[first.index("B-LOC")] = "O"
-    n = sum(GOLD_ENTITIES.values())
-    assert token_scores(sentences, wrong)["recall"] == pytest.approx((n - 1) / n)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_conll_scores_are_those_of_seqeval(real, seed):
-    from seqeval.metrics import classification_report
-
-    task, rng = real["conll2003"], np.random.default_rng(seed)
-    split = task.splits["validation"]
-    noisy = [
-        np.where(rng.random(len(labels)) < 0.8, labels, rng.integers(0, 9, len(labels)))
-        for labels in split.labels
-    ]
-    names = np.array(task.label_names)
-    report = classification_report(
-        [names[labels].tolist() for labels in split.labels],
-        [names[labels].tolist() for labels in noisy],
-        output_dict=True,
-    )
-    scores = task.kind.scores(task.gold("validation"), np.concatenate(noisy))
-    published = task.kind.published_scores(task.gold("validation"), np.concatenate(noisy))
-    assert published == pytest.approx(scores, abs=1e-12)
-    for ours, theirs in (("precision", "precision"), ("recall", "recall"), ("f1", "f1-score")):
-        assert scores[ours] == pytest.approx(report["micro avg"][theirs])
-    for kind in GOLD_ENTITIES:
-        assert scores[f"f1/{kind}"] == pytest.approx(report[kind]["f1-score"])
-
-
-def test_majority_baselines(real):
-    assert real["imdb"].baseline("test") == 0.5
-    assert real["cola"].baseline("test") == 0.0
-    assert real["conll2003"].baseline("test") == 0.0
 
 
 def test_a_folder_by_path_has_the_same_examples(real, data_dir):

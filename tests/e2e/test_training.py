@@ -39,11 +39,3 @@ def test_conll2003(tmp_path):
     row = scores(request, tmp_path, LayerMixConfig(epochs=8, feedforward=256))
     assert row["val/f1"] > 0.45
     assert {"test/f1/LOC", "test/f1/PER"} <= set(row)
-
-
-@needs_data
-def test_imdb(tmp_path):
-    size = {"train_examples": 200, "eval_examples": 100, "max_length": 64}
-    row = scores(DataRequest("minilm", "imdb", data_dir=DATA, **size), tmp_path, LayerMixConfig(epochs=8))
-    assert row["val/accuracy"] > 0.62
-    assert row["test/accuracy"] > 0.65

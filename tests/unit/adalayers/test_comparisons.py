@@ -117,15 +117,6 @@ def test_a_missing_cell_is_left_out_of_what_needs_it():
     assert Counter(kind for kind, *_ in by_name) == {"factor": 5, "simple": 15, "interaction": 5}
 
 
-def test_one_factor_alone():
-    arms = [*grid(alpha=(1, 8, 64)), PlannedArm("last", "last", {})]
-    assert named(planned_comparisons(arms, ("alpha",), "alpha=1")) == {
-        ("factor", "alpha=8", ""): {"alpha=8": 1, "alpha=1": -1},
-        ("factor", "alpha=64", ""): {"alpha=64": 1, "alpha=1": -1},
-        ("arm", "last", ""): {"last": 1, "alpha=1": -1},
-    }
-
-
 def test_a_factor_that_was_fixed_is_compared_with_nothing():
     """At its one level, an effect of the other factor is no other than its average."""
     found = planned_comparisons(grid(alpha=(1, 8), weight=(0.5,)), FACTORS, "alpha=1 weight=0.5")
@@ -147,15 +138,6 @@ def test_without_a_control_nothing_is_compared(control):
 def test_a_control_outside_the_core_leaves_the_factors_their_first_levels():
     found = planned_comparisons([PlannedArm("last", "last", {}), *GRID], FACTORS, "last")
     assert {one.names[1] for one in found if one.kind == "factor"} == {"alpha=1", "weight=0"}
-
-
-def test_levels_that_are_no_numbers_are_named_as_they_are():
-    arms = [PlannedArm(str(mix), "core", {"mix": mix}) for mix in ("learned", "uniform", False)]
-    found = planned_comparisons(arms, ("mix",), "learned")
-    assert [one.names[:2] for one in found] == [
-        ("mix=uniform", "mix=learned"),
-        ("mix=False", "mix=learned"),
-    ]
 
 
 def test_three_factors_are_differences_of_means_of_cells():

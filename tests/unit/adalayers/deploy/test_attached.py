@@ -90,10 +90,6 @@ def test_a_decoder_is_read_step_by_step_as_one_sequence(base_of):
 def test_beams_and_foreign_caches_are_no_sequence_to_answer_of(base_of):
     base = base_of("gpt2")
     one = {"input_ids": base.ids[:1], "attention_mask": base.mask[:1], "pad_token_id": base.pad}
-    with adalayers.attach(base.model, text=base.task()) as attached:
-        base.model.generate(**one, num_beams=3, max_new_tokens=4, min_new_tokens=4)
-        with pytest.raises(BadInput, match="beam search"):
-            attached.answers()
     with (
         adalayers.attach(base.model, text=base.task()) as first,
         adalayers.attach(base.model, text=base.task()) as second,
@@ -145,6 +141,7 @@ def test_every_fusion_answers_as_over_stored_states(fusion, own_width, base_of):
         {"mix": "uniform", "hidden_states": "with-embeddings"},
         {"normalise": False, "gelu_after_mix": True},
         {"hidden_states": "layers:1,3", "alpha": 8.0},
+        {"cutoff": 0.24, "alpha": 8.0},
     ],
     ids=str,
 )
@@ -155,22 +152,6 @@ def test_the_layer_mix_in_all_its_forms(changes, base_of):
         for parameter in task.fusion.parameters():
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(3)))
     with adalayers.attach(base.model, task=task) as attached:
-        run(base)
-        assert_same(attached.answer("task"), base.expected(task))
-
-
-def test_layers_that_are_cut_are_not_touched(base_of):
-    base = base_of()
-    task = base.task(config=LayerMixConfig(k=8, heads=2, cutoff=0.2))
-    with torch.no_grad():
-        task.fusion.p.copy_(torch.tensor([2.0, -5.0, 2.0, -5.0]))
-    before = [hooks(layer) for layer in base.model.bert.encoder.layer]
-    with adalayers.attach(base.model, task=task) as attached:
-        # what enters layer i + 1 is hidden state i: 1 and 3 are live
-        touched = [
-            hooks(layer) - was for layer, was in zip(base.model.bert.encoder.layer, before, strict=True)
-        ]
-        assert touched == [0, 1, 0, 1]
         run(base)
         assert_same(attached.answer("task"), base.expected(task))
 

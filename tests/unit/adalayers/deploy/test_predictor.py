@@ -136,11 +136,13 @@ def test_the_command_reads_standard_input(made, predict, monkeypatch):
     assert len(predict(made["text"].best, "--format", "jsonl").out.splitlines()) == 2
 
 
-def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path):
+def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     other = str(tiny_backbone(tmp_path / "other", layers=3, width=16, heads=2, seed=5))
     foreign = made_task(tmp_path / "foreign", other, "acceptability-demo").best
     for argv, message in (
         ([tmp_path / "none", "--text", "a"], "wanted a folder of trained parts, or a hub id"),
+        (["org/none", "--text", "a"], "HF_HUB_OFFLINE is set"),
         ([tmp_path, "--text", "a"], "wanted the trained parts of a study, found no config.json"),
         ([made["text"].best, "--file", tmp_path / "none"], "cannot be read"),
         ([made["text"].best, "--text", "a", "--max-length", "0"], "--max-length of at least 1"),

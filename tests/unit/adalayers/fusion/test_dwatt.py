@@ -81,18 +81,6 @@ def test_states_taken_away_have_neither_key_nor_value_and_are_not_read(k, gone, 
     np.testing.assert_allclose(given, numpy_dwatt(made, read, gone, renormalise=renormalise), atol=1e-5)
 
 
-def test_a_shift_of_all_keys_would_change_nothing():
-    """Why W^K has no bias, although the paper calls it affine."""
-    made = dwatt()
-    query = 1 + torch.nn.functional.elu(
-        torch.randn(TOKENS, WIDTH, generator=torch.Generator().manual_seed(2))
-    )
-    keys = made.keys(made.embeddings)
-    shifted = keys + torch.randn(WIDTH, generator=torch.Generator().manual_seed(3))
-    torch.testing.assert_close(torch.softmax(query @ shifted.T, -1), torch.softmax(query @ keys.T, -1))
-    torch.testing.assert_close(made.attention(query), torch.softmax(query @ keys.T, -1))
-
-
 def test_shares_that_float32_cannot_tell_from_none_are_none():
     """Next to the rest: the token's shares differ by less than rounding, and no product of theirs is denormal."""
     made = dwatt()

@@ -66,25 +66,6 @@ def test_agrees_with_numpy_sequence_by_sequence(k):
     np.testing.assert_allclose(array(given), np.concatenate(expected), atol=1e-5)
 
 
-def test_a_layer_is_pytorchs_own_post_norm_encoder_layer():
-    made, hidden = extra(layers=1), inputs()[:40]
-    (ours,) = made.layers
-    theirs = torch.nn.TransformerEncoderLayer(
-        WIDTH, HEADS, 4 * WIDTH, dropout=0.0, activation="gelu", batch_first=True, norm_first=False
-    )
-    names = {"attention": "self_attn", "widen": "linear1", "narrow": "linear2"}
-    theirs.load_state_dict(
-        {
-            ".".join([names.get(first, first), *rest]): value
-            for name, value in ours.state_dict().items()
-            for first, *rest in [name.split(".")]
-        }
-    )
-    torch.testing.assert_close(
-        made({LAST: hidden}, torch.tensor([40])), theirs(hidden[None])[0], atol=1e-5, rtol=1e-5
-    )
-
-
 def test_dropout_is_drawn_from_the_stream_it_is_given():
     made, hidden = extra(dropout=0.3), inputs()
 

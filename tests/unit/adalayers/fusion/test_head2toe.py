@@ -13,6 +13,7 @@ from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
+from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder, made_shape
 
@@ -155,28 +156,10 @@ def test_two_rounds_find_the_informative_layer():
     assert outcome.row["best_epoch"] > 4
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("epoch", [2, 4, 6], ids=["first round", "between", "second round"])
 def test_interrupted_or_not_it_is_the_same(tmp_path, epoch):
     settings, data = trial_config(**SMALL, fraction=0.2), made_data()
-
-    def stop(evaluation):
-        if evaluation.metrics["epoch"] == epoch:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(settings, data, seed=0, on_evaluation=stop, checkpoint=Folder(tmp_path))
-    resumed = train(settings, data, seed=0, checkpoint=Folder(tmp_path))
-    whole = train(settings, data, seed=0)
-    assert resumed.history == whole.history
-    assert {**resumed.row, "seconds": 0} == {**whole.row, "seconds": 0}
-    for left, right in zip(
-        resumed.model.state_dict().values(), whole.model.state_dict().values(), strict=True
-    ):
-        assert torch.equal(left, right)
+    assert_same(interrupted(settings, data, Folder(tmp_path), epoch=epoch), train(settings, data, seed=0))
 
 
 def test_saved_parts_know_what_they_kept(tmp_path):

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
-from adalayers.states import State
 from adalayers.tensors import cpu_mix as fused
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix, Workspace
@@ -60,21 +59,17 @@ def test_agrees_with_numpy(alpha, cutoff):
     assert float(mix.entropy().detach()) == pytest.approx(entropy, abs=1e-6)
 
 
-def test_entropy_of_a_cut_mix_is_finite_and_differentiable():
-    mix = LayerMix(STATES, WIDTH, K, alpha=1.0, cutoff=0.1)
+@pytest.mark.parametrize(
+    ("settings", "p"),
+    [({"cutoff": 0.1}, [1.5, 1.0, -3.0, -3.0, -3.0]), ({"alpha": 512.0}, [1.5, 1.5, 0.0, 0.0, 0.0])],
+    ids=["cut", "underflowing"],
+)
+def test_entropy_of_weights_of_none_is_finite_and_differentiable(settings, p):
+    mix = LayerMix(STATES, WIDTH, K, **settings)
     with torch.no_grad():
-        mix.p.copy_(torch.tensor([1.5, 1.0, -3.0, -3.0, -3.0]))
+        mix.p.copy_(torch.tensor(p))
     mix.entropy().backward()
-    assert torch.isfinite(mix.p.grad).all()
-    assert mix.p.grad[:2].abs().min() > 0
-
-
-def test_entropy_of_underflowing_weights_is_differentiable():
-    mix = LayerMix(STATES, WIDTH, K, alpha=512.0)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([1.5, 1.5, 0.0, 0.0, 0.0]))
-    mix.entropy().backward()
-    assert float(mix.entropy().detach()) == pytest.approx(math.log(2))
+    assert 0 < float(mix.entropy().detach()) <= math.log(2) + 1e-6
     assert torch.isfinite(mix.p.grad).all()
 
 
@@ -85,18 +80,6 @@ def test_a_cutoff_within_rounding_of_the_start_is_refused():
         with pytest.raises(ValueError, match=f"below 1/{n}"):
             LayerMix(encoder(*range(n)), WIDTH, K, cutoff=below)
         assert LayerMix(encoder(*range(n)), WIDTH, K, cutoff=0.999 / n).live() == encoder(*range(n))
-
-
-def test_f_is_float32_whatever_the_products_are():
-    weights, states, matrices = (
-        torch.softmax(torch.randn(3), 0),
-        [torch.randn(5, 6) for _ in range(3)],
-        [torch.randn(4, 6) for _ in range(3)],
-    )
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        mixed = mix_batched(weights, states, matrices)
-    assert mixed.dtype == torch.float32
-    torch.testing.assert_close(mixed, mix_batched(weights, states, matrices), atol=0.1, rtol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -121,28 +104,6 @@ def test_projections_of_fixed_mixes_are_trained_unless_as_released():
         if train_projections:
             out.sum().backward()
             assert mix.projections[4].weight.grad.abs().max() > 0
-
-
-def test_alpha_is_a_learning_rate_of_p_under_adam():
-    """With weight decay off p, (alpha 64, lr 1e-4) and (alpha 1, lr 6.4e-3) are one run.
-
-    Only while Adam's epsilon is small beside p's gradients.
-    """
-
-    def weights_after(alpha, lr):
-        torch.manual_seed(0)
-        mix = LayerMix(STATES, WIDTH, K, alpha=alpha)
-        optimiser = torch.optim.Adam([mix.p], lr=lr, eps=1e-12)
-        target = torch.randn(TOKENS, K)
-        for _ in range(50):
-            loss = (mix(inputs(), LENGTHS) - target).square().mean()
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        return mix.weights().detach().numpy()
-
-    np.testing.assert_allclose(weights_after(64.0, 1e-4), weights_after(1.0, 6.4e-3), atol=1e-4)
-    assert np.abs(weights_after(64.0, 1e-4) - weights_after(1.0, 1e-4)).max() > 0.01
 
 
 def fused_inputs(seed=3, width=6):
@@ -260,15 +221,6 @@ def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_
     assert others[0].grad is not None
 
 
-def test_memory_is_used_again_once_nobody_needs_it():
-    workspace = Workspace()
-    first = workspace.take((3, 4), torch.float32)
-    place = first.data_ptr()
-    assert workspace.take((3, 4), torch.float32).data_ptr() != place
-    del first
-    assert workspace.take((2, 5), torch.float32).data_ptr() == place
-
-
 def test_memory_is_used_again_by_the_next_step_of_training():
     mix, places, take = LayerMix(STATES, WIDTH, K), [], fused.ACTIVATIONS.take
 
@@ -290,15 +242,6 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
     states[1].requires_grad_()
     with pytest.raises(ValueError, match="mix_batched"):
         GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices)
-
-
-def test_hidden_states_that_are_trained_get_gradients():
-    mix = LayerMix(STATES, WIDTH, K)
-    states = {name: state.requires_grad_() for name, state in inputs().items()}
-    trained = mix(states, LENGTHS)
-    (trained.square() * torch.arange(K)).sum().backward()
-    assert all(state.grad.abs().max() > 0 for state in states.values())
-    torch.testing.assert_close(trained, mix(inputs(), LENGTHS), atol=1e-5, rtol=1e-5)
 
 
 def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
@@ -324,7 +267,3 @@ def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
         torch.testing.assert_close(mix(rest, LENGTHS), sums / whole[kept].sum())
         assert float(mix.weights().sum().detach()) == pytest.approx(1.0)
     assert mix.live() == STATES
-    with mix.without(STATES):
-        assert mix({}, LENGTHS).abs().max() == 0
-    with pytest.raises(ValueError, match="number=9"), mix.without([State("encoder", 9)]):
-        pass

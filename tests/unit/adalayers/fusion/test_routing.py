@@ -8,8 +8,6 @@ from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.routing import RoutedLayers, Routing
 from adalayers.models.model import FusionModel
-from adalayers.training.trainer import train
-from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder, made_shape
 
 L, WIDTH, K, LABELS = 3, 6, 4, 3
@@ -130,15 +128,6 @@ def test_each_token_of_a_token_task_is_a_routing_of_its_layers(k):
         np.testing.assert_allclose(found[place], y[:, 0], atol=2e-5)
 
 
-def test_padding_changes_nothing(monkeypatch):
-    fusion, states = made(), inputs()
-    apart = fusion(states, LENGTHS)
-    monkeypatch.setattr("adalayers.fusion.routing.PASS_TOKENS", 10**6)
-    torch.testing.assert_close(fusion(states, LENGTHS), apart)
-    monkeypatch.setattr("adalayers.fusion.routing.PASS_TOKENS", 0)
-    torch.testing.assert_close(fusion(states, LENGTHS), apart)
-
-
 def counted(d, m, h, n=None):
     """The parameters of one routing, part by part."""
     rows = n or 1
@@ -203,18 +192,6 @@ def test_credit_is_that_of_the_last_evaluation(hidden):
 def test_all_layers_are_held_at_use():
     assert made().kept_at_use(WIDTH) == L * WIDTH
     assert made(K).kept_at_use(WIDTH) == L * K
-
-
-@pytest.mark.parametrize("settings", [{"k": 8}, {"own_width": True, "hidden_vectors": 4}], ids=str)
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_it_learns(kind, settings):
-    config = trial_config(fusion="routing", batch_size=16, epochs=15, patience=15, lr=0.01, **settings)
-    outcome = train(config, made_data(kind), seed=0)
-    metric = {"sequence": "accuracy", "token": "f1"}[kind]
-    assert outcome.row[f"val/{metric}"] > 0.7
-    evaluated = [row for row in outcome.history if "train/loss" in row]
-    assert all(sum(row[f"routing/credit_0{n}"] for n in (1, 2, 3)) == pytest.approx(1) for row in evaluated)
-    assert not any("routing/credit_01" in row for row in outcome.history if "train/loss" not in row)
 
 
 def test_what_it_asks_of_its_configuration():

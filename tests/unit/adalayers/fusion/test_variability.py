@@ -15,6 +15,7 @@ from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
+from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder, made_shape
 
@@ -67,22 +68,6 @@ def test_by_hand():
     # Classes at 0 and 4 on one axis, each -1 and +1 around it: S_w = 1, S_b = 4; what the other axis does is nothing.
     features = np.array([[-1.0, 9.0], [1.0, 9.0], [3.0, 9.0], [5.0, 9.0]])
     assert nu(features, np.array([0, 0, 1, 1])) == pytest.approx(1 / 4 / 2)
-
-
-def test_neither_order_nor_scale_nor_place_matters():
-    features, labels = drawn()
-    order = np.random.default_rng(1).permutation(len(labels))
-    wanted = pytest.approx(nu(features, labels), rel=1e-9)
-    assert nu(features[order], labels[order]) == wanted
-    assert nu(7 * features + 100, labels) == wanted
-    assert nu(features, (labels + 1) % 3) == wanted
-
-
-def test_classes_count_alike_however_large_they_are():
-    features, labels = drawn()
-    more = labels == 0
-    doubled = np.concatenate([features, features[more]]), np.concatenate([labels, labels[more]])
-    assert nu(*doubled) == pytest.approx(nu(features, labels), rel=1e-9)
 
 
 def test_a_class_of_one_varies_by_nothing_and_a_class_of_none_is_none():
@@ -152,12 +137,6 @@ def test_special_tokens_are_left_out(special, rows):
     torch.testing.assert_close(vectors, torch.stack([hidden[list(of)].mean(dim=0) for of in rows]))
 
 
-def test_before_it_has_looked_it_is_the_last_layer():
-    fusion = SelectedLayer(STATES, 16, 3, k=None)
-    assert (fusion.live(), fusion.depth()) == (encoder(3), 3)
-    assert fusion.summary() == {"variability/layer": 3}
-
-
 @pytest.mark.parametrize("last", [False, True], ids=["selected", "last"])
 @pytest.mark.parametrize("k", [None, 8], ids=["own width", "projected"])
 def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
@@ -187,39 +166,17 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
     torch.testing.assert_close(given, mix(batch.states, batch.lengths))
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_a_trial_chooses_once_and_keeps_its_choice(tmp_path, kind):
     data, settings = made_data(kind), trial_config(**SMALL)
     whole = train(settings, data, seed=0)
     assert whole.row["variability/layer"] == 2
     assert whole.row["variability/nu_02"] < whole.row["variability/nu_01"]
-
-    def stop(evaluation):
-        if evaluation.metrics["epoch"] == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(settings, data, seed=0, on_evaluation=stop, checkpoint=Folder(tmp_path / "work"))
-    resumed = train(settings, data, seed=0, checkpoint=Folder(tmp_path / "work"))
-    assert resumed.history == whole.history
-    assert {**resumed.row, "seconds": 0} == {**whole.row, "seconds": 0}
+    assert_same(interrupted(settings, data, Folder(tmp_path / "work")), whole)
     save(whole.model, Folder(tmp_path / "best"), about={})
     again = load(tmp_path / "best")
     assert (again.fusion.live(), again.fusion.depth()) == (encoder(2), 2)
     assert again.fusion.summary() == whole.model.fusion.summary()
-
-
-def test_it_reads_what_the_informative_layer_says():
-    settings = {**SMALL, "epochs": 10, "patience": 10}
-    selected = train(trial_config(**settings), made_data(), seed=0)
-    last = train(trial_config(**settings, read="last"), made_data(), seed=0)
-    assert selected.row["val/accuracy"] > 0.7 > last.row["val/accuracy"]
-    assert last.row["variability/layer"] == 2
-    assert last.model.live() == encoder(3)
 
 
 def test_parameters_are_those_of_a_single_layer_without_the_rest():

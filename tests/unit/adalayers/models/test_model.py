@@ -9,7 +9,6 @@ import torch
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import sinusoidal_positions
 from adalayers.models.model import FusionModel
-from adalayers.tensors.ragged import length_groups
 from tests.helpers.states import encoder, made_shape
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16}
@@ -63,33 +62,6 @@ def test_padding_changes_nothing(kind, positions, read_out):
             start += length
 
 
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"mix": "learned"},
-        {"mix": "uniform"},
-        {"read_out": "linear"},
-        {"normalise": False},
-        {"gelu_after_mix": True, "projection_dropout": 0.2},
-    ],
-    ids=str,
-)
-def test_every_trainable_parameter_gets_a_gradient(kind, changes):
-    torch.manual_seed(0)
-    config = LayerMixConfig(entropy_weight=0.1, dropout=0.0, **SMALL, **changes)
-    model = FusionModel(config, made_shape(kind))
-    logits = model(states(model, [4, 6]), torch.tensor([4, 6]))
-    loss = (logits * torch.randn_like(logits)).sum()
-    loss.backward()
-    missing = [
-        name
-        for name, p in model.named_parameters()
-        if p.requires_grad and (p.grad is None or not p.grad.abs().max() > 0)
-    ]
-    assert missing == []
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -128,21 +100,6 @@ def test_positions_are_sines_and_cosines():
             angle = position / 10000 ** (2 * pair / 8)
             np.testing.assert_allclose(table[position, 2 * pair], math.sin(angle), atol=1e-5)
             np.testing.assert_allclose(table[position, 2 * pair + 1], math.cos(angle), atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "most", "expected"),
-    [
-        ([3, 3, 3], 0, [[3, 3, 3]]),
-        ([2, 3, 9, 9, 10], 4, [[2, 3], [9, 9, 10]]),
-        ([10, 2, 2], 8, [[10, 2], [2]]),
-        ([1, 2, 3, 4], 0, [[1], [2], [3], [4]]),
-    ],
-)
-def test_groups_are_runs_of_like_lengths(lengths, most, expected):
-    groups, sizes = length_groups(torch.tensor(lengths), most)
-    assert [group.tolist() for group in groups] == expected
-    assert sizes == [sum(group) for group in expected]
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])

@@ -29,16 +29,6 @@ def random_sentences(tags: tuple[str, ...], n: int, seed: int) -> list[list[str]
     return [rng.choices(tags, k=rng.randint(1, 12)) for _ in range(n)]
 
 
-def test_sequence_scores_by_hand():
-    scores = sequence_scores(array(1, 1, 1, 0), array(1, 1, 0, 0), 2)
-    # class 0: P 1/2, R 1; class 1: P 1, R 2/3; Matthews: (2*1 - 0*1) / sqrt(2 * 3 * 1 * 2)
-    assert scores == {
-        "accuracy": 0.75,
-        "f1_macro": pytest.approx((2 / 3 + 0.8) / 2),
-        "matthews": pytest.approx(2 / 12**0.5),
-    }
-
-
 @pytest.mark.parametrize("n_labels", [2, 3, 7])
 def test_sequence_scores_are_those_of_scikit_learn(n_labels):
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
@@ -81,14 +71,6 @@ def test_matthews_of_many_examples_does_not_overflow():
 def test_sequence_scores_refuse_what_cannot_be_scored(labels, predictions, message):
     with pytest.raises(ValueError, match=message):
         sequence_scores(labels, predictions, 2)
-
-
-def test_token_scores_by_hand():
-    labels = [["B-PER", "I-PER", "O", "B-LOC"], [], ["B-PER", "O", "B-LOC"], ["O"]]
-    predictions = [["B-PER", "O", "O", "B-LOC"], [], ["B-PER", "B-ORG", "O"], ["O"]]
-    # gold 4, predicted 4, of which one LOC and one PER agree
-    overall = {"precision": 0.5, "recall": 0.5, "f1": 0.5}
-    assert token_scores(labels, predictions) == {**overall, "f1/LOC": pytest.approx(2 / 3), "f1/PER": 0.5}
 
 
 def test_entity_counts_are_seqevals():

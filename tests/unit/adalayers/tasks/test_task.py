@@ -87,15 +87,6 @@ def test_all_spellings_are_one_dataset(spellings, name, source):
     assert (resolved.pop().name, canonical(spellings[0]).source) == (name, source)
 
 
-def test_ids_come_apart():
-    resolved = canonical("owner/set:part@refs/convert/parquet")
-    assert (resolved.id, resolved.config, resolved.revision) == ("owner/set", "part", "refs/convert/parquet")
-    assert canonical("cola@main").revision == "main"
-    assert canonical("cola").config == "cola"
-    assert canonical("cola").entry is CATALOG["cola"]
-    assert canonical("other/cola").entry is None
-
-
 def test_a_known_name_goes_before_a_folder_and_a_folder_before_an_id(tmp_path):
     for folder in ("cola", "owner/set", "My Data"):
         (tmp_path / "here" / folder).mkdir(parents=True)
@@ -540,16 +531,6 @@ def test_classes_of_words_are_a_kind_of_their_own(tmp_path):
     assert (task.name, task.kind.name) == ("universal-dependencies-xx_yy", "word")
 
 
-def test_text_sets_without_any_split_but_train(tmp_path):
-    rows = sentences(40)
-    save(tmp_path / "crowdflower" / "airline-sentiment", train=rows)
-    task = load_task("crowdflower:airline-sentiment", data_dir=tmp_path)
-    assert (task.name, task.metric) == ("crowdflower-airline-sentiment", "accuracy")
-    assert sizes(task) == {"train": 36, "validation": 4}
-    save(tmp_path / "sms-spam", train=rows.rename_column("text", "sms"))
-    assert load_task("sms-spam", data_dir=tmp_path).metric == "f1_macro"
-
-
 def test_every_entry_has_a_metric_of_its_kind_and_names_that_lead_to_it():
     for name, entry in CATALOG.items():
         if entry.by_config:
@@ -621,12 +602,6 @@ def test_draws_follow_the_seed_and_grow(tmp_path):
     assert drawn(10, 1) != drawn(10, 2)
     assert set(drawn(10, 1)) < set(drawn(20, 1))
     assert drawn(1000, 1) == list(range(60))
-
-
-@pytest.mark.parametrize("size", [{"train_examples": 0}, {"eval_examples": -1}])
-def test_sizes_below_one(size):
-    with pytest.raises(BadInput, match=r"wanted at least 1 example as --(train|eval)-examples, got"):
-        load_task("acceptability-demo", **size)
 
 
 # Fingerprints

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import socket
 import subprocess
@@ -64,6 +63,7 @@ def row(trial_id: str, status: str = "completed", **more: object) -> dict[str, A
         "val/f1": 0.75,
         "cost/training": 1.5,
         "val/f1/PER": float("nan"),
+        "val/f1/ä+b": 0.5,
         "mix/entropy": 0.5,
         "mix/live_layers": 7,
         "parameters": 100,
@@ -127,6 +127,17 @@ def mirror_of(uri: str, folder: Folder) -> Mirror:
     return Mirror(uri, **identity(folder, STUDY), artifact_root=None)
 
 
+def mirrored(
+    uri: str, folder: Folder, *rows: dict[str, Any], study: dict[str, Any] = STUDY, timeout: float = 60
+) -> list[str]:
+    """Mirror a study's trials and its end; return what is said of it."""
+    mirror = mirror_of(uri, folder)
+    mirror.start(study)
+    for each in rows:
+        mirror.trial(each, history(each.get("trial_id", "")))
+    return mirror.finish(folder, timeout=timeout)
+
+
 def runs(uri: str) -> tuple[Any, dict[str, Any]]:
     """Return the one parent run and trial id -> nested run."""
     from mlflow import MlflowClient
@@ -178,11 +189,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         row("t6") | {"stage": "confirm", "arm": "core", "test/f1": 0.7},
     ]
     write_folder(folder, rows)
-    mirror = mirror_of(uri, folder)
-    mirror.start(STUDY)
-    for each in rows:
-        mirror.trial(each, history(each["trial_id"]))
-    assert mirror.finish(folder) == []
+    assert mirrored(uri, folder, *rows) == []
     assert capfd.readouterr() == ("", "")
 
     parent, nested = runs(uri)
@@ -227,6 +234,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     assert nested["t6"].info.run_name == "core seed 003"
     assert first.data.metrics == {
         "val/f1": 0.75,
+        "val/f1/ä_b": 0.5,  # as MLflow takes names
         "mix/entropy": 0.5,
         "mix/live_layers": 7,
         "curve/train/lr": 5e-4,
@@ -259,23 +267,15 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
 
 def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -> None:
     write_folder(folder, [row("t1"), row("t2", "failed")])
-    first = mirror_of(uri, folder)
-    first.start(STUDY)
-    first.trial(row("t1"), history("t1"))
-    first.trial(row("t2", "failed"), history("t2"))
-    assert first.finish(folder) == []
+    assert mirrored(uri, folder, row("t1"), row("t2", "failed")) == []
     before, nested = runs(uri)
     assert before.info.status == "FINISHED"
     kept = nested["t1"].info.run_id
 
     more = STUDY | {"request": STUDY["request"] | {"trials": 8}}  # type: ignore[operator]
     write_folder(folder, [row("t1"), row("t2"), row("t3")], more)
-    second = mirror_of(uri, folder)
-    second.start(more)
-    second.trial(row("t1"), history("t1"))
-    second.trial(row("t2"), history("t2"))  # failed, tried again; t3 is only in the folder
-    second.trial(row("t2"), history("t2"))
-    assert second.finish(folder) == []
+    # t2 failed and was tried again; t3 is only in the folder
+    assert mirrored(uri, folder, row("t1"), row("t2"), row("t2"), study=more) == []
 
     parent, nested = runs(uri)
     assert parent.info.run_id == before.info.run_id
@@ -351,10 +351,7 @@ def test_a_user_s_own_active_run_is_left_alone(
     try:
         with mlflow.start_run() as theirs:
             write_folder(folder, [row("t1")])
-            mirror = mirror_of(uri, folder)
-            mirror.start(STUDY)
-            mirror.trial(row("t1"), history("t1"))
-            assert mirror.finish(folder) == []
+            assert mirrored(uri, folder, row("t1")) == []
             active = mlflow.active_run()
             assert active is not None
             assert active.info.run_id == theirs.info.run_id
@@ -418,11 +415,8 @@ def test_a_server_that_never_answers_is_given_up_in_time(silent_server: str, fol
     import mlflow  # noqa: F401  the import's own seconds are not under test
 
     write_folder(folder, [row("t1")])
-    mirror = mirror_of(silent_server, folder)
-    mirror.start(STUDY)
-    mirror.trial(row("t1"), history("t1"))
     began = time.monotonic()
-    (sentence,) = mirror.finish(folder, timeout=3)
+    (sentence,) = mirrored(silent_server, folder, row("t1"), timeout=3)
     assert time.monotonic() - began < 4
     assert "(no answer within 3 s): 1 trial is not tracked" in sentence
 
@@ -464,24 +458,12 @@ def test_a_trial_that_is_refused_does_not_hold_up_the_others(
 
     monkeypatch.setattr(mlflow_session.Session, "write", picky)
     write_folder(folder, [row("t2")])
-    mirror = mirror_of(uri, folder)
-    mirror.start(STUDY)
-    mirror.trial(row("t1"), history("t1"))
-    mirror.trial(row("t2"), history("t2"))
-    mirror.trial({"status": "completed"}, history("t3"))  # not even a trial_id
-    (sentence,) = mirror.finish(folder)
+    (sentence,) = mirrored(
+        uri, folder, row("t1"), row("t2"), {"status": "completed"}
+    )  # which has no trial_id
     assert "refused what it was sent" in sentence
     assert "2 trials are not tracked" in sentence
     assert sorted(runs(uri)[1]) == ["t2"]
-
-
-def test_none_does_nothing(folder: Folder) -> None:
-    threads = threading.active_count()
-    mirror = mirror_of("none", folder)
-    mirror.start(STUDY)
-    mirror.trial(row("t1"), history("t1"))
-    assert mirror.finish(folder) == []
-    assert threading.active_count() == threads
 
 
 def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
@@ -492,23 +474,6 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
         "assert not {'mlflow', 'torch', 'ray', 'sqlalchemy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize(
-    ("state", "statuses", "ended"),
-    [
-        ("finished", ["completed", "stopped"], "FINISHED"),
-        ("finished", ["failed", "diverged"], "FAILED"),
-        ("finished", ["failed", "completed"], "FINISHED"),
-        ("interrupted", ["completed"], "KILLED"),
-        ("time is up", ["completed", "unfinished"], "KILLED"),
-        ("running", ["completed", "unfinished"], "KILLED"),
-        ("finished", [], "FINISHED"),
-    ],
-)
-def test_the_parent_ends_as_the_study_did(state: str, statuses: list[str], ended: str) -> None:
-    trials = pd.DataFrame({"status": pd.Series(statuses, dtype=str)})
-    assert mlflow_session._study_status({"runs": {"state": state}}, trials) == ended
 
 
 def test_a_study_is_found_again_by_its_document_wherever_it_lies(tmp_path: Path) -> None:
@@ -522,19 +487,6 @@ def test_a_study_is_found_again_by_its_document_wherever_it_lies(tmp_path: Path)
     document = {"study": "alpha_lambda", "name": "minilm-cola"}
     assert identity(Folder(tmp_path / "copy"), document) == asked
     assert identity(folder, document | {"id": "x"})["study_key"] == "x"
-
-
-def test_what_users_log_passes_while_the_mirror_is_quiet() -> None:
-    import mlflow  # noqa: F401  sets up its handlers
-
-    handler = logging.getLogger("mlflow").handlers[0]  # pytest may add its own
-    record = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
-    with mlflow_session._quiet():
-        assert not handler.filter(record)
-        other = logging.LogRecord("mlflow", logging.INFO, __file__, 1, "words", None, None)
-        other.thread = -1
-        assert handler.filter(other)
-    assert handler.filter(record)
 
 
 @pytest.mark.parametrize(
@@ -567,17 +519,6 @@ def test_the_default_is_beside_the_results_unless_the_environment_says(
     assert default_uri(remote) == "none"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
     assert default_uri(remote) == "http://tracking:5000"
-
-
-@pytest.mark.parametrize(
-    ("name", "accepted"),
-    [("val/f1/PER", "val/f1/PER"), ("val/f1/ä+b", "val/f1/ä_b"), ("val/f1//../x", "val/x"), ("/a", "a")],
-)
-def test_names_are_ones_that_mlflow_accepts(name: str, accepted: str) -> None:
-    from mlflow.utils.validation import _validate_metric_name
-
-    assert mlflow_values._name(name) == accepted
-    _validate_metric_name(mlflow_values._name(name))
 
 
 def test_sync_of_damaged_files_is_said_and_never_a_traceback(

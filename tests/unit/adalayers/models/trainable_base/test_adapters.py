@@ -95,15 +95,6 @@ def test_a_start_depends_on_the_place_alone():
     assert not torch.equal(some["03"], start(3, seed=1)["03"])
 
 
-def test_layers_switched_off_are_as_they_were():
-    layers = {number: Layer() for number in (1, 2)}
-    adapters = Adapters(layers, PLACES, inner=4, width=2, sharing="three", seed=0)
-    x = torch.randn(3, 4)
-    adapters.off = frozenset([2])
-    assert torch.equal(layers[2].one(x), x)
-    assert not torch.equal(layers[1].one(x), x)
-
-
 @functools.cache
 def bert_base():
     """Return BERT-base's shape with no weights."""

@@ -1,7 +1,5 @@
 """Models over a base model of their own: what is trained, held, switched off and run, on every family."""
 
-import copy
-
 import pytest
 import torch
 
@@ -9,7 +7,7 @@ from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.study import Variant
-from tests.helpers.made_tokens import LookingConfig, TopConfig, made_tokens, shape_of
+from tests.helpers.made_tokens import TopConfig, made_tokens, shape_of
 from tests.helpers.tiny import FAMILIES
 
 WAYS = ("adapters", "fine-tuned")
@@ -73,19 +71,6 @@ def test_a_step_reaches_all_that_is_trained_and_nothing_else(family, way, backbo
     assert still == {name for name, p in model.named_parameters() if not p.requires_grad}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_adapters_leave_the_frozen_model_nearly_as_it_is_at_the_start(family, backbone_of):
-    backbone = backbone_of(family)
-    batch = made_tokens(3, 5, 9)
-    model = made(backbone, family, base_model="adapters", adapter_sharing="none").eval()
-    with torch.no_grad():
-        near = model.forward_batch(batch)
-        model.adapters.off = frozenset(model.adapters.layers)
-        frozen = model.forward_batch(batch)
-    torch.testing.assert_close(near, frozen, atol=1e-4, rtol=0)
-    assert not torch.equal(near, frozen)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_before_it_begins_it_is_the_frozen_model(way, backbone_of):
     backbone = backbone_of()
@@ -97,20 +82,6 @@ def test_before_it_begins_it_is_the_frozen_model(way, backbone_of):
         states = {state: frozen[state][0] for state in model.fusion.states}
         expected = model.eval()(states, batch.lengths)
     torch.testing.assert_close(answers(model, 6), expected)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("head", ["sequence", "token"])
-def test_padding_and_neighbours_change_nothing(way, head, backbone_of):
-    model = moved(made(backbone_of("roberta"), "roberta", head=head, base_model=way)).eval()
-    batch = made_tokens(3, 7, 5)
-    with torch.no_grad():
-        together = model.forward_batch(batch)
-        parts = [
-            model.forward_batch(type(batch)(ids, torch.tensor([len(ids)])))
-            for ids in batch.input_ids.split(batch.lengths.tolist())
-        ]
-    torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -158,16 +129,6 @@ def test_layers_that_are_not_read_are_neither_run_nor_trained(way, backbone_of):
     assert not model.base.model.final_layer_norm.weight.requires_grad
 
 
-def test_a_fusion_that_looks_at_the_data_decides_which_layers(backbone_of):
-    model = made(
-        backbone_of(), config=LookingConfig, base_model="fine-tuned", base_layers="selected", begin=False
-    )
-    model.fusion.fit([])
-    model.prepare_training()
-    assert model.span.tolist() == [1, 2, 2]
-    assert trained_layers(model) == ([1, 2], True)
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_layers_that_do_not_exist_are_refused(way, backbone_of):
     with pytest.raises(BadInput, match="base_layers=as-many-top leaves none of the 2 that this fusion reads"):
@@ -208,30 +169,6 @@ def test_what_is_held_is_what_is_trained(changes, within, backbone_of):
     assert model.n_parameters() == within + head
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("begun", [False, True])
-def test_what_is_held_gives_the_same_answers(way, begun, backbone_of):
-    backbone = backbone_of()
-    changes = {"base_model": way, "base_layers": "selected", "adapter_norms": True, "config": LookingConfig}
-    model = made(backbone, begin=False, **changes)
-    model.fusion.fit([])
-    model.prepare_training()
-    held = copy.deepcopy(moved(model).state_dict())
-    again = made(backbone, begin=False, seed=1, **changes)
-    if begun:
-        again.fusion.fit([])
-        again.prepare_training()
-    again.load_state_dict(held)
-    assert again.fusion.depth() == 2
-    assert torch.equal(answers(again, 3, 5), answers(model, 3, 5))
-    assert {n for n, p in again.named_parameters() if p.requires_grad} == {
-        n for n, p in model.named_parameters() if p.requires_grad
-    }
-    held.popitem()
-    with pytest.raises(ValueError, match="missing"):
-        again.load_state_dict(held)
-
-
 def test_dropout_within_the_base_model_follows_from_the_models_own_stream(backbone_of):
     model = made(backbone_of(), base_model="adapters", dropout=0.0).train()
     model.generator = torch.Generator()
@@ -269,25 +206,12 @@ def test_adapters_of_spans_are_taken_away_without_a_trace(backbone_of):
     assert torch.equal(answers(model, 4, 6), spans[0, 4])
 
 
-def test_variants_that_are_the_model_itself_are_left_out(backbone_of):
-    adapters = made(backbone_of(), config=TopConfig, base_model="adapters", base_layers="as-many-top")
-    assert adapters.as_variant(Variant(without=(3,))) is not None
-    for none in (
-        Variant(without=(1, 2)),
-        Variant(without=(3,), renormalise=False),
-        Variant(cutoff=0.5),
-    ):
-        assert adapters.as_variant(none) is None
-
-
 def test_variants_of_a_fine_tuned_model_are_the_fusions(backbone_of):
     model = made(backbone_of(), base_model="fine-tuned")
     whole = answers(model, 4, 6)
     with model.as_variant(Variant(without=(4,), renormalise=False)):
         assert [state.number for state in model.fusion.live()] == [1, 2, 3]
         assert not torch.equal(answers(model, 4, 6), whole)
-    assert model.as_variant(Variant(without=(1, 2, 3, 4))) is None
-    assert model.as_variant(Variant(cutoff=0.3)) is None  # all weigh 1/4
     assert model.as_variant(Variant(without=(9,))) is None
     single = made(backbone_of(), base_model="fine-tuned", mix="single", layer=2)
     with single.as_variant(Variant(without=(2,))):  # nothing is left to read, as over stored hidden states

@@ -5,23 +5,20 @@ import copy
 import numpy as np
 import pytest
 import torch
-from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.backbones.loading import shared_backbone
-from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features import features
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
 from adalayers.models.trainable_base.model import TrainableBaseModel
-from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
-from adalayers.training.trainer import Trainer, train
+from adalayers.training.trainer import train
+from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
 from tests.helpers.made_tokens import LookingConfig, token_data
 from tests.helpers.states import encoder
-from tests.helpers.tiny import WORDS, tiny_backbone
 
 CPU = torch.device("cpu")
 SMALL = {"k": 8, "heads": 2, "adapter_width": 4, "batch_size": 16, "epochs": 3, "lr": 3e-3}
@@ -34,19 +31,6 @@ def data(source_of):
     return token_data(source_of())
 
 
-def same(a, b):
-    rows = {key: value for key, value in a.row.items() if key != "seconds"}
-    assert rows == {key: value for key, value in b.row.items() if key != "seconds"}
-    assert a.history == b.history
-    left, right = a.model.state_dict(), b.model.state_dict()
-    assert left.keys() == right.keys()
-    assert all(torch.equal(left[name], right[name]) for name in left)
-
-
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -57,39 +41,7 @@ class Killed(Exception):
     ids=lambda config: f"{config.fusion} {config.base_model}",
 )
 def test_an_interrupted_trial_continues_to_the_same_numbers(config, data, tmp_path):
-    def kill(evaluation):
-        if evaluation.metrics["epoch"] == 2:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(config, data, seed=1, on_evaluation=kill, checkpoint=Folder(tmp_path))
-    torch.rand(100)  # what others draw meanwhile
-    epochs = []
-    continued = train(
-        config,
-        data,
-        seed=1,
-        on_evaluation=lambda evaluation: epochs.append(evaluation.metrics["epoch"]),
-        checkpoint=Folder(tmp_path),
-    )
-    assert epochs[0] > 1, "it started again instead of continuing"
-    same(continued, train(config, data, seed=1))
-
-
-def test_the_base_models_dropout_is_on_while_training(data):
-    def trained(p):
-        trainer = Trainer(
-            LayerMixConfig(base_model="adapters", dropout=0.0, **SMALL), data, seed=0, device=CPU
-        )
-        trainer.model.prepare_training()
-        for module in trainer.model.base.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = p
-        trainer.progress.epoch = 1
-        return trainer.train_epoch()
-
-    assert trained(0.1) == trained(0.1)
-    assert trained(0.1) != trained(0.0)
+    assert_same(interrupted(config, data, Folder(tmp_path), seed=1), train(config, data, seed=1))
 
 
 def test_no_trial_changes_the_backbone_that_others_share(data):
@@ -111,7 +63,7 @@ def test_no_trial_changes_the_backbone_that_others_share(data):
     assert all(torch.equal(before[name], after[name]) for name in before)
     again = split.features.read(every, encoder(0, 1, 2, 3, 4), CPU)
     assert all(torch.equal(states[state], again[state]) for state in states)
-    same(frozen(), first)
+    assert_same(frozen(), first)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -164,20 +116,8 @@ def test_a_draw_of_the_pool_keeps_its_tokens_and_its_base_model(data):
 
 
 @pytest.fixture(scope="module")
-def from_names(tmp_path_factory):
-    """Return data as a study has them: a text's first word, good or bad, says its label."""
-    folder = tmp_path_factory.mktemp("named")
-    columns = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
-    rng = np.random.default_rng(0)
-    words = [word for word in WORDS if word not in ("good", "bad")]
-    for split, n in {"train": 120, "validation": 60, "test": 60}.items():
-        labels = rng.integers(0, 2, n)
-        texts = [" ".join([("bad", "good")[label], *rng.choice(words, 5)]) for label in labels]
-        (folder / "first").mkdir(exist_ok=True)
-        path = folder / "first" / f"{split}-00000-of-00001.parquet"
-        Dataset.from_dict({"text": texts, "label": labels}, columns).to_parquet(str(path))
-    backbone = tiny_backbone(folder / "tiny", layers=2, width=16, heads=2)
-    return prepare(DataRequest(str(backbone), str(folder / "first"))).data("live")
+def learnable(source_of):
+    return token_data(source_of(), sizes=(120, 60, 60))
 
 
 @pytest.mark.parametrize(
@@ -188,21 +128,21 @@ def from_names(tmp_path_factory):
         ("fine-tuned", 1e-6),
     ],  # the last one: the base model learns it alone
 )
-def test_from_names_to_a_trained_base_model(way, lr, from_names):
+def test_a_base_model_learns(way, lr, learnable):
     settings = {"mix": "last", "read_out": "linear", "lr": lr, "base_lr": 1e-2, "epochs": 8, "patience": 8}
     settings |= {"adapter_norms": True, "adapter_width": 8}
     config = LayerMixConfig(base_model=way, **{**SMALL, **settings})
-    row = train(config, from_names, seed=0, test=True).row
+    row = train(config, learnable, seed=0, test=True).row
     for split, prefix in (("validation", "val"), ("test", "test")):
-        labels = from_names.splits[split].labels
+        labels = learnable.splits[split].labels
         assert row[f"{prefix}/accuracy"] > max(np.bincount(labels)) / len(labels) + 0.15
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU: its paths are not tested here")
 @pytest.mark.parametrize("way", WAYS)
-def test_on_a_gpu(way, from_names):
+def test_on_a_gpu(way, learnable):
     state = torch.cuda.get_rng_state()
     settings = {**SMALL, "mix": "last", "read_out": "linear", "lr": 1e-2, "epochs": 8, "adapter_norms": True}
-    outcome = train(LayerMixConfig(base_model=way, **settings), from_names, seed=0, test=True, device="cuda")
+    outcome = train(LayerMixConfig(base_model=way, **settings), learnable, seed=0, test=True, device="cuda")
     assert outcome.row["val/accuracy"] > 0.65
     assert torch.equal(torch.cuda.get_rng_state(), state)

@@ -1,15 +1,10 @@
 """What each kind of task says of itself, and that nobody else needs to be asked."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-import adalayers
 from adalayers.errors import BadInput
 from adalayers.tasks.kind import Gold
 from adalayers.tasks.kinds import KINDS
@@ -153,24 +148,3 @@ def test_mistakes_are_wrong_answers_the_surest_first_and_numbers_by_their_error(
     rows = pd.DataFrame({"label": ["1", "2", "3"], "prediction": ["1", "5", "4"], "score": [0.9, 0.2, 0.7]})
     assert KINDS["sequence"].mistakes(rows).index.tolist() == [2, 1]
     assert KINDS["regression"].mistakes(rows).index.tolist() == [1, 2, 0]
-
-
-def test_nothing_outside_the_kinds_asks_which_kind_a_task_is():
-    root = Path(adalayers.__file__).parent
-    asking = [
-        f"{path.relative_to(root)}: {line.strip()}"
-        for path in root.rglob("*.py")
-        if "kinds" not in path.parts
-        for line in path.read_text().splitlines()
-        if any(f"kind{field} {sign} " in line for field in ("", ".name") for sign in ("==", "!="))
-        and ('"token"' in line or '"sequence"' in line)
-    ]
-    assert not asking
-
-
-@pytest.mark.parametrize("module", ["adalayers.tasks.kinds", "adalayers.tasks.metrics"])
-def test_importing_is_quick(module):
-    heavy = {"torch", "sklearn", "seqeval", "datasets", "transformers", "pandas", "pyarrow"}
-    code = f"import sys, {module}; print({heavy!r} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

@@ -1,0 +1,41 @@
+"""Trials that are killed and go on, for tests that they end as if nothing had been."""
+
+import pytest
+import torch
+
+from adalayers.training.trainer import train
+
+
+class Killed(Exception):
+    pass
+
+
+def interrupted(config, data, folder, *, epoch=2, seed=0):
+    """Kill a trial after its evaluation of `epoch`, go on from its checkpoint and return what that leaves."""
+
+    def kill(evaluation):
+        if evaluation.metrics["epoch"] == epoch:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(config, data, seed=seed, on_evaluation=kill, checkpoint=folder)
+    torch.rand(100)  # what others draw meanwhile
+    epochs = []
+    continued = train(
+        config,
+        data,
+        seed=seed,
+        on_evaluation=lambda evaluation: epochs.append(evaluation.metrics["epoch"]),
+        checkpoint=folder,
+    )
+    assert epochs[0] > 1, "it started again instead of continuing"
+    return continued
+
+
+def assert_same(one, other):
+    """Compare outcomes of two trials bit for bit, but for the time that they took."""
+    assert {**one.row, "seconds": 0} == {**other.row, "seconds": 0}
+    assert one.history == other.history
+    left, right = one.model.state_dict(), other.model.state_dict()
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
