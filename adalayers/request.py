@@ -53,7 +53,7 @@ class DataRequest:
         several=True,
     )
     dataset: str = flag(
-        "a dataset that has a name here (imdb, cola, conll2003, mnli, stsb, ...; see README), an embedded one "
+        "a dataset that has a name here (imdb, cola, conll2003, mnli, stsb, ...; see docs/tasks.md), an embedded one "
         "(acceptability-demo, inference-demo, similarity-demo, entities-demo, word-classes-demo), hub "
         "id[:config][@revision] or local folder, one or more (default: the embedded demo; cola where --backbone is "
         "given)",

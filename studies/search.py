@@ -1,4 +1,4 @@
-"""Which settings are good, and what do scores hang on? A joint search.
+"""Which settings are good, and which hyperparameters matter? A joint search.
 
 Question    Which settings of the method are good, and on which hyperparameters do scores depend?
 Scientific  alpha, entropy_weight (lambda), k, cutoff, dropout, lr, weight_decay

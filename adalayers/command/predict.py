@@ -38,7 +38,7 @@ _COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestRecord:
+class PredictRequest:
     """What is to be predicted.
 
     folders:    of trained tasks: `best/` folders, saved ones, or ids of the hub
@@ -57,7 +57,7 @@ class RequestRecord:
     words: bool = False
 
 
-def predict(asked: RequestRecord, out: TextIO | None = None) -> None:
+def predict(asked: PredictRequest, out: TextIO | None = None) -> None:
     """Print the answers to standard output, or write them to `out`; progress goes to standard error.
 
     Lines without a word are left out, and counted. Raises `BadInput` for tasks of different base models, and for what
@@ -81,7 +81,7 @@ def predict(asked: RequestRecord, out: TextIO | None = None) -> None:
         )
 
 
-def _predictor(asked: RequestRecord) -> Predictor:
+def _predictor(asked: PredictRequest) -> Predictor:
     """Return what answers for all folders. Raises `BadInput` where their base models differ."""
     tasks: dict[str, FusionModel] = {}
     source: BackboneSource | None = None
@@ -116,7 +116,7 @@ def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
 
 
 @contextlib.contextmanager
-def _lines(asked: RequestRecord) -> Iterator[Iterator[tuple[int, str]]]:
+def _lines(asked: PredictRequest) -> Iterator[Iterator[tuple[int, str]]]:
     """Yield the lines that hold a word, each with its number from 1. Raises `BadInput` for a file that is not there."""
     if asked.text is not None:
         yield _worded([(0, asked.text.encode("utf-8", "surrogateescape"))], None)

@@ -176,7 +176,7 @@ class TrialData:
     about:  what the data and backbone are, for hashes and provenance
     kind:   the kind of task
     source: where the base model is, for methods that run it themselves
-    layer_parameters: of one layer of the base model, where known: what costs are reckoned by
+    layer_parameters: of one layer of the base model, where known: what costs are computed from
     pairs:  whether an example is two texts
     """
 

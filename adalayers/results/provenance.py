@@ -25,7 +25,7 @@ PACKAGES = (
 )
 
 CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "constraints.txt")
-"""Of a checkout: what results hang on."""
+"""The parts of a checkout that results depend on."""
 
 
 def provenance() -> dict[str, Any]:

@@ -150,7 +150,7 @@ class GitRecord:
 
 
 def machine(device: str, packages: Mapping[str, str]) -> str:
-    """Return what numbers hang on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
+    """Return what numbers depend on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
     return f"{device}, torch {packages.get('torch', '')}"
 
 

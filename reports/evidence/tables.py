@@ -34,7 +34,7 @@ LAYER_MIX = "layer-mix"
 
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
-    # RequestRecord for dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
+    # Called dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
     stages, statuses, names, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
     first: dict[tuple[str, object], int] = {}
     done = (stages == "confirm") & (statuses == "completed") & (names != "")

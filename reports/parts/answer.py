@@ -204,7 +204,7 @@ def _beyond(claim: Claim) -> str:
 
 
 def _large(claim: Claim) -> str:
-    """Say that a difference that is not decided dwarfs its spread over seeds."""
+    """Say that a difference that is not decided is large next to its spread over seeds."""
     large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > NOTABLE_EFFECT_SD * claim.sd
     return f", over {NOTABLE_EFFECT_SD} times its spread" if large else ""
 

@@ -1,4 +1,4 @@
-"""What each method scores and costs: a price list, and score against cost with the front of those that none beats."""
+"""What each method scores and costs: a table of costs, and score against cost with the front of those that none beats."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def section(info: Info) -> list[str]:
         "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{info.score.name} of each method against its cost"),
         *([f"Left out here: {several(out)}; why, says [details]({DETAILS}#how-it-was-done)."] if out else []),
-        folded("The price list", len(rows), table(heads, rows)),
+        folded("The costs", len(rows), table(heads, rows)),
     ]
 
 

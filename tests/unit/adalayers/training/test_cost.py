@@ -1,4 +1,4 @@
-"""What a trained model is reckoned to cost, against counts by hand."""
+"""What a trained model is computed to cost, against counts by hand."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The price list of methods, against the costs that were put in."""
+"""The costs of methods, against the costs that were put in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters: their arithmetic, their start, their places, and the counts of seed 002's table 1."""
+"""Adapters: their arithmetic, their start, their places, and the counts of table 1 of Houlsby et al. 2019."""
 
 import functools
 
