@@ -132,10 +132,10 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from adalayers.command.predict import RequestRecord, predict
+    from adalayers.command.predict import PredictRequest, predict
 
     predict(
-        RequestRecord(
+        PredictRequest(
             folders=arguments.folders,
             text=arguments.text,
             file=arguments.file,
