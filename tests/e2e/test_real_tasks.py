@@ -5,7 +5,6 @@ Split sizes and labels of the thesis's three corpora, as the hub has them.
 
 import os
 
-import numpy as np
 import pytest
 
 from adalayers.tasks.task import Task, load_task
@@ -38,20 +37,6 @@ def test_split_sizes(real, name):
     assert {role: len(split) for role, split in real[name].splits.items()} == SIZES[name]
     for split in real[name].splits.values():
         assert len(split.inputs) == len(split.labels) == len(split.index)
-
-
-@pytest.mark.parametrize(("name", "sentence"), [("imdb", "text"), ("cola", "sentence")])
-def test_validation_is_the_thesis_tenth_of_train(real, data_dir, tmp_path, name, sentence):
-    import datasets
-
-    folder = os.path.join(data_dir, name)
-    train = datasets.load_dataset(folder, split="train", cache_dir=str(tmp_path), keep_in_memory=True)
-    halves = train.train_test_split(test_size=0.1, seed=42, stratify_by_column="label")
-    for role, half in (("train", "train"), ("validation", "test")):
-        split = real[name].splits[role]
-        assert sorted(split.inputs) == sorted(halves[half][sentence])
-        assert split.inputs[:50] == train.select(split.index[:50])[sentence][:]
-        assert split.labels.mean() == pytest.approx(np.mean(halves[half]["label"]))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from adalayers.data.prepare import DataRequest, prepare
+from adalayers.data.prepare import prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 
@@ -31,11 +31,3 @@ def test_entities_demo_is_learnable_and_layers_differ(entities, minilm_cache):
     embeddings = scores(entities, minilm_cache, LayerMixConfig(mix="single", layer=0, epochs=14, **states))
     assert 0.4 < mixed["val/f1"] < 0.99
     assert mixed["val/f1"] > embeddings["val/f1"] + 0.05
-
-
-@needs_data
-def test_conll2003(tmp_path):
-    request = DataRequest("minilm", "conll2003", data_dir=DATA, train_examples=250, eval_examples=80)
-    row = scores(request, tmp_path, LayerMixConfig(epochs=8, feedforward=256))
-    assert row["val/f1"] > 0.45
-    assert {"test/f1/LOC", "test/f1/PER"} <= set(row)

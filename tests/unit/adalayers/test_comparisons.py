@@ -54,21 +54,7 @@ def test_a_four_by_three_grid_with_arms_outside():
         **{f"alpha=8 weight={weight:g}": 1 / 3 for weight in WEIGHTS},
         **{f"alpha=1 weight={weight:g}": -1 / 3 for weight in WEIGHTS},
     }
-    assert by_name["factor", "weight=0.01", ""] == {
-        **{f"alpha={alpha} weight=0.01": 1 / 4 for alpha in ALPHAS},
-        **{f"alpha={alpha} weight=0": -1 / 4 for alpha in ALPHAS},
-    }
     assert by_name["arm", "best", ""] == {"best": 1, CONTROL: -1}
-    assert by_name["simple", "alpha=8", "weight=0.01"] == {
-        "alpha=8 weight=0.01": 1,
-        "alpha=1 weight=0.01": -1,
-    }
-    assert by_name["interaction", "alpha=8 weight=0.01", ""] == {
-        "alpha=8 weight=0.01": 1,
-        "alpha=1 weight=0": 1,
-        "alpha=8 weight=0": -1,
-        "alpha=1 weight=0.01": -1,
-    }
     first = found[0]
     assert (first.names[1], next(one.control for one in found if one.kind == "arm")) == ("alpha=1", CONTROL)
 
@@ -107,10 +93,6 @@ def test_a_missing_cell_is_left_out_of_what_needs_it():
         "alpha=8 weight=0.001": 1 / 2,
         "alpha=1 weight=0": -1 / 2,
         "alpha=1 weight=0.001": -1 / 2,
-    }
-    assert by_name["factor", "weight=0.01", ""] == {
-        **{f"alpha={alpha} weight=0.01": 1 / 3 for alpha in (1, 64, 512)},
-        **{f"alpha={alpha} weight=0": -1 / 3 for alpha in (1, 64, 512)},
     }
     assert ("simple", "alpha=8", "weight=0.01") not in by_name
     assert ("interaction", "alpha=8 weight=0.01", "") not in by_name

@@ -173,13 +173,10 @@ def test_inspect_says_what_a_task_is(made, capsys):
     said = capsys.readouterr().out
     model = made["text"].outcome.model
     for expected in (
-        "acceptability-demo on tiny",
-        "labels unacceptable, acceptable",
         f"fusion layer-mix, {model.n_parameters():,} trained parameters",
         "hidden states read: 01, 02, 03 of a base model of 3 layers",
         "kept per token: 8 numbers (one sum, added up while it runs)",
         f"{2 * model.weights_at_use() / 6000:.2%} of the base model's layers",
-        "trained on: acceptability-demo (64 train, 24 validation, 24 test), study alpha_lambda, text",
         "test matthews: 0.5000 (mean of 3 seeds 0.6000 [0.3516, 0.8484])",
     ):
         assert expected in said, said

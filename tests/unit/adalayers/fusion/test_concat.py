@@ -4,18 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.concat import Concat, ConcatConfig
+from adalayers.fusion.concat import Concat
 from tests.helpers import formulas
-from tests.helpers.states import encoder, made_shape
-
-L, WIDTH, K, TOKENS = 5, 12, 8, 7
-STATES = encoder(*range(1, L + 1))
-LENGTHS = torch.tensor([TOKENS])
-
-
-def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, inputs
+from tests.helpers.states import encoder
 
 
 def concat(width):
@@ -61,10 +53,3 @@ def test_counts_on_roberta_large():
     matched = Concat(encoder(*range(1, 25)), 1024, 64)
     assert sum(p.numel() for p in matched.parameters()) == 24 * 64 * 1024
     assert [made.kept_at_use(1024) for made in (own, matched)] == [1024, 64]
-
-
-def test_own_width_is_that_of_the_base_model():
-    shape = made_shape(width=12)
-    assert ConcatConfig(own_width=True).build(shape).width == 12
-    assert ConcatConfig(k=8).build(shape).width == 8
-    assert ConcatConfig(own_width=True, k=8).identity(shape) == ConcatConfig(own_width=True).identity(shape)

@@ -7,17 +7,10 @@ import torch
 from adalayers.fusion.dwatt import NEGLIGIBLE, DWAtt, DWAttConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, inputs
 from tests.helpers.states import encoder, made_shape
 
-L, WIDTH, K, TOKENS = 5, 12, 8, 7
-STATES = encoder(*range(1, L + 1))
-LENGTHS = torch.tensor([TOKENS])
 WIDTHS = pytest.mark.parametrize("k", [None, K], ids=["own width", "matched"])
-
-
-def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
 
 
 def dwatt(k=None):

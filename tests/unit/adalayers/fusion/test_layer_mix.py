@@ -1,26 +1,16 @@
 """LayerMix against an independent computation in NumPy, and its promises about cut layers and variants."""
 
 import math
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
-from adalayers.tensors import cpu_mix as fused
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
-from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix, Workspace
+from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
+from tests.helpers.mixing import LENGTHS, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder
-
-L, WIDTH, K, TOKENS = 5, 12, 8, 7
-STATES = encoder(*range(1, L + 1))
-LENGTHS = torch.tensor([TOKENS])
-
-
-def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
 
 
 def numpy_mix(states, projections, p, alpha, cutoff):
@@ -219,22 +209,6 @@ def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_
     torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
     second.backward()
     assert others[0].grad is not None
-
-
-def test_memory_is_used_again_by_the_next_step_of_training():
-    mix, places, take = LayerMix(STATES, WIDTH, K), [], fused.ACTIVATIONS.take
-
-    def noted(*asked):
-        taken = take(*asked)
-        places.append(taken.data_ptr())
-        return taken
-
-    with mock.patch.object(Workspace, "take", side_effect=noted):
-        for _ in range(3):
-            loss = mix(inputs(), LENGTHS).square().sum()  # as in training, the last step's loss is still held
-            loss.backward()
-    assert len(places) == 3
-    assert len(set(places)) == 1
 
 
 def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():

@@ -9,16 +9,8 @@ from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, inputs
 from tests.helpers.states import encoder, made_shape
-
-L, WIDTH, K, TOKENS = 5, 12, 8, 7
-STATES = encoder(*range(1, L + 1))
-LENGTHS = torch.tensor([TOKENS])
-
-
-def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
 
 
 def mix(k=None, **options):
