@@ -67,3 +67,12 @@ def test_a_trial_s_numbers_are_those_of_earlier_releases(entities, minilm_cache)
     assert outcome.row["val/f1"] == pytest.approx(0.342, abs=0.02)
     weights = [0.1509, 0.1758, 0.1678, 0.1511, 0.1636, 0.1909]
     assert outcome.model.fusion.weights().tolist() == pytest.approx(weights, abs=2e-3)
+
+
+def test_entities_demo_is_learnable_and_layers_differ(entities, minilm_cache):
+    data = prepare(entities).data("disk", cache=minilm_cache)
+    mixed = train(LayerMixConfig(epochs=14, alpha=8.0, feedforward=256), data, seed=1).row
+    states = {"hidden_states": "with-embeddings", "feedforward": 256}
+    embeddings = train(LayerMixConfig(mix="single", layer=0, epochs=14, **states), data, seed=1).row
+    assert 0.4 < mixed["val/f1"] < 0.99
+    assert mixed["val/f1"] > embeddings["val/f1"] + 0.05

@@ -9,23 +9,19 @@ import torch
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
+from tests.helpers import formulas
 from tests.helpers.mixing import LENGTHS, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder
 
 
 def numpy_mix(states, projections, p, alpha, cutoff):
     """F of thesis section 5, in float64, written from the formulas alone."""
-    logits = alpha * p
-    weights = np.exp(logits - logits.max())
-    weights = weights / weights.sum()
+    weights = formulas.softmax(alpha * p)
     weights = np.where(weights <= cutoff, 0.0, weights)
     weights = weights / weights.sum()
     total = 0.0
     for weight, z, w in zip(weights, states, projections, strict=True):
-        gelu = z * 0.5 * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))
-        f = gelu @ w.T
-        f = (f - f.mean(-1, keepdims=True)) / np.sqrt(f.var(-1, keepdims=True) + 1e-5)
-        total = total + weight * f
+        total = total + weight * formulas.normalised(formulas.gelu(z) @ w.T)
     return weights, total
 
 
@@ -37,14 +33,14 @@ def test_agrees_with_numpy(alpha, cutoff):
         mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
     states = inputs()
     weights, expected = numpy_mix(
-        [states[state].double().numpy() for state in STATES],
-        [layer.weight.detach().double().numpy() for layer in mix.projections],
-        mix.p.detach().double().numpy(),
+        [formulas.array(states[state]) for state in STATES],
+        [formulas.array(layer.weight) for layer in mix.projections],
+        formulas.array(mix.p),
         alpha,
         cutoff,
     )
-    np.testing.assert_allclose(mix.weights().detach().numpy(), weights, atol=1e-6)
-    np.testing.assert_allclose(mix(states, LENGTHS).detach().numpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(formulas.array(mix.weights()), weights, atol=1e-6)
+    np.testing.assert_allclose(formulas.array(mix(states, LENGTHS)), expected, atol=1e-5)
     entropy = -sum(w * math.log(w) for w in weights if w > 0)
     assert float(mix.entropy().detach()) == pytest.approx(entropy, abs=1e-6)
 

@@ -35,14 +35,6 @@ def test_agrees_with_numpy(k):
     np.testing.assert_allclose(formulas.array(made.weights()), weights, atol=1e-6)
 
 
-def test_starts_as_the_mean():
-    made, states = ScalarMix(STATES, WIDTH, None), inputs()
-    torch.testing.assert_close(made(states, LENGTHS), torch.stack(list(states.values())).mean(dim=0))
-    assert made.diagnostics() == pytest.approx(
-        {**{f"scalar_mix/weight_{i:02d}": 1 / L for i in range(1, L + 1)}, "scalar_mix/gamma": 1.0}
-    )
-
-
 def test_matched_it_starts_as_the_layer_mix_does():
     """Same seed, same projections, and both start uniform: what differs is how weights are learned."""
     states = inputs()

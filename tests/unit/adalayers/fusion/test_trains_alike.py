@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.data.prepare import prepare
@@ -15,7 +14,7 @@ from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape
-from tests.helpers.tiny import WORDS, tiny_backbone
+from tests.helpers.studying import world
 
 CASES = [(name, {}) for name in FUSIONS]
 CASES += [
@@ -25,7 +24,6 @@ CASES += [
 ]
 SMALL = {"heads": 2, "feedforward": 16, "batch_size": 16, "lr": 3e-3}
 LENGTHS = [9, 3, 3, 5, 1]
-FEATURES = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
 
 
 @pytest.fixture(params=CASES, ids=lambda case: " ".join([case[0], *case[1]]))
@@ -37,19 +35,12 @@ def make(request):
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """Texts in the tokens of a tiny backbone; the label says from which half of the words most come."""
-    folder = tmp_path_factory.mktemp("texts")
-    rng = np.random.default_rng(0)
-    words = [word for word in WORDS if word.isalpha()]
-    for split, n in {"train": 48, "validation": 16, "test": 16}.items():
-        rows = [rng.choice(len(words), rng.integers(2, 7)) for _ in range(n)]
-        texts = [" ".join(words[word] for word in row) for row in rows]
-        labels = [int((row < len(words) / 2).mean() > 0.5) for row in rows]
-        Dataset.from_dict({"text": texts, "label": labels}, FEATURES).to_parquet(
-            str(folder / f"{split}-00000-of-00001.parquet")
-        )
-    backbone = tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny", layers=2, width=16, heads=2)
-    return prepare(DataRequest(str(backbone), str(folder), precision="float32"))
+    """Texts in the tokens of a tiny backbone."""
+    made = world(tmp_path_factory.mktemp("world"))
+    request = DataRequest(
+        str(made["backbone"]), str(made["dataset"]), precision="float32", train_examples=48, eval_examples=16
+    )
+    return prepare(request)
 
 
 def states(model, lengths):

@@ -505,18 +505,6 @@ def test_the_numbers_of_stsb(tmp_path):
     assert task.baseline("test") == 0.0
 
 
-def test_a_dataset_by_language_is_one_for_each(tmp_path):
-    features = Features({"tokens": WORDS, "ner_tags": TAGS, "langs": WORDS})
-    for language, word in (("de", "und"), ("en", "and")):
-        columns = {"tokens": [["Ann", word]], "ner_tags": [[1, 0]], "langs": [[language] * 2]}
-        rows = Dataset.from_dict({name: values * 12 for name, values in columns.items()}, features)
-        save(tmp_path / "wikiann" / language, train=rows, validation=rows, test=rows)
-    task = load_task("wikiann:de", data_dir=tmp_path)
-    assert (task.name, task.source, task.kind.name) == ("wikiann-de", "unimelb-nlp/wikiann:de", "token")
-    assert task.splits["test"].inputs[0] == ["Ann", "und"]
-    assert canonical("unimelb-nlp/wikiann:en") == canonical("wikiann:en")
-
-
 def test_classes_of_words_are_a_kind_of_their_own(tmp_path):
     words = List(ClassLabel(names=["NN", "VB", "."]))
     features = Features({"tokens": List(Value("string")), "pos_tags": words})
