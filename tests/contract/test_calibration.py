@@ -11,9 +11,7 @@ from adalayers.results import files as results
 from reports.evidence.evidence import Evidence
 from reports.reading.load import load
 from tests.calibration import (
-    DIFFERENCES,
     Simulated,
-    best_kept,
     cell_seeds,
     cost,
     coverage,
@@ -21,7 +19,6 @@ from tests.calibration import (
     factor_seeds,
     false_claims,
     grid,
-    misses,
     normal,
     planned_for_power,
     unequal,
@@ -73,11 +70,6 @@ def test_until_decided_is_cheaper_than_a_fixed_design_of_equal_power():
     assert large.trials <= 0.6 * large.fixed
 
 
-def test_the_best_setting_is_in_the_set_that_may_be_best():
-    share = best_kept(15)
-    assert share.interval[1] >= 0.95, share
-
-
 def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     """The claims of a simulated study equal those read from the files of one with the same scores."""
     plan = grid()
@@ -107,23 +99,6 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     ]
     assert [c.low for c in read] == pytest.approx([c.low for c in simulated])
     assert {c.verdict for c in read} > {"better"}
-
-
-@pytest.mark.parametrize("name", DIFFERENCES)
-def test_misses_count_what_the_t_interval_misses(name):
-    from scipy import stats
-
-    draw, truth = DIFFERENCES[name]
-    differences = draw(np.random.default_rng(0), (300, 5))
-    missed, none = misses(differences, truth, 0.05)
-    intervals = [
-        None if np.ptp(row) <= 1e-12 else stats.ttest_1samp(row, 0).confidence_interval(0.95)
-        for row in differences
-    ]
-    assert none.hits == intervals.count(None)
-    assert missed.hits == sum(
-        not found.low <= truth <= found.high for found in intervals if found is not None
-    )
 
 
 def test_coverage_where_it_is_exact():

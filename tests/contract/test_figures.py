@@ -17,7 +17,6 @@ from reports.evidence.evidence import Evidence
 from reports.page.cover import Entry, cover, draw_cover
 from reports.page.report import details_page, short_page
 from reports.reading.load import load
-from reports.write import images
 from tests.helpers.long_form import long_but
 from tests.helpers.made_few_shot import with_few_shot
 from tests.helpers.made_layers import with_single_layers, with_sizes
@@ -60,10 +59,6 @@ def one_trial(made: MadeUp) -> None:
     made.trials = made.of(CONTROL)[:1]
 
 
-def one_search_trial(made: MadeUp) -> None:
-    made.trials = [row for row in made.trials if row["status"] == "completed"][:1]
-
-
 def only(status: str) -> Callable[[MadeUp], None]:
     def change(made: MadeUp) -> None:
         for row in made.trials:
@@ -74,11 +69,6 @@ def only(status: str) -> Callable[[MadeUp], None]:
 
 def nan_metrics(made: MadeUp) -> None:
     for row in made.trials + made.history:
-        row |= {key: np.nan for key in row if key.startswith(("val/", "test/", "mix/"))}
-
-
-def some_nan(made: MadeUp) -> None:
-    for row in made.trials[::2] + made.history[::3]:
         row |= {key: np.nan for key in row if key.startswith(("val/", "test/", "mix/"))}
 
 
@@ -112,10 +102,6 @@ def odd_names(made: MadeUp) -> None:
 
 def no_groups(made: MadeUp) -> None:
     del made.study["request"]["arms"]
-
-
-def no_predictions(made: MadeUp) -> None:
-    made.predictions = []
 
 
 def no_space(made: MadeUp) -> None:
@@ -158,10 +144,6 @@ def named_levels(made: MadeUp) -> None:
     made.study["request"]["space"]["entropy_weight"] = ranged(0, 0.1)
 
 
-def no_factors(made: MadeUp) -> None:
-    made.study["request"] |= {"factors": [], "scientific": [], "nuisance": []}
-
-
 def toy_fusion(made: MadeUp) -> None:
     """A fusion that reports have never heard of, with diagnostics of its own, next to the layer mix."""
     for arm in made.arms:
@@ -189,23 +171,19 @@ CHANGES: dict[str, Callable[[MadeUp], object]] = {
     "whole": lambda made: None,
     "no trials": no_trials,
     "one trial": one_trial,
-    "one search trial": one_search_trial,
     **{f"only {status}": only(status) for status in ("failed", "stopped", "unfinished", "diverged")},
     "nan metrics": nan_metrics,
-    "some nan": some_nan,
     "no history": no_history,
     "identical scores": identical,
     "all censored": all_censored,
     "no learned mix": no_learned_mix,
     "odd names": odd_names,
     "no groups": no_groups,
-    "no predictions": no_predictions,
     "no space": no_space,
     "odd epochs": odd_epochs,
     "one factor": one_factor,
     "three factors": three_factors,
     "named levels": named_levels,
-    "no factors": no_factors,
     "toy fusion": toy_fusion,
     "toys alone": toys_alone,
     "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
@@ -220,7 +198,6 @@ LEFT_OUT = {
     "no groups": {"core_heatmap", "score_by_factor", "convergence", "mix_entropy", "mix_layers"},
     "no space": {"importances", "search_parallel"},
     "odd epochs": {"mix_layers"},
-    "no factors": {"core_heatmap", "score_by_factor", "convergence", "mix_entropy", "mix_layers"},
     "toys alone": {"mix_entropy", "mix_layers", "mix_history"},
 }
 """Figures that are left out where there is nothing to draw."""
@@ -320,14 +297,6 @@ def test_few_and_many_layers(tmp_path, layers):
     figures = drawn(Evidence(load(made.write(tmp_path))))
     for name in ("mix_history", "mix_entropy", "mix_layers"):
         draw(figures[name])
-
-
-def test_a_figure_is_a_png_and_an_svg(tmp_path):
-    loaded = load(MadeUp(seeds=2, search=0, evaluations=3).write(tmp_path))
-    made = images(details_page(Evidence(loaded)).figures()["arms"])
-    assert made["png"].startswith(b"\x89PNG")
-    assert b"<svg" in made["svg"]
-    assert b"<dc:date>" not in made["svg"]
 
 
 def test_drawn_axes_are_labelled(tmp_path):

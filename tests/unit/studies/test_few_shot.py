@@ -6,7 +6,7 @@ from adalayers.command.flags import parse
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
 from adalayers.study import Setting, base_config, plan
-from studies.few_shot import STUDY, protocol
+from studies.few_shot import STUDY
 from tests.helpers.states import made_shape
 
 WHOLE = {"protocol": "whole"}
@@ -60,12 +60,6 @@ def test_the_command_line_reaches_the_arms():
         parse(STUDY, ["--protocol", "all"])
 
 
-def test_a_protocol_has_one_of_two_names():
-    assert protocol("whole") == "whole"
-    with pytest.raises(BadInput, match="unknown protocol 'hole'; did you mean 'whole'"):
-        protocol("hole")
-
-
 @pytest.mark.parametrize(
     ("head", "n_outputs", "classes"), [("token", 9, 4), ("token", 3, 1), ("token", 2, 1), ("sequence", 3, 3)]
 )
@@ -81,11 +75,6 @@ def test_what_the_pool_does_not_hold_is_left_out_and_said():
     assert made.notes[1] == "N = 128 left out: the pool has 200 examples."
     assert levels(planned(setting(pool=20)), "train_examples") == [20]
     assert not any("left out" in note for note in planned(setting()).notes)
-
-
-def test_steps_and_rate_are_said():
-    assert "for 50 to 3,200 steps at lr 5e-05" in planned(setting()).notes[-1]
-    assert "for 50 to 3,200 steps at lr 0.001" in planned(setting(lr=1e-3)).notes[-1]
 
 
 def test_fine_tuning_is_at_both_ends_for_half_of_the_epochs():

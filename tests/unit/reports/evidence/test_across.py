@@ -21,7 +21,6 @@ from reports.write import write_claims_across, write_cover
 from tests.calibration import Share
 from tests.helpers.made_scores import by_seed, plan, run, trials
 from tests.helpers.made_up import MadeUp
-from tests.helpers.unshared import each_alone
 
 ARMS = ("control", "a", "b")
 PLAN = plan(ARMS)
@@ -236,17 +235,6 @@ def test_identical_cases_are_seldom_called_different():
     assert share.interval[0] <= 0.05, share
 
 
-def test_an_error_that_is_not_shared_would_be_caught(monkeypatch):
-    monkeypatch.setattr("reports.evidence.analyses.critical_values", each_alone)
-    rng = np.random.default_rng(0)
-    wrong = [
-        any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False).claims)
-        for _ in range(40)
-    ]
-    share = Share(sum(wrong), len(wrong))
-    assert share.interval[0] > 0.05, share
-
-
 def test_differences_that_are_there_are_found():
     rng = np.random.default_rng(0)
     every = [simulated(rng, planted=True) for _ in range(20)]
@@ -280,21 +268,10 @@ def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path)
     assert set(FIELDS) | {"case", "reference", "cases", "what"} == set(claims[0])
     uniform = next(c for c in claims if (c["what"], c["arm"], c["case"]) == (MEAN, "uniform", "all"))
     assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 5, ["minilm-cola", "random-cola"])
-    text = Path(page).read_text()
-    told = text.partition("## Across cases")[2].partition("\n## ")[0]
-    assert told.startswith("\n\n- **`random-cola` against `minilm-cola`**"), told[:200]
-    assert "**On average over `minilm-cola` and `random-cola`** (test Matthews correlation)" in told
-    assert "`uniform`: **better** by 0.2" in told
+    assert "- **`random-cola` against `minilm-cola`**" in Path(page).read_text()
     (tmp_path / "claims.json").unlink()
     assert write_claims_across(tmp_path, ["random-cola", "minilm-cola"]).endswith("claims.json")
     assert (tmp_path / "claims.json").read_bytes() == written
-
-
-def test_one_case_alone_has_no_claims_across(tmp_path):
-    made(tmp_path, "minilm-cola")
-    text = Path(write_cover(tmp_path, ["minilm-cola"])).read_text()
-    assert "## Across cases" not in text
-    assert json.loads((tmp_path / "claims.json").read_text()) == []
 
 
 def test_cases_that_nothing_compares_are_told_so(tmp_path):
@@ -304,9 +281,10 @@ def test_cases_that_nothing_compares_are_told_so(tmp_path):
     assert "**No claims across these cases**" in text
 
 
-def test_a_study_that_was_set_aside_is_not_compared(tmp_path):
-    made(tmp_path, "minilm-cola", "minilm-cola.20260501-101112")
-    write_cover(tmp_path, ["minilm-cola", "minilm-cola.20260501-101112"])
+@pytest.mark.parametrize("aside", [(), ("minilm-cola.20260501-101112",)])
+def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path, aside):
+    made(tmp_path, "minilm-cola", *aside)
+    assert "## Across cases" not in Path(write_cover(tmp_path, ["minilm-cola", *aside])).read_text()
     assert json.loads((tmp_path / "claims.json").read_text()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -162,37 +161,6 @@ def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
 
 
 # On the page
-
-
-def test_an_earlier_analysis_is_that_of_its_seeds_at_its_level(tmp_path):
-    differences = [0.2, 0.21, 0.19, -0.3, 0.5, 0.1]
-    made = scored(MadeUp(seeds=6, search=0), FIRST, differences).ran((3,), (6,))
-    evidence = Evidence(read(made, tmp_path))
-    first, second = evidence.analyses
-    found = claims(evidence.trials, evidence.plan, [first], {})
-    claim = next(claim for claim in found if claim.arm == FIRST)
-    assert (claim.n, claim.analyses, claim.comparisons) == (3, 1, 31)
-    # 4% at the analysis of the first plan; eight primary comparisons divide four fifths of it.
-    half = stats.t.isf(0.04 * 0.8 / 8 / 2, 2) * 0.01 / math.sqrt(3)
-    assert (claim.low, claim.high) == pytest.approx((0.2 - half, 0.2 + half))
-    assert second.seeds[FIRST] == {1, 2, 3, 4, 5, 6}
-    assert claims(evidence.trials, evidence.plan, [first, second], evidence.answers) == evidence.over_seeds
-
-
-def test_a_decided_claim_stays_and_the_page_says_where_it_was_decided(tmp_path):
-    made = MadeUp(seeds=6, search=0)
-    scored(made, FIRST, [0.2, 0.2001, 0.1999, -0.3, 0.5, 0.1])  # certain at analysis 1, not after it
-    scored(made, SECOND, [0.2, 0.1, -0.1, 0.2, -0.2001, 0.1999])  # at neither
-    evidence = Evidence(read(made.ran((3,), (6,)), tmp_path))
-    assert (of(evidence, FIRST).verdict, of(evidence, FIRST).analyses, of(evidence, FIRST).n) == (
-        "better",
-        1,
-        3,
-    )
-    assert (of(evidence, SECOND).verdict, of(evidence, SECOND).analyses) == ("not enough evidence", 2)
-    text = part(details_page(evidence).text(), "Analyses")
-    assert f"| 1 | 2026-05-01T12:00 | 3 | 4.00% | `{FIRST}` |" in text
-    assert "| 2 | 2026-05-02T12:00 | 6 | 4.25% | nothing |" in text
 
 
 def test_rebuilding_is_no_analysis(tmp_path):

@@ -154,16 +154,9 @@ def test_scores_by_data_size(tmp_path):
 
 
 def test_states_are_named_by_their_columns():
+    weights = {"decoder_00": 0.1, "decoder_03": 0.2, "00": 0.3, "11": 0.4, "02": 0.0}
     history = pd.DataFrame(
-        {
-            "trial_id": "t",
-            "step": [1],
-            "mix/weight_decoder_00": [0.1],
-            "mix/weight_decoder_03": [0.2],
-            "mix/weight_00": [0.3],
-            "mix/weight_11": [0.4],
-            "mix/weight_02": [0.0],
-        }
+        [{"trial_id": "t", "step": 1} | {f"mix/weight_{name}": of for name, of in weights.items()}]
     )
     table = layer_weights.mix_history(history, "t")
     names = ["embeddings", "layer 2", "layer 11", "decoder embeddings", "decoder layer 3"]

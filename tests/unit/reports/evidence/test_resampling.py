@@ -25,14 +25,19 @@ def frame(labels: list[str], predictions: list[str], trial: str = "t") -> pd.Dat
     return pd.DataFrame(columns)
 
 
+def draws(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return examples drawn five times with replacement, and how often each was."""
+    drawn = rng.integers(n, size=(5, n))
+    return drawn, np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
+
+
 @pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "matthews"])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
     rng = np.random.default_rng(classes)
     labels, predictions = rng.integers(classes, size=40), rng.integers(classes, size=40)
     predictions = np.where(rng.random(40) < 0.5, labels, predictions)
-    drawn = rng.integers(40, size=(5, 40))
-    weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
+    drawn, weights = draws(rng, 40)
     names = np.array(list("abcd"))
     counted = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
     theirs = {
@@ -52,8 +57,7 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
     labels = [rng.choice(tags, size=rng.integers(1, 6)).tolist() for _ in range(30)]
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
-    drawn = rng.integers(30, size=(5, 30))
-    weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
+    drawn, weights = draws(rng, 30)
     counted = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
     expected = [
         token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
@@ -66,8 +70,7 @@ def test_scores_of_drawn_numbers_are_scipys_and_sklearns(metric):
     rng = np.random.default_rng(1)
     labels = np.round(rng.normal(size=40), 1)  # with values that several share
     predictions = np.round(labels + rng.normal(size=40), 1)
-    drawn = rng.integers(40, size=(6, 40))
-    weights = np.stack([np.bincount(draw, minlength=40) for draw in drawn]).astype(np.float32)
+    drawn, weights = draws(rng, 40)
     counted = collect(frame([f"{x:.9g}" for x in labels], [f"{x:.9g}" for x in predictions]), metric, 0)
     theirs = {
         "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
@@ -88,8 +91,7 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
         [" ".join(np.append(names, CUT)[of]) for of in part] for part in (labels, said)
     ]  # the fourth is a word that was cut away
     counted = collect(frame(*rows), metric, 3, words=True)
-    drawn = rng.integers(30, size=(5, 30))
-    weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn]).astype(np.float32)
+    drawn, weights = draws(rng, 30)
     expected = [
         word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
         for draw in drawn

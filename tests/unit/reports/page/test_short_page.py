@@ -11,14 +11,10 @@ import pytest
 
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
-from reports.parts import caveats, convergence
-from reports.parts.cells import named
+from reports.parts import convergence
 from reports.reading.load import load
-from reports.write import build
 from tests.helpers.golden import outcome, tied
-from tests.helpers.made_layers import with_single_layers
 from tests.helpers.made_up import CONTROL, MadeUp
-from tests.helpers.studying import without_figures
 
 LIKE_NONE = ("some decided", "nothing differs", "caveats")
 """Outcomes whose pages are each the longest in some part."""
@@ -60,27 +56,6 @@ def anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("study", LIKE_NONE)
-def test_no_sentence_with_a_number_is_said_twice(known, study):
-    text = short_page(known(study)).text()
-    answer = part(text, "Answer")
-    rest = text.replace(answer, "")
-    sentences = [one.strip() for one in re.split(r"(?<=[.;])\s+|\n", answer)]
-    numbered = [one for one in sentences if re.search(r"\d", one)]
-    assert all(len(one) > 10 for one in numbered)
-    assert len(numbered) > 2
-    assert [one for one in numbered if one in rest] == []
-
-
-def test_equal_predictions_decide_where_there_are_enough_seeds(tmp_path):
-    made = tied(MadeUp(seeds=6, search=0, evaluations=2))
-    decided = []
-    for _ in range(3):
-        decided.append(sum(claim.decided for claim in evidence_of(made, tmp_path).claims if claim.primary))
-        del made.trials[-1]  # `best` on its last seed: five are left, which is enough; four are not
-    assert decided == [8, 8, 7]
-
-
 def test_predictions_that_contradict_the_scores_are_no_tie(tmp_path):
     made = tied(MadeUp(seeds=6, search=0))
     for row in made.of("last"):
@@ -117,30 +92,6 @@ def test_steps_of_convergence_are_drawn_where_they_differ(tmp_path, evaluations,
     assert set(info.core["median"]) == steps
     assert info.steps_differ == (len(steps) > 1)
     assert ("convergence" in details_page(evidence).figures()) == info.steps_differ
-
-
-def test_main_caveats_are_the_most_serious_ones(known):
-    info = caveats.info(known("caveats"))
-    severities = [caveat.severity for caveat in info.main]
-    assert severities == sorted(severities, key=("serious", "caution").index)  # and no mere note
-    assert {caveat.on_top for caveat in info.caveats} == {True, False}
-    assert not any(caveat.on_top for caveat in info.main)  # those are said on top
-    (text,) = caveats.short_section(info)
-    assert text.count("\n- ") == caveats.MOST  # and a line that says how many more there are
-
-
-def test_a_comparison_is_named_by_its_levels_whatever_their_words(tmp_path):
-    made = MadeUp(seeds=2, search=0)
-    names = {1: "none", 8: "a few", 64: "many of=them", 512: "all"}
-    for arm in made.arms[:12]:
-        arm["config"]["alpha"] = names[arm["config"]["alpha"]]
-    for row in made.trials:
-        row["config/alpha"] = names.get(row.get("config/alpha"))
-    evidence = evidence_of(made, tmp_path)
-    said = [named(claim, evidence.plan) for claim in evidence.claims]
-    assert said[:3] == [f"α = {name} instead of none" for name in ("a few", "many of=them", "all")]
-    assert "λ = 0.01 instead of 0, at α = a few" in said
-    assert "α = a few, λ = 0.01 together" in said
 
 
 # The next run
@@ -191,22 +142,6 @@ def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path
     assert int(commanded(next_run(made, tmp_path))[-1]) > 4
 
 
-def test_a_study_that_did_not_finish_goes_on_with_its_own_command(tmp_path):
-    made = MadeUp(seeds=3, search=0)
-    made.study["runs"]["state"] = "interrupted"
-    text = next_run(made, tmp_path)
-    assert f"```sh\n{made.study['request']['command']}\n```" in text
-    assert "not finished" in text
-
-
-def test_where_seeds_would_not_help_no_run_is_named(tmp_path):
-    made = MadeUp(seeds=3, search=0)
-    made.study["request"]["smallest_effect"] = 0.0005
-    text = next_run(made, tmp_path)
-    assert "8 comparisons would take more than 100 seeds to decide" in text
-    assert "```" not in text
-
-
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
     made.study["request"]["comparisons"] = [
@@ -214,22 +149,3 @@ def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
         {"arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
     ]
     assert [claim.arm for claim in evidence_of(made, tmp_path).claims] == ["last"]
-
-
-def test_a_study_s_own_parts_come_first_and_their_tables_are_in_the_details(tmp_path):
-    made = with_single_layers(MadeUp(seeds=3, search=0, layers=12))
-    made.study["request"]["parts"] = ["single_layers", "none_of_ours"]
-    made.write(tmp_path)
-    with without_figures():
-        build(tmp_path)
-    short, details = ((tmp_path / name).read_text() for name in ("report.md", "details.md"))
-    heads = re.findall(r"^## (.+)$", short, re.M)
-    assert heads[:3] == ["Question", "Answer", "Single layers"]
-    assert "**Layers** (" in short
-    assert "single_layers.png" in short
-    assert "single_layers.png" not in details
-    assert "| layer 12 |" not in short
-    assert "(details.md#single-layers)" in short
-    assert re.findall(r"^## (.+)$", details, re.M)[0] == "Single layers"
-    assert "| layer 12 |" in details
-    assert len(list((tmp_path / "figures").glob("single_layers.png"))) == 1

@@ -86,8 +86,3 @@ def test_the_cover_shows_distance_and_score_with_a_figure(tmp_path):
     assert "## Distance and score" in text
     assert "| 0.600 | 0.100 | 0.500 |" in text
     assert (tmp_path / "figures" / "distances.svg").stat().st_size > 0
-
-
-def test_a_study_that_measures_nothing_has_no_such_section(tmp_path):
-    MadeUp(seeds=2, search=0, evaluations=2).write(tmp_path / "minilm-cola")
-    assert "## Distance and score" not in Path(write_cover(tmp_path, ["minilm-cola"])).read_text()

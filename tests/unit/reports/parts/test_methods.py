@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pandas as pd
 import pytest
 
@@ -57,15 +55,6 @@ def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
     assert len(methods.draw(info).axes) == 2
 
 
-def test_numbers_of_points_that_cover_each_other_stand_together(evidence):
-    info = methods.info(evidence)
-    info.prices.loc[info.prices["arm"] == DEAR, ["training", "score"]] = info.prices.loc[
-        info.prices["arm"] == CHEAP, ["training", "score"]
-    ].to_numpy()
-    left = methods.draw(dataclasses.replace(info, fronts={"use": (DEAR, CHANGED), "training": ()})).axes[0]
-    assert sorted(text.get_text() for text in left.texts) == ["1, 2", "3"]
-
-
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):
     made = MadeUp(seeds=1, search=4, evaluations=2)
     made.study["request"] |= {"arms": [], "comparisons": [], "parts": ["methods"], "factors": []}
@@ -75,8 +64,3 @@ def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_p
     for page in (short_page(evidence), details_page(evidence)):
         assert page.text()
         page.figures()
-
-
-def test_a_study_of_another_question_or_without_costs_has_no_price_list(tmp_path):
-    plain = MadeUp(seeds=2, search=0, evaluations=2)
-    assert methods.info(Evidence(load(plain.write(tmp_path / "study")))) is None

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import pandas as pd
-import pytest
-
 from adalayers.comparisons import pair
-from reports.evidence.best_set import BestSet, Excluded
 from reports.evidence.evidence import Evidence
-from reports.page.report import Page, details_page, short_page
+from reports.page.report import Page
 from reports.parts import (
-    answer,
-    arms,
     core,
     importances,
     interaction,
@@ -38,18 +32,6 @@ def small(tmp_path, **how) -> Evidence:
     return Evidence(read(MadeUp(**{"seeds": 2, "search": 2, "evaluations": 2, **how}), tmp_path))
 
 
-def test_the_core_is_a_grid_of_its_arms(tmp_path):
-    evidence = small(tmp_path)
-    found = core.info(evidence)
-    assert found.columns == (1.0, 8.0, 64.0, 512.0)
-    assert found.rows == ("λ = 0", "λ = 0.001", "λ = 0.01")
-    assert {place: row["arm"] for place, row in found.cells.items()} == {
-        (f"λ = {weight:g}", float(alpha)): f"alpha={alpha} entropy_weight={weight:g}"
-        for alpha in (1, 8, 64, 512)
-        for weight in (0, 0.001, 0.01)
-    }
-
-
 def test_three_factors_are_lines_of_two(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
@@ -60,15 +42,6 @@ def test_three_factors_are_lines_of_two(tmp_path):
     evidence = Evidence(read(made, tmp_path))
     assert core.info(evidence).rows[:2] == ("λ = 0, order = false", "λ = 0, order = true")
     assert interaction.info(evidence).parts.empty  # positions follow from alpha: no whole grid
-
-
-def test_one_factor_has_no_interaction(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["request"]["factors"] = made.study["request"]["factors"][:1]
-    for arm in made.arms:
-        arm["role"] = "core" if arm["name"].endswith("entropy_weight=0") else ""
-    found = interaction.info(Evidence(read(made, tmp_path)))
-    assert found.parts["part"].tolist() == [("alpha",)]
 
 
 def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
@@ -84,59 +57,6 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
     found = interaction.info(evidence)
     assert found.alike == 2
     assert found.parts[["low", "high"]].isna().all(axis=None)
-
-
-def test_how_it_was_done(tmp_path):
-    shown = setup.info(small(tmp_path))
-    assert (shown.tools, shown.speed_factors, shown.seeds, shown.tested) == (
-        ("optuna", "asha"),
-        ("α",),
-        2,
-        True,
-    )
-    assert shown.dropped == (("published", "its cutoff 0.2 is not below 1/6"),)
-    assert shown.fixed == ()
-    assert shown.facts["trained parameters"].startswith("165,512")
-    assert shown.facts["seeds"] == "confirm 1 and 2; search 0"
-
-
-def test_arms_and_their_fusion(tmp_path):
-    found = arms.info(small(tmp_path))
-    assert found.arms["arm"].tolist() == [*CORE, "uniform", "last", "best"]
-    assert found.score == "test Matthews correlation (-1 to 1)"
-    assert found.lines == ("λ = 0", "λ = 0.001", "λ = 0.01")
-    assert "| fusion |" not in "\n".join(arms.section(found))
-
-
-@pytest.mark.parametrize(
-    ("means", "told"),
-    [
-        ({}, "(95%, after Hsu). Ruled out: `w`, `x` and `y`."),
-        ({"a": 0.5}, "; `a` has the best mean (0.500). Ruled out: "),
-        ({"a": 0.5, "b": 0.4}, ": `a` (mean 0.500) and `b` (mean 0.400). The others are ruled out."),
-    ],
-)
-def test_advice_names_only_arms_whose_mean_is_known(tmp_path, means, told):
-    ruled_out = tuple(Excluded(arm, "a", 0.1, 3) for arm in "wxy")
-    best = BestSet("f1", "test", 1, ("a", "b"), ruled_out, cheapest="b", saves=True)
-    text = "\n".join(
-        answer.section(dataclasses.replace(answer.info(small(tmp_path)), best=best, means=means))
-    )
-    assert told in text
-
-
-@pytest.mark.parametrize(
-    ("machine", "told"),
-    [("cpu, torch 2.13.0", None), ("H100, torch 2.11.0", "H100, torch 2.11.0"), ("", None)],
-)
-def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path, machine, told):
-    made = MadeUp(seeds=2)
-    made.study["runs"]["history"] = [
-        {"confirmed": 30, "commit": "a", "machine": machine},
-        {"confirmed": 0, "commit": "a", "machine": "cpu, torch 2.13.0"},
-    ]
-    facts = setup.info(Evidence(load(made.write(tmp_path)))).facts
-    assert facts.get("machines of confirmed trials") == told
 
 
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
@@ -191,27 +111,6 @@ def test_trained_models_with_their_level_line_and_mix(tmp_path):
         row["mix/live_layers"] = 6
     panels = [len(mix.draw_entropy(shown).axes) for shown in (info, mix.info(Evidence(read(made, tmp_path))))]
     assert panels == [2, 1]  # live layers are drawn where some are cut
-
-
-def test_no_function_changes_what_it_is_given(tmp_path):
-    loaded = read(MadeUp(failed=((OTHER, 1),)), tmp_path)
-    before = [frame.copy(deep=True) for frame in (loaded.results.trials, loaded.results.history)]
-    evidence = Evidence(loaded)
-    pages = short_page(evidence), details_page(evidence)
-    assert all(page.shown for page in pages)  # works out every table
-    small = {
-        name: value.copy(deep=True)
-        for name, value in vars(evidence).items()
-        if isinstance(value, pd.DataFrame)
-    }
-    assert len(small) > 5
-    for page in pages:
-        page.figures()
-        page.text()
-    for frame, copy in zip((loaded.results.trials, loaded.results.history), before, strict=True):
-        pd.testing.assert_frame_equal(frame, copy)
-    for name, copy in small.items():
-        pd.testing.assert_frame_equal(getattr(evidence, name), copy)
 
 
 def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):

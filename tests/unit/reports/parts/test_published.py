@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from reports.evidence.evidence import Evidence
-from reports.parts import classes
 from reports.parts import published as part
 from reports.reading.load import load
 from tests.helpers.made_published import published, with_published
@@ -25,10 +24,6 @@ def steps(made: MadeUp, batch: int, epochs: int) -> None:
     """Let the control say how long it trains."""
     (arm,) = (arm for arm in made.arms if arm["name"] == CONTROL)
     arm["config"] |= {"batch_size": batch, "epochs": epochs}
-
-
-def test_a_study_without_published_scores_has_no_such_part(tmp_path):
-    assert part.info(evidence_of(made_up(), tmp_path)) is None
 
 
 def test_an_arm_stands_next_to_its_published_score_in_that_scores_metric(tmp_path):
@@ -124,15 +119,3 @@ def test_one_answer_to_all_is_the_floor_of_an_accuracy(tmp_path):
     assert found.trivial == pytest.approx(expected)
     made.predictions = []
     assert part.info(evidence_of(made, tmp_path / "none")).trivial is None
-
-
-def test_published_classes_stand_under_ours(tmp_path):
-    made = with_published(made_up(tokens=True))
-    text = "\n".join(classes.section(classes.info(evidence_of(made, tmp_path))))
-    assert "Published rows: A thesis, figure 11, one run." in text
-    rows = [line.split(" | ")[0].strip("| ") for line in text.splitlines() if line.startswith("| ")][1:]
-    assert rows == sorted(rows), "each class is together"
-    assert "| LOC | published, `minilm` | 0.910 | 0.920 | 0.915 | — / 1,697 |" in text
-    assert "| ORG | published" not in text
-    made.predictions = []
-    assert classes.info(evidence_of(made, tmp_path)) is None

@@ -65,12 +65,6 @@ def test_numbers_have_residuals_and_no_confusion(tmp_path):
     assert (labels.numeric, labels.labels) == (True, {"train": {"mean": 2.5, "lowest": 0.0}})
 
 
-def test_classes_have_confusion_and_no_residuals(tmp_path):
-    evidence = Evidence(load(MadeUp(seeds=3, search=0, evaluations=2, examples=20).write(tmp_path)))
-    assert residuals.PART.info(evidence) is None
-    assert errors.PART.info(evidence) is not None
-
-
 def test_how_imbalanced_classes_are(tmp_path):
     evidence = Evidence(load(MadeUp(seeds=1, search=0, evaluations=2).write(tmp_path)))
     distribution = {"train": {"a": 90, "b": 10}, "test": {"a": 5, "b": 0}}
