@@ -274,13 +274,6 @@ def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path)
     assert (tmp_path / "claims.json").read_bytes() == written
 
 
-def test_cases_that_nothing_compares_are_told_so(tmp_path):
-    made(tmp_path, "minilm-cola")
-    made(tmp_path, "minilm-conll2003", tokens=True)
-    text = Path(write_cover(tmp_path, ["minilm-cola", "minilm-conll2003"])).read_text()
-    assert "**No claims across these cases**" in text
-
-
 @pytest.mark.parametrize("aside", [(), ("minilm-cola.20260501-101112",)])
 def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path, aside):
     made(tmp_path, "minilm-cola", *aside)

@@ -38,21 +38,14 @@ def test_prices_are_means_over_seeds_and_say_what_stays_intact(evidence):
     assert found.loc[DEAR, ["use", "training", "n"]].tolist() == [5.0, 4e9, 4]
     assert found["intact"][[CHEAP, CHANGED]].tolist() == [True, False]
     assert found.loc[DEAR, "score"] == pytest.approx(evidence.scores[DEAR].mean())
+    kinds = methods.info(evidence).prices.set_index("arm")["kind"]
+    assert kinds[[CHEAP, CHANGED]].tolist() == ["frozen, matched", "base model changed"]
 
 
 def test_no_method_on_the_front_is_beaten_in_score_and_cost():
     table = pd.DataFrame({"arm": list("abcd"), "use": [1.0, 2.0, 2.0, 3.0], "score": [0.5, 0.7, 0.6, 0.7]})
     assert prices.front(table, "use") == ["a", "b"]
     assert prices.front(table, "use", maximise=False) == ["a"]
-
-
-def test_the_page_names_the_front_and_what_a_changed_base_model_costs(evidence):
-    info = methods.info(evidence)
-    assert info.fronts["use"][0] == CHEAP
-    assert CHANGED in info.fronts["use"]
-    kinds = info.prices.set_index("arm")["kind"]
-    assert kinds[[CHEAP, CHANGED]].tolist() == ["frozen, matched", "base model changed"]
-    assert len(methods.draw(info).axes) == 2
 
 
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):

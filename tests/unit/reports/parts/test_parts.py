@@ -8,7 +8,6 @@ from adalayers.comparisons import pair
 from reports.evidence.evidence import Evidence
 from reports.page.report import Page
 from reports.parts import (
-    core,
     importances,
     interaction,
     mix,
@@ -32,18 +31,6 @@ def small(tmp_path, **how) -> Evidence:
     return Evidence(read(MadeUp(**{"seeds": 2, "search": 2, "evaluations": 2, **how}), tmp_path))
 
 
-def test_three_factors_are_lines_of_two(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
-    for arm in made.arms:
-        arm["config"]["positions"] = arm["name"] in CORE[6:]
-    for row in made.trials:
-        row["config/positions"] = row["arm"] in CORE[6:]
-    evidence = Evidence(read(made, tmp_path))
-    assert core.info(evidence).rows[:2] == ("λ = 0, order = false", "λ = 0, order = true")
-    assert interaction.info(evidence).parts.empty  # positions follow from alpha: no whole grid
-
-
 def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
     made = MadeUp(seeds=3, search=0, evaluations=2)
     assert interaction.info(Evidence(read(made, tmp_path))).alike == 0
@@ -57,6 +44,14 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
     found = interaction.info(evidence)
     assert found.alike == 2
     assert found.parts[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path):
+    made = MadeUp(seeds=2)
+    of = ((30, "H100, torch 2.11.0"), (0, "cpu, torch 2.13.0"))
+    made.study["runs"]["history"] = [{"confirmed": n, "commit": "a", "machine": name} for n, name in of]
+    facts = setup.info(Evidence(read(made, tmp_path))).facts
+    assert facts["machines of confirmed trials"] == "H100, torch 2.11.0"
 
 
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
