@@ -33,11 +33,8 @@ def refuse(argv, capsys):
 @pytest.mark.parametrize(
     ("argv", "wanted"),
     [
-        (["--backbon", "minilm"], "did you mean '--backbone'"),
-        (["--trials", "-1"], "--trials of at least 0, got -1"),
         (["--trials", "many"], "--trials"),
         (["--seeds", "0"], "--seeds of at least 1, got 0"),
-        (["--epochs", "0"], "epochs"),
         (["--search", "optunna"], "optunna"),
         (["--set", "k=0"], "k=0"),
         (["--set", "k=64", "heads=7"], "heads=7"),
@@ -46,7 +43,7 @@ def refuse(argv, capsys):
         (["--set", "epochs=3", "--epochs", "4"], "--set epochs=3"),
         (["--max-hours", "0"], "--max-hours"),
         (["--smallest-effect", "0"], "--smallest-effect above 0"),
-        (["--cpus-per-trial", "0"], "--cpus-per-trial"),
+        (["--smallest-effect", "nan"], "--smallest-effect above 0"),
         (["--train-examples", "0"], "--train-examples"),
         (["--label", "///"], "--label"),
         (["minilm"], "minilm"),
@@ -55,8 +52,6 @@ def refuse(argv, capsys):
         (["--set", f"k={10**12}"], f"k={10**12}"),
         (["--set", f"draw={10**30}", "train_examples=5"], "draw"),
         (["--output", "~nouser-of-this-name/r"], "~nouser-of-this-name"),
-        (["--output", "foo://bucket/r"], "foo://bucket/r"),
-        (["--output", "s3://[::1"], "s3://[::1"),
         (["--output", __file__], "a folder as --output"),
         (["--output", ""], "a folder as --output, got none"),
         (["--tracking-uri", "http://[::1"], "an MLflow tracking URI"),
@@ -64,8 +59,6 @@ def refuse(argv, capsys):
         (["--output", f"{__file__}/below"], "a folder as --output"),
         (["--gpus-per-trial", "4096"], "--gpus-per-trial"),
         (["--gpus-per-trial", "inf"], "--gpus-per-trial"),
-        (["--hang-minutes", "0"], "--hang-minutes"),
-        (["--retries", "-1"], "--retries of at least 0"),
     ],
 )
 def test_flags(argv, wanted, made, tmp_path, capsys):
@@ -95,17 +88,15 @@ def test_a_length_beyond_the_backbones_positions(made, tmp_path, capsys):
 
 def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):
     features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
-    for name, rows in (("unlabelled", [{"text": f"word {i}", "label": -1} for i in range(30)]),):
+    rows = [{"text": f"word {i}", "label": -1} for i in range(30)]
+    for name, word in (("unlabelled", "label"), ("empty", "empty")):
         (tmp_path / name).mkdir()
-        Dataset.from_list(rows, features=features).to_parquet(
-            tmp_path / name / "train-00000-of-00001.parquet"
-        )
         argv = flags(made, tmp_path / "r")
         argv[argv.index("--dataset") + 1] = str(tmp_path / name)
-        assert "label" in refuse(argv, capsys)
-    (tmp_path / "empty").mkdir()
-    argv[argv.index("--dataset") + 1] = str(tmp_path / "empty")
-    assert "empty" in refuse(argv, capsys)
+        if name == "unlabelled":
+            path = tmp_path / name / "train-00000-of-00001.parquet"
+            Dataset.from_list(rows, features=features).to_parquet(path)
+        assert word in refuse(argv, capsys)
 
 
 def test_a_missing_data_dir(tmp_path, capsys):
@@ -129,11 +120,6 @@ def test_a_cluster_that_does_not_answer(address, made, tmp_path, capsys):
     began = time.monotonic()
     assert "--address" in refuse([*flags(made, tmp_path / "r"), "--address", address], capsys)
     assert time.monotonic() - began < 15
-
-
-def test_no_cpu_is_enough(made, tmp_path, capsys):
-    line = refuse([*flags(made, tmp_path / "r"), "--cpus-per-trial", "4096"], capsys)
-    assert "--cpus-per-trial" in line
 
 
 def test_a_hub_out_of_reach_is_said_soon(tmp_path):

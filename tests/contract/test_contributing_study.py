@@ -68,12 +68,6 @@ def run(written, monkeypatch, capsys, *argv):
     return said.out
 
 
-def test_help_says_the_question(written, monkeypatch, capsys):
-    said = run(written, monkeypatch, capsys, "--help")
-    assert f"studies/{written[1]}.py" in said
-    assert SHOWN[written[1]][2] in said
-
-
 @pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="the demo's backbone is not installed")
 def test_the_dry_run_plans_its_arms_on_the_embedded_demo(written, monkeypatch, capsys):
     said = run(written, monkeypatch, capsys, "--smoke", "--dry-run")

@@ -1,14 +1,12 @@
 """Flags that change how a study runs or what it leaves, in one process over one Ray session."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import ray
 import torch
 from ray import tune
 
@@ -17,7 +15,6 @@ from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
-from adalayers.tuning.session import MALLOC
 from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here, world
 
 pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
@@ -136,17 +133,6 @@ def test_the_trainable_serves_a_users_own_tuner(made, tmp_path, monkeypatch):
     assert not results.errors
     assert [result.metrics["epoch"] for result in results] == [2.0]
     assert results.get_best_result().metrics["val/f1_macro"] >= 0
-
-
-def test_a_worker_starts_with_the_settings_of_the_allocator():
-    @ray.remote
-    def environment():
-        return dict(os.environ)
-
-    held = ray.get(environment.remote())
-    assert {name: held.get(name) for name in MALLOC} == {
-        name: os.environ.get(name, value) for name, value in MALLOC.items()
-    }
 
 
 def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):

@@ -54,15 +54,3 @@ def test_nothing_takes_nine_values_by_position():
         for path in paths
     }
     assert {path: names for path, names in found.items() if names} == {}
-
-
-def test_what_counts():
-    eight, nine = ", ".join("abcdefgh"), ", ".join("abcdefghi")
-    assert too_long(f"def f({eight}): pass") == []
-    assert too_long(f"def f({nine}): pass") == ["f (9)"]
-    assert too_long(f"def f({eight}, *, i): pass") == []
-    assert too_long(f"class C:\n    def f(self, {eight}): pass") == []
-    lines = "".join(f"\n    {name}: int" for name in "abcdefghi")
-    assert too_long(f"@dataclass(frozen=True)\nclass R:{lines}") == ["R (9)"]
-    assert too_long(f"@dataclass(kw_only=True)\nclass R:{lines}") == []
-    assert too_long(f"@dataclass\nclass R:\n    z: int\n    _: KW_ONLY{lines}") == []

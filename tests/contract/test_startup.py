@@ -94,14 +94,3 @@ def test_a_reader_that_leaves_is_no_error(command, tmp_path):
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
     assert code == (BROKEN_PIPE if command[0] == "adalayers" else 2)
-
-
-def test_the_bar_bars():
-    done = subprocess.run(
-        [sys.executable, "-c", BARRED + "import pandas"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-    )
-    assert "ModuleNotFoundError" in done.stderr

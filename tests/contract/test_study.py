@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import runpy
 import shutil
 import signal
 import subprocess
@@ -20,7 +19,6 @@ from mlflow import MlflowClient
 from ray import tune
 
 from adalayers.__main__ import main as sync_command
-from adalayers.command import main as study_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.saved import load
@@ -29,7 +27,6 @@ from reports.__main__ import main as report_command
 from tests.contract.test_contributing_fusion import snippet
 from tests.helpers.studying import (
     RAYS_OWN,
-    SCRIPT,
     SMALL,
     Ran,
     command,
@@ -212,13 +209,6 @@ def table(folder):
     return pd.read_csv(folder / "trials.csv", keep_default_na=False, na_values=[""], dtype={"trial_id": str})
 
 
-def test_the_last_line_of_stdout_is_the_report(study):
-    folder, _, ran = study
-    assert ran.out.strip().splitlines()[-1] == str(folder / "report.md")
-    assert "trials/min" in ran.err
-    assert "left" in ran.err
-
-
 def test_every_file_of_the_contract_is_there(study):
     folder, _, _ = study
     for name in (
@@ -370,15 +360,6 @@ def test_study_json_has_request_environment_and_runs(study):
     assert str(folder.parent.parent.parent) not in json.dumps(document["environment"])
 
 
-def test_running_again_runs_nothing_and_changes_no_row(study, made):
-    folder, output, _ = study
-    before = (folder / "trials.csv").read_bytes()
-    again = run_here(flags(made, output))
-    assert again.code == 0, again.err
-    assert "nothing to run" in again.err
-    assert (folder / "trials.csv").read_bytes() == before
-
-
 def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
     """Interrupted, killed, a worker killed, its hidden states on disk: its confirmed rows equal those of a study that
     was left alone, with hidden states in memory and another case beside it."""
@@ -422,14 +403,6 @@ def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
     assert "Traceback" not in run.err
     assert run.runs["state"] == "interrupted"
     assert run.has_report, run.out
-
-
-@pytest.mark.parametrize("code", [0, 1, 2, 130])
-def test_the_script_ends_with_the_code_of_its_study(code, monkeypatch):
-    monkeypatch.setattr(study_command, "main", lambda *_, **__: code)
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(SCRIPT), run_name="__main__")
-    assert ended.value.code == code
 
 
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):

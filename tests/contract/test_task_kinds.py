@@ -116,13 +116,6 @@ def test_the_report_is_complete(ran):
     assert "not known how" not in ran.pages
 
 
-def test_texts_are_shown_as_their_task_has_them(ran):
-    examples = (ran.folder / "examples.md").read_text()
-    pairs = ran.case.dataset == "similarity-demo"
-    assert ("the largest 50 below" if pairs else "the surest 50 below") in examples
-    assert not pairs or " / " in examples  # both texts of a pair
-
-
 def test_what_the_backbone_has_is_compared(ran):
     study = ran.study
     assert {factor["name"] for factor in study["request"]["factors"]} == ran.case.factors

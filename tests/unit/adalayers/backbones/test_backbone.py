@@ -6,8 +6,6 @@ import dataclasses
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -102,6 +100,8 @@ def test_a_folder_without_a_model_hides_no_alias(tmp_path, monkeypatch, bert):
     [
         ("robeta-large", "did you mean 'roberta-large'"),
         *((name, "unknown backbone") for name in ("", "/no/such/folder", "org/name/more", "org/na me")),
+        ("random:robeta-large", "unknown backbone 'robeta-large'.*did you mean 'roberta-large'"),
+        ("random:random:minilm", "say random: once"),
     ],
 )
 def test_unknown_names_are_bad_input(name, says):
@@ -109,48 +109,22 @@ def test_unknown_names_are_bad_input(name, says):
         canonical(name)
 
 
-def test_importing_is_free():
-    code = (
-        "import sys, adalayers.backbones.backbone, adalayers.backbones.tokens\n"
-        "assert not {'transformers', 'huggingface_hub'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 # Where files come from
 
 
-def test_source_of_a_folder(folders):
-    source = resolve(str(folders["roberta"]))
-    assert (source.name, source.id, source.revision) == ("roberta", "roberta", None)
-    assert source.folder == folders["roberta"]
-    assert (source.layers, source.width, source.max_length, source.family) == (3, 32, 512, "roberta")
-    assert len(source.fingerprint) == 16
-
-
-@pytest.mark.parametrize("name", ["roberta-large", "FacebookAI/roberta-large"])
-def test_mirror_goes_before_the_hub(folders, tmp_path, no_hub, name):
-    shutil.copytree(folders["roberta"], tmp_path / "data" / "roberta-large")
-    source = resolve(name, data_dir=tmp_path / "data")
-    assert (source.name, source.id) == ("roberta-large", "FacebookAI/roberta-large")
-    assert source.folder == tmp_path / "data" / "roberta-large"
-
-
-def test_mirror_by_last_part_as_spelled_on_the_hub(folders, tmp_path, no_hub):
-    shutil.copytree(folders["bert"], tmp_path / "My-Model")
-    assert resolve("org/My-Model", data_dir=tmp_path).name == "my-model"
+@pytest.mark.parametrize(
+    ("name", "folder"), [("roberta-large", "roberta-large"), ("org/My-Model", "My-Model")]
+)
+def test_mirror_goes_before_the_hub(folders, tmp_path, no_hub, name, folder):
+    shutil.copytree(folders["roberta"], tmp_path / folder)
+    source = resolve(name, data_dir=tmp_path)
+    assert (source.name, source.folder) == (folder.lower(), tmp_path / folder)
 
 
 def test_hub_cache_goes_before_the_hub(folders, no_hub):
     snapshot = cached(no_hub, "FacebookAI/roberta-large", folders["roberta"])
     source = resolve("roberta-large")
     assert (source.folder, source.revision, source.id) == (snapshot, COMMIT, "FacebookAI/roberta-large")
-
-
-def test_partial_hub_cache_is_not_enough(folders, no_hub):
-    cached(no_hub, "FacebookAI/roberta-large", folders["roberta"], only="*.json")
-    with pytest.raises(BadInput, match="HF_HUB_OFFLINE"):
-        resolve("roberta-large")
 
 
 def test_unreachable_hub_names_the_way_out(no_hub):
@@ -357,24 +331,6 @@ def test_random_of_a_hub_id_reads_a_cache_without_weights(folders, no_hub):
         resolve("roberta-large")
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("random:robeta-large", "unknown backbone 'robeta-large'.*did you mean 'roberta-large'"),
-        ("random:", "unknown backbone ''"),
-        ("random:random:minilm", "say random: once"),
-    ],
-)
-def test_errors_of_a_random_backbone_name_its_base(name, said):
-    with pytest.raises(BadInput, match=said):
-        canonical(name)
-
-
-def test_a_random_backbone_out_of_reach_names_its_base(no_hub):
-    with pytest.raises(BadInput, match=r"wanted backbone 'FacebookAI/roberta-large'.*out of reach"):
-        resolve("random:roberta-large")
-
-
 # Weights as the hub has them
 
 
@@ -468,17 +424,6 @@ def states_of(backbone, *inputs):
     return list(backbone(*inputs).values())
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_what_stands_at_padding_means_nothing(folders, family):
-    """RoBERTa's kind would count its positions by it."""
-    backbone = load(resolve(str(folders[family])))
-    ids, mask = batch([9, 5, 2])
-    states = states_of(backbone, ids, mask)
-    for filler in (0, 1, 17):
-        filled = states_of(backbone, ids.masked_fill(mask == 0, filler), mask)
-        assert all(torch.equal(a, b) for a, b in zip(states, filled, strict=True))
-
-
 def test_electra_with_narrow_embeddings(tmp_path):
     source = resolve(str(tiny_backbone(tmp_path / "electra", "electra", embedding_size=16)))
     assert source.width == 32
@@ -507,14 +452,6 @@ def test_frozen_and_in_eval_whatever_is_called(folders, family):
     after = backbone.state_dict()
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def test_states_can_be_saved_for_backward(folders):
-    """Fusions without a gelu multiply the states themselves, which inference_mode would forbid."""
-    weight = torch.ones(4, requires_grad=True)
-    states = states_of(load(resolve(str(folders["bert"]))), *batch([4]))
-    sum(w * state.square().sum() for w, state in zip(weight, states, strict=True)).backward()
-    assert (weight.grad > 0).all()
 
 
 def test_load_says_nothing_and_leaves_the_settings(folders, capfd):
@@ -612,12 +549,6 @@ def test_words(folders):
     assert (encoded.word_starts.dtype, encoded.word_offsets.dtype) == (np.int64, np.int64)
 
 
-def test_truncation_keeps_special_tokens_and_marks_lost_words(folders):
-    rows, encoded = tokens(folders["bert"], [["zoo", "the", "zoo", "the"]], max_length=7)
-    assert rows == [["[CLS]", "z", "##o", "##o", "the", "z", "[SEP]"]]
-    assert encoded.word_starts.tolist() == [1, 4, 5, -1]
-
-
 def test_what_truncation_cuts_is_counted(folders):
     """Words without any token are no loss of truncation; one cut within has kept its first token."""
     words = [["zoo", "the", "zoo", "the", "", "cat"], ["the", "", "cat"], ["zoo", "the", "zoo"]]
@@ -688,15 +619,12 @@ def test_an_input_without_tokens_is_bad_input(folders):
         encode(tokenizer, ["the", ""], 8)
 
 
-def test_a_folder_without_tokenizer_is_bad_input(bert):
-    (bert / "tokenizer.json").unlink()
-    with pytest.raises(BadInput, match="wanted a tokeniser"):
-        load_tokenizer(resolve(str(bert)))
-
-
-def test_a_broken_tokenizer_is_bad_input(bert):
+def test_a_missing_or_broken_tokenizer_is_bad_input(bert):
     (bert / "tokenizer.json").write_text("{}")
     with pytest.raises(BadInput, match="cannot be loaded"):
+        load_tokenizer(resolve(str(bert)))
+    (bert / "tokenizer.json").unlink()
+    with pytest.raises(BadInput, match="wanted a tokeniser"):
         load_tokenizer(resolve(str(bert)))
 
 
@@ -712,9 +640,3 @@ def test_a_slow_tokenizer_is_bad_input(folders, monkeypatch):
 
 
 # The helper itself
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_tiny_backbones_are_the_same_every_time(folders, tmp_path, family):
-    again = tiny_backbone(tmp_path / family, family, layers=3)
-    assert resolve(str(again)).fingerprint == resolve(str(folders[family])).fingerprint

@@ -272,12 +272,6 @@ def test_words_are_read_as_they_are_within_a_text(folders, family):
     assert all(word.startswith(piece[1:]) for word, piece in zip(words, started, strict=True))
 
 
-def test_a_tokenizer_without_a_pad_token_is_no_hindrance(folders):
-    tokenizer = load_tokenizer(resolve(str(folders("gpt2"))))
-    assert tokenizer.pad_token_id is None
-    assert encode(tokenizer, ["the cat", "a dog sleeps"], 8).offsets.tolist()[0] == 0
-
-
 def test_the_table_of_families_names_every_family():
     kinds = {"encoder": "", "decoder": "", "encoder-decoder": ""}
     for line in (ROOT / "docs" / "backbones.md").read_text().splitlines():

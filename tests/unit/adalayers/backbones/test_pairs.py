@@ -40,19 +40,6 @@ def test_a_pair_has_the_tokens_and_the_states_that_the_model_s_own_tokeniser_and
             torch.testing.assert_close(together[state][own], theirs[state.number][0], atol=1e-5, rtol=1e-4)
 
 
-def test_the_texts_of_a_pair_are_told_apart_where_the_model_can(folders):
-    source = sources.resolve(str(folders["bert"]))
-    tokenizer, backbone = load_tokenizer(source), loading.load(source)
-    encoded = encode(tokenizer, PAIRS, 64)
-    part = encoded.take(np.array([2, 0]))
-    assert part.token_types.tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1]
-    every = np.arange(3)
-    with_types = hidden_states(backbone, encoded, every, torch.device("cpu"))
-    encoded.token_types[:] = 0
-    without = hidden_states(backbone, encoded, every, torch.device("cpu"))
-    assert not torch.allclose(with_types[backbone.stream.states()[-1]], without[backbone.stream.states()[-1]])
-
-
 def test_a_copy_of_the_base_model_reads_types_as_the_frozen_one_does(folders):
     source = sources.resolve(str(folders["bert"]))
     backbone = loading.load(source)
@@ -77,6 +64,7 @@ def test_of_a_pair_that_is_too_long_the_longer_text_is_cut(folders):
     assert np.diff(encoded.offsets).tolist() == [7, 7, 6]
     assert encoded.truncated() == {"examples": 1}
     assert encoded.token_types[7:14].tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert encoded.take(np.array([1])).token_types.tolist() == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_a_tokeniser_that_separates_nothing_is_given_one_text(tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adalayers.backbones import loading
-from adalayers.command import estimate, expected
-from adalayers.command.estimate import backbone_line, cut, shared, timed_config
+from adalayers.command import expected
+from adalayers.command.estimate import backbone_line, shared, timed_config
 from adalayers.command.main import main
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
@@ -18,12 +18,6 @@ from adalayers.tuning.searcher import Rungs
 from studies.backbones import STUDY
 from tests.helpers.studying import NoPages
 from tests.helpers.tiny import tiny_backbone
-
-
-def test_what_the_maximum_length_cuts_is_said_by_split():
-    tokens = {"train": {"examples": 1200, "words": 34567}, "test": {"examples": 0, "words": 0}}
-    assert cut(tokens) == "train 1,200 (34,567 words), test 0"
-    assert cut({"train": {"examples": 7}, "validation": {"examples": 1}}) == "train 7, validation 1"
 
 
 def test_examples_that_also_stand_in_train_are_said_where_there_are_any():
@@ -73,29 +67,6 @@ def test_what_is_expected_is_what_the_scheduler_does():
     assert np.mean(shares) == pytest.approx(expected.searched(30, epochs, "asha").expected, rel=0.1)
 
 
-def test_a_limit_of_hours_is_said_to_suffice_or_not():
-    wall = expected.Range(1800.0, 3600.0, 7200.0)
-    assert estimate._limit(None, wall) == ""
-    assert "which should suffice" in estimate._limit(2.0, wall)
-    assert "goes on with the same command" in estimate._limit(1.0, wall)
-    assert estimate._gpu_hours(expected.Range(0.0, 0.0, 0.0)) == "none: trials run on CPUs"
-    assert estimate._gpu_hours(wall.times(0.5 / 3600)).startswith("about 0.5, at most 1.0")
-
-
-def test_arms_that_train_the_base_model_are_timed_by_themselves(monkeypatch):
-    rates = {"frozen": 0.1, "fine-tuned": 2.0, "adapters": 1.5}
-    timed = []
-
-    def rate(prepared, config):
-        timed.append(config.base_model)
-        return 1.0, rates[config.base_model]
-
-    monkeypatch.setattr(estimate, "_rates", rate)
-    configs = [trial_config(base_model=kind, epochs=epochs) for kind in rates for epochs in (2, 3)]
-    assert estimate._dearer(None, configs, 0.1) == {"frozen": 1, "fine-tuned": 20, "adapters": 15}
-    assert sorted(timed) == ["adapters", "fine-tuned"]
-
-
 def llama(folder, **sizes):
     """Make a folder of a decoder of bfloat16 weights, its weights left out."""
     tiny_backbone(folder, "llama", layers=2)
@@ -141,13 +112,3 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     assert not (tmp_path / "results").exists()
     assert main(STUDY, NoPages, [*argv, *sizes]) == 2
     assert "wanted safetensors weights" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("slower", "said"), [(200.0, True), (1.5, False)])
-def test_a_dtype_that_this_cpu_has_no_instructions_for_is_called_slow(slower, said, monkeypatch):
-    of = {"float32": 1e-11, "bfloat16": 1e-11 * slower}
-    monkeypatch.setattr(estimate, "_seconds_per_weight", lambda width, dtype: of[dtype])
-    monkeypatch.setattr(estimate.torch.cuda, "is_available", lambda: False)
-    line = estimate._slow_dtype(SimpleNamespace(source=SimpleNamespace(width=8, dtype="bfloat16")))
-    assert ("bfloat16 is 200 times slower than float32 on this CPU" in line) == said
-    assert estimate._slow_dtype(SimpleNamespace(source=SimpleNamespace(width=8, dtype="float32"))) == ""

@@ -73,12 +73,6 @@ def test_a_view_reads_what_the_whole_reads(kind):
     assert view.about == data.about
 
 
-def test_a_view_shares_the_memory_of_the_whole():
-    data = made_data()
-    view = data.view(20, 5).splits["train"].features
-    assert view._features is data.splits["train"].features
-
-
 @pytest.mark.parametrize(("n", "draw", "message"), [(0, 0, "train_examples"), (3, -1, "draw")])
 def test_impossible_draws(n, draw, message):
     with pytest.raises(BadInput, match=f"wanted {message}"):
@@ -119,13 +113,6 @@ def test_a_draw_without_any_label_is_refused():
     ):
         data.view(2, draws[0])
     assert data.view(20, 0).splits["train"].trainable.tolist() == [0]
-
-
-def test_a_split_without_token_ids_says_so():
-    batch = made_data().splits["train"].batch(np.arange(2), encoder(1), CPU)
-    assert batch.special is None
-    with pytest.raises(ValueError, match="wanted token ids"):
-        _ = batch.input_ids
 
 
 def test_passes_over_a_split_are_alike_and_whole():

@@ -22,7 +22,6 @@ from adalayers.features.store import META, Writer
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
-from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import train
 from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone
@@ -118,29 +117,6 @@ def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypat
     if "format" in change:
         monkeypatch.setattr("adalayers.features.features.FORMAT", change["format"])
     assert store_folder(tmp_path, source, encoded, precision) != before
-
-
-def test_what_reaches_the_key_is_what_the_tokens_come_from(made_source, tmp_path):
-    """Another tokenizer, text, order, split or maximum length gives other token ids, and so another store."""
-    source, other = made_source
-    tokenizer = tokens.load_tokenizer(source)
-    texts = ["abba abc", "the cat slept in a small house", "dad"]
-    variants = {
-        "as is": tokens.encode(tokenizer, texts, 16),
-        "tokenizer": tokens.encode(tokens.load_tokenizer(other), texts, 16),
-        "text": tokens.encode(tokenizer, [texts[0], "the dog slept in a small house", texts[2]], 16),
-        "order": tokens.encode(tokenizer, texts[::-1], 16),
-        "fewer": tokens.encode(tokenizer, texts[:2], 16),
-        "length": tokens.encode(tokenizer, texts, 6),
-    }
-    folders = {store_folder(tmp_path, source, encoded) for encoded in variants.values()}
-    assert len(folders) == len(variants)
-
-
-@pytest.fixture(scope="module")
-def made_source(source, tmp_path_factory):
-    folder = tiny_backbone(tmp_path_factory.mktemp("other") / "model", family="roberta")
-    return source, sources.resolve(str(folder))
 
 
 class Kill(BaseException):
@@ -424,11 +400,6 @@ def test_only_the_path_travels(source, encoded, tmp_path):
         again.read(np.arange(2), encoder(1), CPU)[STATE_1],
         features.read(np.arange(2), encoder(1), CPU)[STATE_1],
     )
-
-
-def test_ragged_index():
-    offsets = np.array([0, 2, 2, 5, 6])
-    assert ragged_index(offsets, np.array([2, 0, 1, 3])).tolist() == [2, 3, 4, 0, 1, 5]
 
 
 def test_extraction_batches_hold_each_sequence_once_within_the_limit():

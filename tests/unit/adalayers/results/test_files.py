@@ -90,17 +90,6 @@ def test_trials_round_trip_in_the_contracts_order(folder):
     assert b",,,,3,2,0.5,," in folder.read_bytes(TRIALS), "whole numbers stay whole beside missing ones"
 
 
-def test_a_write_is_whole_or_not_at_all(folder):
-    folder.write_bytes("a.txt", b"old")
-
-    class Broken(bytes):
-        pass
-
-    with pytest.raises(TypeError):
-        folder.write_bytes("a.txt", object())
-    assert folder.read_bytes("a.txt") == b"old"
-
-
 def test_load_names_what_is_missing_and_what_disagrees(folder):
     results.write_trials(folder, rows())
     folder.write_json(STUDY, {"runs": {"counts": {"search": {"stopped": 2}}}})

@@ -14,7 +14,6 @@ from adalayers.results.study_file import (
     RequestRecord,
     Run,
     RunsRecord,
-    StreamRecord,
     StudyFile,
     parse,
     read_study,
@@ -109,11 +108,3 @@ def test_a_file_that_is_no_json_is_refused_by_name(tmp_path):
     (tmp_path / "study.json").write_text("{")
     with pytest.raises(BadInput, match="it cannot be read"):
         read_study(Folder(tmp_path))
-
-
-def test_streams_have_names():
-    document = WHOLE.as_json()
-    document["environment"]["backbone"]["streams"] = [{"name": "decoder", "layers": 6, "final_norm": True}]
-    assert parse(document)[0].environment.backbone.streams == (
-        StreamRecord(name="decoder", layers=6, final_norm=True),
-    )

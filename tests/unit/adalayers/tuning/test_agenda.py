@@ -10,7 +10,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.storage.folder import Folder
-from adalayers.study import Arm, ConfirmedArm, Design, Setting, Space, Study, Tuning, merge, plan, trial_id
+from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.run_log import InterimAnalysis
 from tests.helpers.made_data import made_data
@@ -70,20 +70,24 @@ def agenda(
     )
 
 
+def finish(agenda, request, score=0.5, status="completed"):
+    """Let a trial begin and end."""
+    agenda.record.begin(request.trial_id, agenda.row(request))
+    history = [{"epoch": 1.0, "step": 3, "val/accuracy": score}]
+    row = {"val/accuracy": score, "epochs": 1}
+    agenda.record.work(request.trial_id).write_json(
+        PROGRESS, {"status": status, "error": "", "row": row, "history": history}
+    )
+    agenda.record.end(request.trial_id, status)
+    agenda.ended(request.trial_id, status)
+
+
 def run(agenda, score=lambda request: 0.5, stop=lambda request: None):
     """Run an agenda to its end, one trial at a time; return its requests."""
     requests = []
     while not isinstance(request := agenda.next(), str):
         requests.append(request)
-        agenda.record.begin(request.trial_id, agenda.row(request))
-        status = stop(request) or "completed"
-        history = [{"epoch": 1.0, "step": 3, "val/accuracy": score(request)}]
-        row = {"val/accuracy": score(request), "epochs": 1}
-        agenda.record.work(request.trial_id).write_json(
-            PROGRESS, {"status": status, "error": "", "row": row, "history": history}
-        )
-        agenda.record.end(request.trial_id, status)
-        agenda.ended(request.trial_id, status)
+        finish(agenda, request, score(request), stop(request) or "completed")
     assert request == "done"
     agenda.record.write()
     return requests
@@ -263,11 +267,6 @@ def test_a_fixed_space_is_one_trial(folder):
     assert len([r for r in run(fixed) if r.stage == "search"]) == 1
 
 
-def test_no_search_at_all(folder):
-    requests = run(agenda(folder, trials=0))
-    assert {r.stage for r in requests} == {"confirm"}
-
-
 def test_trial_ids_follow_what_determines_a_trial():
     about = DATA.about
     one = trial_id(BASE, DATA.shape, 1, about)
@@ -286,13 +285,6 @@ def test_trial_ids_follow_what_determines_a_trial():
     assert trial_id(LayerMixConfig(**uniform), DATA.shape, 1, about) == trial_id(
         LayerMixConfig(**uniform, alpha=9.0), DATA.shape, 1, about
     )
-
-
-def test_merge_keeps_names_once():
-    made = [ConfirmedArm("a", "core", BASE)]
-    for _ in range(2):
-        assert merge(made, ConfirmedArm("b", "best", BASE), DATA.shape) == "a"
-    assert made[0].aliases == ("b",)
 
 
 # Until decided
@@ -329,12 +321,6 @@ def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
         "uniform": [1, 2, 3, 4, 5, 6],
     }
     assert (made.remaining(), made.total()) == (0, len(ran))
-
-
-def test_the_last_block_ends_at_the_seeds_planned(folder):
-    made = agenda(folder, trials=0, seeds=5, undecided=Deciding({"alpha=1"}, {"alpha=1"}))
-    assert [seed for arm, seed in names(run(made)) if arm == "alpha=1"] == [1, 2, 3, 4, 5]
-    assert ends(made) == [3, 5]
 
 
 def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
@@ -395,14 +381,7 @@ def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(fol
     longer._analyses[0].covered.update(made.analyses(closing=True)[0].covered)
     assert ends(longer) == [], "nothing new yet"
     for seed_end in range(3):  # arms of seed 6, one after another
-        request = longer.next()
-        longer.record.begin(request.trial_id, longer.row(request))
-        longer.record.work(request.trial_id).write_json(
-            PROGRESS,
-            {"status": "completed", "error": "", "row": {"val/accuracy": 0.5, "epochs": 1}, "history": []},
-        )
-        longer.record.end(request.trial_id, "completed")
-        longer.ended(request.trial_id, "completed")
+        finish(longer, longer.next())
         assert ends(longer) == ([6] if seed_end == 2 else [])
 
 

@@ -148,14 +148,6 @@ def test_a_machine_that_has_left_is_done_without_and_one_that_fails_is_named(
         cluster._judged("10.0.0.2", "node", None, [Folder(tmp_path)], "word")
 
 
-def test_a_machine_says_which_folders_it_does_not_reach(tmp_path):
-    folder, none = Folder(tmp_path / "results"), Folder(tmp_path / "none")
-    folder.write_bytes("word", b"driver")
-    reached = cluster._reach([folder.address, none.address], [str(tmp_path), "/nowhere"], "word", "node")
-    assert reached == [none.address, "/nowhere"]
-    assert folder.read_bytes("word-node") == b"worker"
-
-
 def test_a_machine_without_the_store_computes_the_same_one(tmp_path):
     made = world(tmp_path / "world")
     prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16))
