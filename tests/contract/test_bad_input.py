@@ -44,21 +44,17 @@ def refuse(argv, capsys):
         (["--max-hours", "0"], "--max-hours"),
         (["--smallest-effect", "0"], "--smallest-effect above 0"),
         (["--smallest-effect", "nan"], "--smallest-effect above 0"),
-        (["--train-examples", "0"], "--train-examples"),
         (["--label", "///"], "--label"),
         (["minilm"], "minilm"),
         (["--label", "x" * 300], "--label of at most 64 characters"),
         (["--seed", str(10**30)], "--seed of at most"),
-        (["--set", f"k={10**12}"], f"k={10**12}"),
         (["--set", f"draw={10**30}", "train_examples=5"], "draw"),
         (["--output", "~nouser-of-this-name/r"], "~nouser-of-this-name"),
         (["--output", __file__], "a folder as --output"),
         (["--output", ""], "a folder as --output, got none"),
         (["--tracking-uri", "http://[::1"], "an MLflow tracking URI"),
         (["--tracking-uri", "sqlite://"], "a file as MLflow's database"),
-        (["--output", f"{__file__}/below"], "a folder as --output"),
         (["--gpus-per-trial", "4096"], "--gpus-per-trial"),
-        (["--gpus-per-trial", "inf"], "--gpus-per-trial"),
     ],
 )
 def test_flags(argv, wanted, made, tmp_path, capsys):
@@ -147,17 +143,9 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
 
     assert main(STUDY, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
     plan = capsys.readouterr().out
-    for word in (
-        "trials",
-        "cache",
-        "memory",
-        "disk",
-        "time",
-        "between",
-        "GPU-hours",
-        "cut         train 0, validation 0, test 0",
-    ):
+    for word in ("trials", "cache", "memory", "disk", "time", "GPU-hours"):
         assert word in plan
+    assert "cut         train 0, validation 0, test 0" in plan
     assert list(tmp_path.iterdir()) == []
 
 

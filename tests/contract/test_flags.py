@@ -149,15 +149,8 @@ def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
 def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     """Analyses after 3 and 5 seeds, then after 6 of an extension; arms that nothing undecided compares get no more."""
     more = (
-        "--seeds",
-        "5",
-        "--until-decided",
-        "--trials",
-        "0",
-        "--epochs",
-        "1",
-        "--smallest-effect",
-        "0.000001",
+        *("--seeds", "5", "--until-decided", "--smallest-effect", "0.000001"),
+        *("--trials", "0", "--epochs", "1"),
     )
     assert study(made, tmp_path / "results", *more) == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"

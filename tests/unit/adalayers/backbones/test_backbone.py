@@ -562,11 +562,6 @@ def test_what_truncation_cuts_is_counted(folders):
     assert encoded.truncated() == {"examples": 0}
 
 
-def test_nothing_to_encode(folders):
-    _, encoded = tokens(folders["bert"], [])
-    assert (encoded.input_ids.tolist(), encoded.offsets.tolist(), encoded.word_starts) == ([], [0], None)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_words_and_text_give_the_same_tokens(folders, family):
     """But for the first word of byte-level BPE, which in a text follows no space."""

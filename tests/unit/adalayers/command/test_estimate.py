@@ -96,19 +96,15 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
 def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):
     request = llama(tmp_path / "llama")
     argv = [
-        "--backbone",
-        request.backbone,
-        "--dataset",
-        request.dataset,
-        "--output",
-        str(tmp_path / "results"),
+        *("--backbone", request.backbone, "--dataset", request.dataset),
+        *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache")),
+        *("--train-examples", "40", "--eval-examples", "20"),
     ]
-    sizes = ["--train-examples", "40", "--eval-examples", "20", "--cache-dir", str(tmp_path / "cache")]
-    assert main(STUDY, NoPages, [*argv, *sizes, "--dry-run"]) == 0
+    assert main(STUDY, NoPages, [*argv, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "on disk, not fetched yet; 0.00 GB of memory, computes in float32" in said
     assert "without a pass of the backbone" in said
     assert "hidden states" in said
     assert not (tmp_path / "results").exists()
-    assert main(STUDY, NoPages, [*argv, *sizes]) == 2
+    assert main(STUDY, NoPages, argv) == 2
     assert "wanted safetensors weights" in capsys.readouterr().err

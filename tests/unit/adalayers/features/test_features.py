@@ -119,13 +119,19 @@ def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypat
     assert store_folder(tmp_path, source, encoded, precision) != before
 
 
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Few tokens at a time, and a progress that is kept after each batch."""
+    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
+    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+
+
 class Kill(BaseException):
     """Stands for SIGKILL: nothing that handles errors handles it."""
 
 
-def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, monkeypatch):
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded, tmp_path, small_batches):
     whole = make(tmp_path / "whole", source, encoded)
     computed = []
 
@@ -154,9 +160,9 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
 
 
 @pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
-def test_a_started_store_that_is_not_what_it_was_is_begun_again(source, encoded, tmp_path, monkeypatch, what):
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
+def test_a_started_store_that_is_not_what_it_was_is_begun_again(
+    source, encoded, tmp_path, monkeypatch, small_batches, what
+):
 
     def kill(done, total):
         raise Kill
@@ -176,13 +182,9 @@ def test_a_started_store_that_is_not_what_it_was_is_begun_again(source, encoded,
         monkeypatch.setattr("torch.__version__", "0.0.1")
     done = []
     make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == len(extraction_batches_of(encoded)), "rows that could not be trusted were kept"
-
-
-def extraction_batches_of(encoded):
-    from adalayers.features import extract
-
-    return extract.extraction_batches(np.diff(encoded.offsets))
+    assert len(done) == len(extraction_batches(np.diff(encoded.offsets))), (
+        "rows that could not be trusted were kept"
+    )
 
 
 @pytest.mark.parametrize("file", ["encoder_01.npy", "starts.npy", "meta.json"])
@@ -245,7 +247,7 @@ def _must_not_compute(root, source, encoded):
     stored(root, source, encoded, never)
 
 
-def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, encoded, tmp_path, monkeypatch):
+def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, encoded, tmp_path, small_batches):
     context = multiprocessing.get_context("spawn")
     some_are_kept = context.Event()
     process = context.Process(target=_is_killed, args=(tmp_path, source, encoded, some_are_kept))
@@ -254,11 +256,9 @@ def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, enco
     process.kill()
     process.join()
     assert not (store_folder(tmp_path, source, encoded) / META).exists()
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
     done = []
     features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert 0 < len(done) < len(extraction_batches_of(encoded)), "it began again"
+    assert 0 < len(done) < len(extraction_batches(np.diff(encoded.offsets))), "it began again"
     whole = make(tmp_path / "whole", source, encoded)
     assert features.meta["files"] == whole.meta["files"]
 
@@ -305,12 +305,9 @@ def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
 
 @pytest.mark.parametrize("batches", [0, 2])
 def test_a_disk_that_gets_full_is_a_message_and_the_next_run_goes_on(
-    source, encoded, tmp_path, monkeypatch, batches
+    source, encoded, tmp_path, monkeypatch, small_batches, batches
 ):
     """The disk takes half of a batch's rows in one of its files; what was kept before is gone on with."""
-    monkeypatch.setattr("adalayers.features.extract.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.features.EXTRACT_TOKENS", 24)
-    monkeypatch.setattr("adalayers.features.store.KEEP_SECONDS", 0.0)
     append = Writer.append
 
     def fills_the_disk(writer, states):
@@ -327,7 +324,7 @@ def test_a_disk_that_gets_full_is_a_message_and_the_next_run_goes_on(
             make(tmp_path, source, encoded)
     done = []
     features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert len(done) == len(extraction_batches_of(encoded)) - batches
+    assert len(done) == len(extraction_batches(np.diff(encoded.offsets))) - batches
     assert features.meta["files"] == make(tmp_path / "whole", source, encoded).meta["files"]
 
 

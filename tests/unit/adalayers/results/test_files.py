@@ -16,47 +16,18 @@ def folder(request, tmp_path):
     return Folder(tmp_path / "a study" if request.param == "path" else f"file://{tmp_path}/study")
 
 
+def row(trial_id, stage, arm, status, seed, **more):
+    ids = {"trial_id": trial_id, "stage": stage, "arm": arm, "status": status, "error": "", "seed": seed}
+    return ids | more
+
+
 def rows():
+    one = {"config/k": 64, "val/f1": 0.5, "mix/entropy": 1.0, "mix/live_layers": 6}
+    two = {"config/mix": "uniform", "val/f1": 0.6, "test/f1": 0.55}
     return [
-        {
-            "trial_id": "t1",
-            "stage": "search",
-            "arm": "",
-            "status": "stopped",
-            "error": "",
-            "config/k": 64,
-            "seed": 0,
-            "epochs": 3,
-            "best_epoch": 2,
-            "val/f1": 0.5,
-            "mix/entropy": 1.0,
-            "mix/live_layers": 6,
-            "parameters": 9,
-            "seconds": 2.0,
-        },
-        {
-            "trial_id": "t2",
-            "stage": "confirm",
-            "arm": "uniform",
-            "status": "completed",
-            "error": "",
-            "config/mix": "uniform",
-            "seed": 1,
-            "epochs": 4,
-            "best_epoch": 4,
-            "val/f1": 0.6,
-            "test/f1": 0.55,
-            "parameters": 8,
-            "seconds": 3.0,
-        },
-        {
-            "trial_id": "t3",
-            "stage": "confirm",
-            "arm": "uniform",
-            "status": "unfinished",
-            "error": "",
-            "seed": 2,
-        },
+        row("t1", "search", "", "stopped", 0, epochs=3, best_epoch=2, parameters=9, seconds=2.0, **one),
+        row("t2", "confirm", "uniform", "completed", 1, epochs=4, best_epoch=4, parameters=8, **two),
+        row("t3", "confirm", "uniform", "unfinished", 2),
     ]
 
 

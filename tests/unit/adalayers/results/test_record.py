@@ -24,6 +24,14 @@ def begin(record, trial_id, stage="confirm", seed=1):
     )
 
 
+@pytest.fixture
+def record(folder):
+    """A record in which a trial has begun."""
+    record = StudyRecord(folder, "f1")
+    begin(record, T1)
+    return record
+
+
 def leave(record, trial_id, status="completed", score=0.5, error=""):
     """Leave what a worker leaves."""
     work = record.work(trial_id)
@@ -47,9 +55,7 @@ def leave(record, trial_id, status="completed", score=0.5, error=""):
     work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
 
-def test_an_ended_trial_is_in_every_file(folder):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_an_ended_trial_is_in_every_file(folder, record):
     leave(record, T1)
     record.end(T1)
     record.write()
@@ -87,26 +93,20 @@ def test_a_stopped_trial_keeps_what_it_did_and_is_no_candidate_for_best(folder):
 
 
 @pytest.mark.parametrize("status", ["failed", "diverged"])
-def test_what_went_wrong_is_in_the_row(folder, status):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_what_went_wrong_is_in_the_row(folder, record, status):
     leave(record, T1, status=status, error="ValueError: too hot")
     record.end(T1)
     assert results.read_trials(folder).loc[0, ["status", "error"]].tolist() == [status, "ValueError: too hot"]
     assert StudyRecord(folder, "f1").finished(T1) == (status == "diverged")
 
 
-def test_a_worker_that_died_leaves_a_failed_row(folder):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_a_worker_that_died_leaves_a_failed_row(folder, record):
     row = record.end(T1, "failed", "the worker process died")
     assert (row["status"], row["error"]) == ("failed", "the worker process died")
 
 
-def test_a_trial_that_ended_but_was_not_merged_is_merged_on_opening(folder):
-    record = StudyRecord(folder, "f1")
-    for trial_id in (T1, T2):
-        begin(record, trial_id)
+def test_a_trial_that_ended_but_was_not_merged_is_merged_on_opening(folder, record):
+    begin(record, T2)
     record.write()
     leave(record, T1)
     leave(record, T2, status="unfinished")
@@ -150,10 +150,8 @@ def damage(folder, name, left):
 
 @pytest.mark.parametrize("left", [0, 7, -5])
 @pytest.mark.parametrize("name", [HISTORY, PREDICTIONS])
-def test_a_damaged_file_of_rows_costs_what_it_held_and_no_row_of_trials(folder, name, left, capsys):
-    record = StudyRecord(folder, "f1")
-    for trial_id in (T1, T2):
-        begin(record, trial_id)
+def test_a_damaged_file_of_rows_costs_what_it_held_and_no_row_of_trials(folder, record, name, left, capsys):
+    begin(record, T2)
     leave(record, T1)
     record.end(T1)
     record.write()
@@ -172,9 +170,7 @@ def test_a_damaged_file_of_rows_costs_what_it_held_and_no_row_of_trials(folder, 
 
 
 @pytest.mark.parametrize("left", [0, 20, -1])
-def test_rows_that_cannot_be_read_are_named_with_what_to_do(folder, left):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_rows_that_cannot_be_read_are_named_with_what_to_do(folder, record, left):
     damage(folder, TRIALS, left)
     before = folder.read_bytes(TRIALS)
     with pytest.raises(
@@ -185,9 +181,7 @@ def test_rows_that_cannot_be_read_are_named_with_what_to_do(folder, left):
 
 
 @pytest.mark.parametrize("trial_id", ["../../victim", "", "t1", "t0123456789AB", "t0123456789ab/..", "."])
-def test_a_row_whose_id_no_study_gives_is_refused_and_names_no_folder(folder, trial_id):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_a_row_whose_id_no_study_gives_is_refused_and_names_no_folder(folder, record, trial_id):
     text = folder.read_bytes(TRIALS).decode().replace(T1, trial_id)
     folder.write_bytes(TRIALS, text.encode())
     folder.path().parent.joinpath("victim").mkdir()
@@ -200,9 +194,7 @@ def test_a_row_whose_id_no_study_gives_is_refused_and_names_no_folder(folder, tr
 
 @pytest.mark.parametrize("name", [PROGRESS, PREDICTIONS])
 @pytest.mark.parametrize("left", [0, 9])
-def test_a_trial_that_left_a_damaged_file_runs_again(folder, name, left, capsys):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_a_trial_that_left_a_damaged_file_runs_again(folder, record, name, left, capsys):
     leave(record, T1)
     damage(record.work(T1), name, left)
     again = StudyRecord(folder, "f1")  # the driver was killed before `end`
@@ -212,18 +204,14 @@ def test_a_trial_that_left_a_damaged_file_runs_again(folder, name, left, capsys)
     assert again.end(T1)["status"] == "completed"
 
 
-def test_a_trial_whose_files_are_damaged_as_it_ends_has_failed(folder):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_a_trial_whose_files_are_damaged_as_it_ends_has_failed(folder, record):
     leave(record, T1)
     damage(record.work(T1), PREDICTIONS, 9)
     row = record.end(T1)
     assert (row["status"], row["error"]) == ("failed", f"it left {PREDICTIONS}, which cannot be read")
 
 
-def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(folder):
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
+def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(folder, record):
     leave(record, T1)
     record.end(T1)
     record.write()
@@ -242,10 +230,8 @@ def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(f
     assert not folder.exists("work")
 
 
-def test_a_hostile_folder_writes_and_deletes_nothing_elsewhere(folder, tmp_path):
+def test_a_hostile_folder_writes_and_deletes_nothing_elsewhere(folder, record, tmp_path):
     """Links where a study's own folders should be: it is refused before anything runs."""
-    record = StudyRecord(folder, "f1")
-    begin(record, T1)
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / PROGRESS).write_text('{"status": "completed", "error": "", "row": {}, "history": []}')

@@ -80,21 +80,13 @@ def test_bfloat16_states_computed_there_are_those_of_the_cpu_but_for_rounding(tm
 
 def test_four_trials_share_one(tmp_path):
     """In a process of its own: Ray that runs here may have been started without GPUs."""
-    argv = ["--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache"), "--smoke"]
-    script = ROOT / "studies" / "backbones.py"
-    made = str(tiny_backbone(tmp_path / "tiny"))
-    more = ["--backbone", made, "--dataset", "acceptability-demo", "--backbone-dtype", "bfloat16"]
-    command = [
-        sys.executable,
-        str(script),
-        *argv,
-        *more,
-        "--gpus-per-trial",
-        "0.25",
-        "--tracking-uri",
-        "none",
+    argv = [
+        *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache"), "--smoke"),
+        *("--backbone", str(tiny_backbone(tmp_path / "tiny")), "--dataset", "acceptability-demo"),
+        *("--backbone-dtype", "bfloat16", "--gpus-per-trial", "0.25", "--tracking-uri", "none"),
     ]
-    subprocess.run(command, check=True, timeout=300)
+    script = ROOT / "studies" / "backbones.py"
+    subprocess.run([sys.executable, str(script), *argv], check=True, timeout=300)
     document = json.loads(
         (tmp_path / "results/backbones/tiny-acceptability-demo-smoke/study.json").read_text()
     )

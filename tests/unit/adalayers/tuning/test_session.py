@@ -37,24 +37,20 @@ LEFT, GROWTH = 40, 12
 """MB that a trial may leave in its worker, and that the worker may grow by from the 3rd to the 6th."""
 
 
-def left_after_trials(trials, settings):
-    """Return the private memory (MB) that one process has more after each of its trials than before them."""
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; the settings are glibc's")
+def test_a_reused_worker_does_not_grow():
+    """A process prints the private memory (MB) that it has more after each of its trials than before them."""
     environment = {name: value for name, value in os.environ.items() if name not in MALLOC}
     done = subprocess.run(
-        [sys.executable, "-c", TRIALS, str(trials)],
+        [sys.executable, "-c", TRIALS, "6"],
         capture_output=True,
         text=True,
         check=False,
         cwd=Path(__file__).parents[4],
-        env={**environment, **settings},
+        env={**environment, **MALLOC},
     )
     assert done.returncode == 0, done.stderr
-    return [float(line) for line in done.stdout.split()]
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc; the settings are glibc's")
-def test_a_reused_worker_does_not_grow():
-    left = left_after_trials(6, MALLOC)
+    left = [float(line) for line in done.stdout.split()]
     assert max(left) < LEFT
     assert left[5] - left[2] < GROWTH
 
