@@ -55,23 +55,15 @@ def test_a_study_script_answers_at_once(study, argv, code, said):
 
 
 @pytest.mark.parametrize(
-    "argv", [["--help"], *([name, "--help"] for name in ("cache", "sync", "predict", "inspect"))], ids=str
+    ("module", "argv"),
+    [("reports", []), *(("adalayers", name) for name in ([], ["cache"], ["sync"], ["predict"], ["inspect"]))],
+    ids=str,
 )
-def test_the_other_commands_explain_themselves_at_once(argv):
-    done, seconds = start("runpy.run_module('adalayers', run_name='__main__')", argv)
+def test_the_other_commands_explain_themselves_at_once(module, argv):
+    done, seconds = start(f"runpy.run_module('{module}', run_name='__main__')", [*argv, "--help"])
     assert done.returncode == 0, done.stderr
-    assert "usage: python -m adalayers" in done.stdout
+    assert f"usage: python -m {module}" in done.stdout
     assert seconds < 1
-
-
-def test_importing_the_package_and_the_help_of_reports_take_no_second():
-    for first, argv in (
-        ("import adalayers", []),
-        ("runpy.run_module('reports', run_name='__main__')", ["--help"]),
-    ):
-        done, seconds = start(first, argv)
-        assert done.returncode == 0, done.stderr
-        assert seconds < 1
 
 
 @pytest.mark.parametrize("command", [["adalayers", "cache"], ["reports", "nowhere"]])

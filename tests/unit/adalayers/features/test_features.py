@@ -89,34 +89,19 @@ def test_a_second_call_computes_nothing(source, encoded, tmp_path):
     stored(tmp_path, source, encoded, never)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"fingerprint": "f" * 16},
-        {"input_ids": slice(None, None, -1)},
-        {"offsets": 1},
-        {"precision": "float32"},
-        {"precision": "bfloat16"},
-        {"transformers": "0.0.1"},
-        {"format": 99},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch, change):
-    before = store_folder(tmp_path, source, encoded)
-    precision = change.get("precision", "float16")
-    if "fingerprint" in change:
-        source = dataclasses.replace(source, **change)
-    if "input_ids" in change:
-        encoded = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
-    if "offsets" in change:
-        cuts = encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)]
-        encoded = dataclasses.replace(encoded, offsets=cuts)
-    if "transformers" in change:
-        monkeypatch.setattr("importlib.metadata.version", lambda name: change["transformers"])
-    if "format" in change:
-        monkeypatch.setattr("adalayers.features.features.FORMAT", change["format"])
-    assert store_folder(tmp_path, source, encoded, precision) != before
+def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch):
+    other = dataclasses.replace(source, fingerprint="f" * 16)
+    turned = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())
+    cut = dataclasses.replace(encoded, offsets=encoded.offsets + np.r_[0, 1, np.zeros(len(TEXTS) - 1, int)])
+    keys = [store_folder(tmp_path, *given) for given in ((source, encoded), (other, encoded))]
+    keys += [store_folder(tmp_path, source, tokens) for tokens in (turned, cut)]
+    keys += [store_folder(tmp_path, source, encoded, precision) for precision in ("float32", "bfloat16")]
+    with monkeypatch.context() as patched:
+        patched.setattr("importlib.metadata.version", lambda name: "0.0.1")
+        keys.append(store_folder(tmp_path, source, encoded))
+    monkeypatch.setattr("adalayers.features.features.FORMAT", 99)
+    keys.append(store_folder(tmp_path, source, encoded))
+    assert len(set(keys)) == len(keys)
 
 
 @pytest.fixture

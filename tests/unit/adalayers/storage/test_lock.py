@@ -1,6 +1,5 @@
 """One driver at a time: a lock that dies with its process, and a lease where there is no lock."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -95,12 +94,6 @@ def test_the_folder_may_be_renamed_while_it_is_held(tmp_path):
             pass
     with one_driver(folder, "y"):
         pass
-
-
-def test_who_held_a_folder_is_not_kept(tmp_path):
-    with one_driver(Folder(tmp_path / "study"), "x"):
-        assert json.loads((tmp_path / ".study.driver.json").read_text())["command"] == "x"
-    assert [path.name for path in tmp_path.iterdir()] == [".study.lock"]
 
 
 def test_a_linked_lock_or_folder_is_refused(tmp_path):

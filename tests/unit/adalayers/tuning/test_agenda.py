@@ -93,6 +93,11 @@ def run(agenda, score=lambda request: 0.5, stop=lambda request: None):
     return requests
 
 
+def searched(agenda):
+    """Return the configurations that the search of an agenda tries."""
+    return [request.config for request in run(agenda) if request.stage == "search"]
+
+
 def names(requests):
     return [(r.arm, r.seed) for r in requests if r.stage == "confirm"]
 
@@ -154,13 +159,10 @@ def test_nothing_runs_twice_and_more_trials_and_seeds_add(folder):
 
 
 def test_a_search_that_goes_on_does_not_draw_its_first_points_again(folder, tmp_path):
-    whole = run(agenda(Folder(tmp_path / "whole"), trials=6))
+    whole = searched(agenda(Folder(tmp_path / "whole"), trials=6))
     run(agenda(folder, trials=3))
-    rest = run(agenda(folder, trials=6))
-    configs = [r.config for r in whole if r.stage == "search"]
-    assert [r.config for r in rest if r.stage == "search"] == configs[3:], (
-        "a resumed search equals one that was not stopped"
-    )
+    rest = searched(agenda(folder, trials=6))
+    assert rest == whole[3:], "a resumed search equals one that was not stopped"
 
 
 def test_unfinished_trials_come_first_with_their_own_configuration(folder):
@@ -237,34 +239,23 @@ def test_a_best_that_changes_as_the_search_grows_gets_a_name_of_its_own(folder):
 
 def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_path):
     small = agenda(folder, search="grid", trials=20)
-    requests = [r for r in run(small) if r.stage == "search"]
-    assert len(requests) == len({r.config for r in requests}) == 8
+    configs = searched(small)
+    assert len(configs) == len(set(configs)) == 8
     assert any("no more than 8" in note for note in small.notes)
     part = agenda(Folder(tmp_path / "part"), search="grid", trials=3)
     assert any("8 points; a part of 3" in note for note in part.notes)
-    first = [r.config for r in run(part) if r.stage == "search"]
-    again = [
-        r.config
-        for r in run(agenda(Folder(tmp_path / "again"), search="grid", trials=3))
-        if r.stage == "search"
-    ]
-    assert first == again
 
 
-def test_random_search_is_seeded(folder, tmp_path):
-    one = [r.config for r in run(agenda(folder, search="random", trials=4)) if r.stage == "search"]
-    two = [
-        r.config
-        for r in run(agenda(Folder(tmp_path / "b"), search="random", trials=4))
-        if r.stage == "search"
-    ]
+@pytest.mark.parametrize("search", ["grid", "random"])
+def test_a_search_is_seeded(folder, tmp_path, search):
+    one, two = (searched(agenda(Folder(tmp_path / name), search=search, trials=4)) for name in "ab")
     assert one == two
     assert len(set(one)) == 4
 
 
 def test_a_fixed_space_is_one_trial(folder):
     fixed = agenda(folder, plan=made_plan(alpha=1.0, entropy_weight=0.0, lr=1e-3), trials=4)
-    assert len([r for r in run(fixed) if r.stage == "search"]) == 1
+    assert len(searched(fixed)) == 1
 
 
 def test_trial_ids_follow_what_determines_a_trial():
