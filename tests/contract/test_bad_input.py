@@ -62,16 +62,6 @@ def test_flags(argv, wanted, made, tmp_path, capsys):
     assert not (tmp_path / "results").exists()
 
 
-def test_an_unknown_backbone_gets_near_names(capsys):
-    assert "'roberta-large'" in refuse(
-        ["--backbone", "roberta-lrage", "--dataset", "acceptability-demo"], capsys
-    )
-
-
-def test_an_unknown_dataset_gets_near_names(capsys):
-    assert "'cola'" in refuse(["--backbone", "minilm", "--dataset", "colla"], capsys)
-
-
 def test_a_cutoff_that_cuts_every_layer(made, tmp_path, capsys):
     assert "below 1/4" in refuse([*flags(made, tmp_path / "r"), "--set", "cutoff=0.25"], capsys)
 
@@ -97,25 +87,6 @@ def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):
 
 def test_a_missing_data_dir(tmp_path, capsys):
     assert "--data-dir" in refuse(["--dataset", "cola", "--data-dir", str(tmp_path / "nowhere")], capsys)
-
-
-def test_a_folder_that_holds_another_study(made, tmp_path, capsys):
-    from adalayers.results.files import STUDY as STUDY_FILE
-    from adalayers.results.files import Folder
-
-    Folder(tmp_path / "results/alpha_lambda/tiny-echo").write_json(
-        STUDY_FILE, {"request": {"flags": {"seed": 7}}}
-    )
-    line = refuse(flags(made, tmp_path / "results"), capsys)
-    assert "--label" in line
-    assert "--fresh" in line
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "nowhere", "host:port"])
-def test_a_cluster_that_does_not_answer(address, made, tmp_path, capsys):
-    began = time.monotonic()
-    assert "--address" in refuse([*flags(made, tmp_path / "r"), "--address", address], capsys)
-    assert time.monotonic() - began < 15
 
 
 def test_a_hub_out_of_reach_is_said_soon(tmp_path):

@@ -17,22 +17,10 @@ SNIPPET = re.compile(
 
 
 SHOWN = {
-    "dropout": (
-        "CONTRIBUTING.md",
-        "\n## A study\n",
-        "influence of dropout in the head",
-        "3 and the best of the search",
-        8,
-    ),
-    "batch": (
-        "search_spaces/README.md",
-        "\n## Worked through",
-        "batch size",
-        "3 and the bests of 3 searches",
-        12,
-    ),
+    "dropout": ("CONTRIBUTING.md", "\n## A study\n", "3 and the best of the search", 8),
+    "batch": ("search_spaces/README.md", "\n## Worked through", "3 and the bests of 3 searches", 12),
 }
-"""Study -> where it is shown, below which heading, words of its question, its arms in a smoke run, their trials."""
+"""Study -> where it is shown, below which heading, its arms in a smoke run, their trials."""
 
 
 @pytest.fixture(scope="module", params=SHOWN)

@@ -554,22 +554,6 @@ def test_what_truncation_cuts_is_counted(folders):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_words_and_text_give_the_same_tokens(folders, family):
-    """But for the first word of byte-level BPE, which in a text follows no space."""
-    words = ["the", "zoo", "London", "dogs"]
-    (by_words,), encoded = tokens(folders[family], [words], max_length=32)
-    (by_text,), _ = tokens(folders[family], [" ".join(words)], max_length=32)
-    first = family != "t5"  # T5 has no special token in front
-    if family in ("roberta", "bart"):
-        assert (by_words[first], by_text[first]) == ("Ġthe", "the")
-        by_text[first] = "Ġthe"
-    assert by_words == by_text
-    letters = [by_words[start].strip("Ġ▁") for start in encoded.word_starts]
-    assert all(word.startswith(piece) for word, piece in zip(words, letters, strict=True))
-    assert encoded.word_starts[0] == first
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_tokens_that_are_no_part_of_a_text_are_known(folders, family):
     first = family != "t5"  # T5 has no special token in front
     for inputs in (["the cat", "dog [MASK] zoo"], [["the", "cat"], ["zoo"]]):

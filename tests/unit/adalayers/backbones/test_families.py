@@ -231,7 +231,8 @@ def test_a_family_that_a_check_refuses_is_named(family, said):
 
 
 @pytest.mark.parametrize(
-    "family", ["gpt2", "gpt_neox", "qwen2", "llama", "gemma", "albert", "mbart", "pegasus"]
+    "family",
+    ["bert", "roberta", "t5", "gpt2", "gpt_neox", "qwen2", "llama", "gemma", "albert", "mbart", "pegasus"],
 )
 def test_words_are_read_as_they_are_within_a_text(folders, family):
     """But for the first one, which in a text may follow no space."""
@@ -244,8 +245,8 @@ def test_words_are_read_as_they_are_within_a_text(folders, family):
 
     assert later(by_words) == later(by_text)
     started = [tokenizer.convert_ids_to_tokens([by_words.input_ids[i]])[0] for i in by_words.word_starts]
-    assert all(piece[0] in "Ġ▁" for piece in started)
-    assert all(word.startswith(piece[1:]) for word, piece in zip(words, started, strict=True))
+    assert family == "bert" or all(piece[0] in "Ġ▁" for piece in started)
+    assert all(word.startswith(piece.strip("Ġ▁")) for word, piece in zip(words, started, strict=True))
 
 
 def test_the_table_of_families_names_every_family():
