@@ -51,9 +51,3 @@ def test_gold_entities_of_the_conll_test_split(real):
     sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]
     starts = [tag[2:] for sentence in sentences for tag in sentence if tag.startswith("B-")]
     assert {kind: starts.count(kind) for kind in GOLD_ENTITIES} == GOLD_ENTITIES
-
-
-def test_a_folder_by_path_has_the_same_examples(real, data_dir):
-    task = load_task(os.path.join(data_dir, "conll2003"))
-    assert task.fingerprint == real["conll2003"].fingerprint
-    assert (task.kind.name, task.metric, task.source) == ("token", "f1", "local:conll2003")

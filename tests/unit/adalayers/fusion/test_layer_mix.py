@@ -14,15 +14,17 @@ from tests.helpers.mixing import LENGTHS, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder
 
 
-def numpy_mix(states, projections, p, alpha, cutoff):
-    """F of thesis section 5, in float64, written from the formulas alone."""
-    weights = formulas.softmax(alpha * p)
+def numpy_mix(mix, states, *, alpha=1.0, cutoff=0.0, factors=None):
+    """Weights and F of thesis section 5, in float64, with the options of `mix`; factors: of f_i, by layer."""
+    weights = formulas.softmax(alpha * formulas.array(mix.p))
     weights = np.where(weights <= cutoff, 0.0, weights)
     weights = weights / weights.sum()
     total = 0.0
-    for weight, z, w in zip(weights, states, projections, strict=True):
-        total = total + weight * formulas.normalised(formulas.gelu(z) @ w.T)
-    return weights, total
+    for place, (weight, state, layer) in enumerate(zip(weights, STATES, mix.projections, strict=True)):
+        f = formulas.gelu(formulas.array(states[state])) @ formulas.array(layer.weight).T
+        f = f if mix.eps is None else formulas.normalised(f)
+        total = total + weight * f * (1 if factors is None else formulas.array(factors[place]))
+    return weights, formulas.gelu(total) if mix.gelu_after else total
 
 
 @pytest.mark.parametrize(("alpha", "cutoff"), [(1.0, 0.0), (8.0, 0.0), (64.0, 0.0), (8.0, 0.1), (3.0, 0.15)])
@@ -32,13 +34,7 @@ def test_agrees_with_numpy(alpha, cutoff):
     with torch.no_grad():
         mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
     states = inputs()
-    weights, expected = numpy_mix(
-        [formulas.array(states[state]) for state in STATES],
-        [formulas.array(layer.weight) for layer in mix.projections],
-        formulas.array(mix.p),
-        alpha,
-        cutoff,
-    )
+    weights, expected = numpy_mix(mix, states, alpha=alpha, cutoff=cutoff)
     np.testing.assert_allclose(formulas.array(mix.weights()), weights, atol=1e-6)
     np.testing.assert_allclose(formulas.array(mix(states, LENGTHS)), expected, atol=1e-5)
     entropy = -sum(w * math.log(w) for w in weights if w > 0)
@@ -131,19 +127,6 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
         )
 
 
-def numpy_options(mix, states, factors):
-    """F by its definition, in float64, with the options of `mix`; factors: of f_i, [layers, tokens, k]."""
-    total = 0.0
-    for weight, state, projection, factor in zip(
-        mix.weights().detach().double(), STATES, mix.projections, factors, strict=True
-    ):
-        f = torch.nn.functional.gelu(states[state].double()) @ projection.weight.detach().double().T
-        if mix.eps is not None:
-            f = (f - f.mean(-1, keepdim=True)) / (f.var(-1, keepdim=True, correction=0) + mix.eps).sqrt()
-        total = total + weight * f * factor
-    return torch.nn.functional.gelu(total) if mix.gelu_after else total
-
-
 @pytest.mark.parametrize("frozen", [True, False], ids=["fused", "autograd"])
 @pytest.mark.parametrize(
     "options",
@@ -156,16 +139,15 @@ def test_options_are_what_their_names_say(options, frozen):
     with torch.no_grad():
         mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
     draw_from(mix, torch.Generator().manual_seed(11))
-    factors = torch.ones(L, TOKENS, K)
+    factors = None
     if options.get("dropout"):
         factors = dropout_mask(torch.empty(L, TOKENS, K), 0.3, torch.Generator().manual_seed(11))
         assert 0 < float((factors == 0).float().mean()) < 1
     states = {state: values.requires_grad_(not frozen) for state, values in inputs().items()}
-    expected = numpy_options(mix, states, factors)
-    torch.testing.assert_close(mix(states, LENGTHS), expected.float(), atol=1e-5, rtol=1e-5)
-    mix.eval()
-    expected = numpy_options(mix, states, torch.ones(L, TOKENS, K))
-    torch.testing.assert_close(mix(states, LENGTHS), expected.float(), atol=1e-5, rtol=1e-5)
+    for given in (factors, None):
+        _, expected = numpy_mix(mix, states, factors=given)
+        np.testing.assert_allclose(formulas.array(mix(states, LENGTHS)), expected, atol=1e-5, rtol=1e-5)
+        mix.eval()  # without dropout
     plain = LayerMix(STATES, WIDTH, K)
     plain.load_state_dict(mix.state_dict())
     same = torch.allclose(mix(states, LENGTHS), plain(states, LENGTHS))
