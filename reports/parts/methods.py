@@ -1,4 +1,4 @@
-"""What each method scores and costs: a table of costs, and score against cost with the front of those that none beats."""
+"""What each method scores and costs: a table, and score against cost with the front of those that none beats."""
 
 from __future__ import annotations
 

@@ -1,13 +1,18 @@
 """ADALAYERS_DATA=<folder of local copies> python -m pytest tests/e2e/test_real_tasks.py
 
-Split sizes and labels of the thesis's three corpora, as the hub has them.
+Split sizes and labels of the thesis's three corpora, as the hub has them; the real MiniLM learns of them.
 """
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
+from adalayers.backbones.sources import MINILM_PACKAGE
+from adalayers.data.prepare import DataRequest, prepare
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.tasks.task import Task, load_task
+from adalayers.training.trainer import train
 
 SIZES = {
     "imdb": {"train": 22_500, "validation": 2_500, "test": 25_000},
@@ -51,3 +56,18 @@ def test_gold_entities_of_the_conll_test_split(real):
     sentences = [[task.label_names[i] for i in labels] for labels in task.splits["test"].labels]
     starts = [tag[2:] for sentence in sentences for tag in sentence if tag.startswith("B-")]
     assert {kind: starts.count(kind) for kind in GOLD_ENTITIES} == GOLD_ENTITIES
+
+
+@pytest.mark.skipif(find_spec(MINILM_PACKAGE) is None, reason="NO REAL WEIGHTS: `make setup` installs them")
+@pytest.mark.parametrize(
+    ("name", "size", "floors"),
+    [
+        ("imdb", {"train_examples": 200, "max_length": 64}, {"val/accuracy": 0.62, "test/accuracy": 0.65}),
+        ("conll2003", {"train_examples": 250}, {"val/f1": 0.45, "test/f1/LOC": 0.3, "test/f1/PER": 0.3}),
+    ],
+)
+def test_minilm_learns_real_data(name, size, floors, data_dir, tmp_path):
+    request = DataRequest("minilm", name, data_dir=data_dir, eval_examples=100, **size)
+    data = prepare(request).data("disk", cache=tmp_path)
+    row = train(LayerMixConfig(epochs=8, feedforward=256), data, seed=1, test=True).row
+    assert {metric: row[metric] for metric, floor in floors.items() if row[metric] <= floor} == {}
