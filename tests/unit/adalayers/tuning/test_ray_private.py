@@ -35,7 +35,10 @@ def test_asha_keeps_trials_where_they_are_forgotten():
 
 def test_keys_are_no_part_of_a_trials_runtime_environment(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
-    monkeypatch.setattr(class_cache, "ENV_VARS_TO_PROPAGATE", class_cache.ENV_VARS_TO_PROPAGATE)
+    # As Ray has it: a study that ran in this process has withheld the keys before.
+    monkeypatch.setattr(
+        class_cache, "ENV_VARS_TO_PROPAGATE", {"AWS_SECRET_ACCESS_KEY", "RAY_CHDIR_TO_TRIAL_DIR"}
+    )
     before = class_cache._ActorClassCache().get(type("Trial", (), {}))
     assert "hunter2" in str(before._default_options), (
         "Ray no longer hands them on: nothing is left to withhold"
