@@ -143,7 +143,8 @@ def _tags(
     if present.any():
         decoded, probabilities = kind.decode(outputs[word_tokens[present]])
         predicted[present], probability[present] = decoded.cpu().numpy(), probabilities.cpu().numpy()
-    tags = tuple((*names, CUT)[tag] for tag in predicted)
+    prediction_names = kind.prediction_names(tuple(names))
+    tags = tuple(prediction_names[tag] for tag in predicted)
     types: dict[str, int] = {}
     begins, ends, entity_types = entities([[OUTSIDE if tag == CUT else tag for tag in tags]], types)
     type_names = list(types)

@@ -146,6 +146,10 @@ class TaskKind(ABC):
     def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return predictions [items] and their probabilities [items] (1 where there are none)."""
 
+    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of predictions, by number: the labels, and `truncated_prediction` where it is none."""
+        return label_names
+
     def truncated_prediction(self, label_names: tuple[str, ...]) -> float:
         """Return what stands, with probability 1, for the prediction of an item that truncation cut away.
 

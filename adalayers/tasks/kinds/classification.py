@@ -180,13 +180,17 @@ class WordClassification(Classification):
         """Return a number that is no class: a word that truncation cut away is wrong, whatever it is."""
         return len(label_names)
 
+    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the classes, and what a word that was cut away is called."""
+        return (*label_names, CUT)
+
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
         return word_scores(gold.labels, predictions, len(gold.names))
 
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
         """Return the classes of a sentence's words joined by spaces; within a name they become underscores."""
-        names = np.array(["_".join(name.split()) for name in (*gold.names, CUT)])
+        names = np.array(["_".join(name.split()) for name in self.prediction_names(gold.names)])
         return [" ".join(names[sentence]) for sentence in gold.by_example(values)]
 
 
