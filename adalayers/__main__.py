@@ -9,6 +9,7 @@ import argparse
 import logging
 import os
 import sys
+from typing import Any
 
 from adalayers.console.progress import log_to_stderr
 from adalayers.errors import BadInput, exit_on_broken_pipe, local_path
@@ -32,9 +33,10 @@ def main(argv: list[str] | None = None) -> int:
         )
     )
     _add_inspect(commands.add_parser("inspect", help="say what a trained task is, and what it costs"))
-    arguments = parser.parse_args(argv)
+    arguments = vars(parser.parse_args(argv))
+    run = arguments.pop("run")
     try:
-        arguments.run(arguments)
+        run(**arguments)
         sys.stdout.flush()
     except BadInput as error:
         logger.error(f"error: {error}")
@@ -50,6 +52,7 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--remove",
+        dest="names",
         nargs="+",
         default=[],
         metavar="NAME",
@@ -65,17 +68,11 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_cache)
 
 
-def _cache(arguments: argparse.Namespace) -> None:
+def _cache(*, cache_dir: str | None, **removal: Any) -> None:
     from adalayers.command.cache import Removal, list_or_remove
 
-    root = local_path(arguments.cache_dir, "--cache-dir") if arguments.cache_dir else default_cache()
-    removal = Removal(
-        names=tuple(arguments.remove),
-        unused_days=arguments.unused_days,
-        keep_gb=arguments.keep_gb,
-        dry_run=arguments.dry_run,
-    )
-    list_or_remove(root, removal)
+    root = local_path(cache_dir, "--cache-dir") if cache_dir else default_cache()
+    list_or_remove(root, Removal(**removal))
 
 
 def _add_sync(parser: argparse.ArgumentParser) -> None:
@@ -86,14 +83,14 @@ def _add_sync(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_sync)
 
 
-def _sync(arguments: argparse.Namespace) -> None:
+def _sync(*, folder: str, tracking_uri: str | None) -> None:
     from adalayers.storage.folder import Folder
     from adalayers.storage.redaction import redacted
     from adalayers.tracking.mirror import default_uri, sync
 
-    folder = Folder(arguments.folder)
-    uri = arguments.tracking_uri or default_uri(folder.parent().parent())
-    written = sync(folder, uri)
+    results = Folder(folder)
+    uri = tracking_uri or default_uri(results.parent().parent())
+    written = sync(results, uri)
     print(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
 
 
@@ -104,6 +101,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     texts.add_argument("--file", metavar="FILE", help="a text a line; default: standard input")
     parser.add_argument(
         "--format",
+        dest="form",
         choices=("text", "jsonl", "csv"),
         default="text",
         help="of the answers (default: %(default)s)",
@@ -131,21 +129,10 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_predict)
 
 
-def _predict(arguments: argparse.Namespace) -> None:
-    from adalayers.command.predict import PredictRequest, predict
+def _predict(**arguments: Any) -> None:
+    from adalayers.command.predict import predict
 
-    predict(
-        PredictRequest(
-            folders=arguments.folders,
-            text=arguments.text,
-            file=arguments.file,
-            form=arguments.format,
-            backbone=arguments.backbone,
-            data_dir=arguments.data_dir,
-            max_length=arguments.max_length,
-            words=arguments.words,
-        )
-    )
+    predict(**arguments)
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -153,10 +140,10 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_inspect)
 
 
-def _inspect(arguments: argparse.Namespace) -> None:
+def _inspect(*, folder: str) -> None:
     from adalayers.command.inspect import inspect
 
-    inspect(arguments.folder)
+    inspect(folder)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import math
 import types
 import typing
 from abc import ABC, abstractmethod
@@ -46,11 +47,8 @@ _OF_THE_HEAD = (
     *("positions", "encoder_layers", "feedforward"),
 )
 _OF_ADAPTERS = ("adapter_width", "adapter_sharing", "adapter_norms")
-_ANSWERS: dict[Head, tuple[str, str]] = {
-    "sequence": ("text", "which has no answer per text"),
-    "token": ("word", "which pools whole texts and so has no answer per word"),
-}
-"""What a task's labels are of; what is said of a method that has no answers for them."""
+_ANSWERED: dict[Head, str] = {"sequence": "text", "token": "word"}
+"""What a task's labels are of."""
 
 
 MAXIMUM = 10**7
@@ -264,8 +262,8 @@ class TrialConfig(ABC):
         """Raise `BadInput` where this configuration does not fit a backbone or task; methods check theirs."""
         if shape.head not in self.tasks:
             raise BadInput(
-                f"wanted fusion to be a method for tasks with a label per {_ANSWERS[shape.head][0]}, "
-                f"got fusion={self.fusion}, {_ANSWERS[shape.head][1]}; change fusion"
+                f"wanted fusion to be a method for tasks with a label per {_ANSWERED[shape.head]}, "
+                f"got fusion={self.fusion}, which has no answer per {_ANSWERED[shape.head]}; change fusion"
             )
         chosen_states(self.hidden_states, shape, stream=self.stream)
         readable = self.base_model == "frozen" or self.stream == "encoder"
@@ -305,9 +303,7 @@ def trial_config(**values: Any) -> TrialConfig:
     Raises:
         BadInput: An unknown name or an impossible value.
     """
-    kind = config_class(values.pop("fusion", DEFAULT_FUSION))
-    _check_names(values, kind)
-    return kind(**values)
+    return _class_for(values, DEFAULT_FUSION)(**values)
 
 
 def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialConfig:
@@ -317,8 +313,7 @@ def with_overrides(config: TrialConfig, overrides: Mapping[str, Any]) -> TrialCo
         BadInput: An unknown name or an impossible value.
     """
     values = dict(overrides)
-    kind = config_class(values.pop("fusion", config.fusion))
-    _check_names(values, kind)
+    kind = _class_for(values, config.fusion)
     if kind is type(config):
         return dataclasses.replace(config, **values)
     shared = {name: value for name, value in config.values().items() if name in _hints(kind)}
@@ -359,11 +354,13 @@ def parse_overrides(assignments: list[str] | tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def _check_names(values: Mapping[str, Any], kind: type[TrialConfig]) -> None:
-    names = set(_hints(kind))
+def _class_for(values: dict[str, Any], fusion: str) -> type[TrialConfig]:
+    """Return the configuration of `values`, taking the method's name out of them; `fusion` where they have none."""
+    kind = config_class(values.pop("fusion", fusion))
     for name in values:
-        if name not in names:
-            raise unknown("hyperparameter", name, names)
+        if name not in _hints(kind):
+            raise unknown("hyperparameter", name, _hints(kind))
+    return kind
 
 
 @functools.cache
@@ -399,10 +396,6 @@ def _convert(value: Any, kind: type) -> Any:
             str(value).lower()
         ]
     number = float(value)
-    if number != number or number in (float("inf"), float("-inf")):
+    if not math.isfinite(number) or (kind is int and not number.is_integer()):
         raise ValueError(value)
-    if kind is int:
-        if not number.is_integer():
-            raise ValueError(value)
-        return int(number)
-    return number
+    return kind(number)

@@ -36,16 +36,21 @@ def exit_on_broken_pipe() -> int:
 
 
 def local_path(text: str | os.PathLike[str], what: str) -> Path:
-    """Return an absolute path, `~` filled in. Raises `BadInput` for what no path can be; `what` says what for."""
+    """Return an absolute path, `~` filled in.
+
+    Args:
+        text: The path as it was typed.
+        what: What it is for, as the error says it.
+
+    Raises:
+        BadInput: What no path can be.
+    """
     try:
         path = Path(text).expanduser().resolve()
         path.exists()
         return path
-    except (
-        RuntimeError,
-        OSError,
-        ValueError,
-    ) as error:  # no such user, a loop of links, a NUL, a name too long
+    # No such user, a loop of links, a NUL, a name too long.
+    except (RuntimeError, OSError, ValueError) as error:
         raise BadInput(
             f"wanted a path as {what}, got {str(text)[:200]!r} ({_said(error)}); name another"
         ) from error
@@ -58,7 +63,11 @@ def _said(error: BaseException) -> str:
 def unknown(what: str, came: str, known: Iterable[str], *, hint: str = "") -> BadInput:
     """Return a `BadInput` for a name that is not among `known`, with the nearest names first.
 
-    `what` says what kind of name was wanted ("hyperparameter", "dataset"); `hint` says what else would do.
+    Args:
+        what:  What kind of name was wanted: "hyperparameter", "dataset".
+        came:  The name.
+        known: All names there are.
+        hint:  What else would do, for a line of its own.
     """
     names = sorted(known)
     near = difflib.get_close_matches(str(came), names, n=3, cutoff=0.6)

@@ -118,8 +118,15 @@ def chosen_states(
 
     `as-released` pairs projections with the first states, as many as the released configuration of that
     family names: the number of layers (RoBERTa: the last layer is never used), one more for BERT and BART.
-    `final_norm` False takes the last state before the stream's final norm, where it has one.
-    Raises `BadInput` for a choice that is none, or a layer or stream that the backbone does not have.
+
+    Args:
+        hidden_states: The choice, by name or as a list: "layers", "layers:1,6".
+        shape:         What the backbone offers.
+        stream:        Of which streams.
+        final_norm:    False takes the last state before the stream's final norm, where it has one.
+
+    Raises:
+        BadInput: A choice that is none, or a layer or stream that the backbone does not have.
     """
     streams = chosen_streams(stream, shape)
     return [state for each in streams for state in _of_stream(hidden_states, each, shape.family, final_norm)]
@@ -132,9 +139,8 @@ def _of_stream(hidden_states: str, stream: Stream, family: str, final_norm: bool
         "layers": range(1, layers + 1),
         "with-embeddings": range(layers + 1),
         "as-released": range(layers + 1 if family in {"bert", "bart"} else layers),
-        "lower-half": range(
-            1, -(-layers // 2) + 1
-        ),  # of an odd number of layers the one in the middle is in both
+        # Of an odd number of layers the one in the middle is in both halves.
+        "lower-half": range(1, -(-layers // 2) + 1),
         "upper-half": range(layers // 2 + 1, layers + 1),
     }
     numbers = named[hidden_states] if hidden_states in named else listed_layers(hidden_states) or []

@@ -51,19 +51,13 @@ class Attached:
             raise BadInput(
                 "wanted at least one task to attach, got none; name one: attach(base, entities=model)"
             )
-        if isinstance(base, nn.DataParallel):
-            raise BadInput(
-                "wanted a base model, got DataParallel, whose copies run at once; attach to one of them"
-            )
         by_stream: dict[str, dict[str, FusionModel]] = {}
         for name, task in tasks.items():
             by_stream.setdefault(_stream(name, task), {})[name] = task
             _check_same_base(base, name, task)
         self._recorders = []
         for stream, stream_tasks in by_stream.items():
-            modules = [
-                find_stream(base, task.shape, stream) for task in stream_tasks.values()
-            ]  # each one checks
+            modules = [find_stream(base, task.shape, stream) for task in stream_tasks.values()]  # each checks
             self._recorders.append(PassRecorder(modules[0], stream_tasks))
         self._recorder_of = {name: recorder for recorder in self._recorders for name in recorder.tasks}
         self._guard = base.register_forward_hook(self._failed, always_call=True)
@@ -73,11 +67,6 @@ class Attached:
 
     def __exit__(self, *_: object) -> None:
         self.detach()
-
-    @property
-    def kept(self) -> int:
-        """How many numbers per token are kept for all tasks together until a pass is over."""
-        return sum(recorder.kept for recorder in self._recorders)
 
     def answers(self) -> dict[str, Float[Tensor, ...]]:
         """Return the outputs of every task for the last pass, by name: `answer` of each."""

@@ -83,7 +83,7 @@ def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
     layers = list_of_layers(module, stream.layers)
     width = getattr(config, "hidden_size", None)
     if config.model_type != shape.family or width != shape.width or layers is None:
-        n_layers = max((len(m) for m in module.modules() if isinstance(m, nn.ModuleList)), default=0)
+        n_layers = getattr(config, "num_hidden_layers", "?")
         raise BadInput(
             f"wanted the base model that the parts were trained on: {shape.family}, {stream.layers} layers of width "
             f"{shape.width}; got {type(base).__name__}: {config.model_type}, {n_layers} layers of width {width}; "

@@ -1,12 +1,14 @@
-"""The model card of a trained task, written from what its study found."""
+"""The model card of a trained task: what it is, what it costs, and what its study found."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from adalayers.deploy.summary import LEVEL, TaskSummary, summarize
+from adalayers.deploy.predictions import label_names, task_kind
+from adalayers.deploy.summary import LEVEL
 from adalayers.models.model import FusionModel
+from adalayers.storage import hub
 
 _PIPELINES = {"sequence": "text-classification", "token": "token-classification"}
 """What the hub calls a task, by what its head gives outputs of."""
@@ -15,86 +17,130 @@ _BAR_WIDTH = 20
 
 def model_card(model: FusionModel) -> str:
     """Return the card as Markdown with its header in YAML."""
-    summary = summarize(model)
-    parts = [
-        _header(model, summary),
-        f"# {summary.title}",
-        _contents(summary),
-        *_results(summary),
-        _training(summary),
-        _use(summary),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _header(model: FusionModel, summary: TaskSummary) -> str:
     fields: dict[str, Any] = {
         "library_name": "adalayers",
         "tags": ["adalayers", "layer-fusion"],
         "pipeline_tag": _PIPELINES[model.shape.head],
     }
-    base = summary.backbone.partition("@")[0]
+    base = _backbone(model).partition("@")[0]
     if base.count("/") == 1:  # a hub id, not a folder
         fields["base_model"] = base
     # A value of JSON is one of YAML too.
-    return "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in fields.items()), "---"])
+    header = "\n".join(["---", *(f"{name}: {json.dumps(value)}" for name, value in fields.items()), "---"])
+    return f"{header}\n\n{description(model)}\n\n{_use(model)}\n"
 
 
-def _contents(summary: TaskSummary) -> str:
-    base_weights = "no weight of it is" if summary.frozen else "the weights that were trained within it are"
-    sharing = (
-        " One pass of the base model serves its own task and any number of these." if summary.frozen else ""
-    )
+def description(model: FusionModel) -> str:
+    """Return what is known of a trained task as Markdown: what it is, scores, mix weights, cost, training."""
+    about = model.about
+    data = about.get("study", {}).get("dataset", {}).get("name") or about.get("dataset", {}).get("source")
+    title = f"# {data or 'unknown data'} on {hub.last_part(_backbone(model).partition('@')[0])}"
+    sections = [title, _contents(model), _scores(model), _mix_weights(model), _cost(model), _training(model)]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _backbone(model: FusionModel) -> str:
+    """Return the id of the base model with its revision; its family where the parts do not name it."""
+    backbone = model.about.get("backbone", {})
+    full_id = backbone.get("id", model.shape.family)
+    return f"{full_id}@{backbone['revision']}" if backbone.get("revision") else full_id
+
+
+def _frozen(model: FusionModel) -> bool:
+    return model.config.base_model == "frozen"
+
+
+def _contents(model: FusionModel) -> str:
+    frozen, labels = _frozen(model), label_names(model)
+    base_weights = "no weight of it is" if frozen else "the weights that were trained within it are"
+    sharing = " One pass of the base model serves its own task and any number of these." if frozen else ""
     return (
-        f"A trained fusion of hidden states (`{summary.fusion}`) and a head for {summary.kind}: "
-        f"{summary.parameters:,} trained parameters next to `{summary.backbone}`; {base_weights} inside.{sharing}"
-        + (f" Labels: {', '.join(f'`{label}`' for label in summary.labels)}." if summary.labels else "")
+        f"A trained fusion of hidden states (`{model.config.fusion}`) and a head for {task_kind(model).title}: "
+        f"{model.n_parameters():,} trained parameters next to `{_backbone(model)}`; {base_weights} inside.{sharing}"
+        + (f" Labels: {', '.join(f'`{label}`' for label in labels)}." if labels else "")
     )
 
 
-def _results(summary: TaskSummary) -> list[str]:
-    """Return scores and mix weights, as far as they are known."""
-    sections = []
-    if scores := summary.study.get("scores"):
-        rows = ["| split | score | this model | mean over seeds | n |", "|---|---|---|---|---|"]
-        rows += [
-            f"| {score['split']} | {score['metric']} | {score['value']:.4f} | {interval(score)} | {score['n']} |"
-            for score in scores
-        ]
-        smoke = " **A smoke run: these numbers mean nothing.**" if summary.study.get("smoke") else ""
-        sections.append(
-            "## Scores\n\n"
-            + "\n".join(rows)
-            + f"\n\nThis model is the best of its study on validation, so its own "
-            f"scores there flatter it. Mean over seeds: models of the same configuration, with the {LEVEL:.0%} Student "
-            f"interval of their mean.{smoke}"
-        )
-    if summary.weights:
-        sections.append(f"## Mix weights\n\n```\n{bars(summary.weights)}\n```\n\n00 is the embeddings.")
-    return sections
+def _scores(model: FusionModel) -> str:
+    study = model.about.get("study", {})
+    rows = [
+        f"| {score['split']} | {score['metric']} | {score['value']:.4f} | {_interval(score)} | {score['n']} |"
+        for score in study.get("scores", ())
+    ]
+    if not rows:
+        return ""
+    smoke = " **A smoke run: these numbers mean nothing.**" if study.get("smoke") else ""
+    head = "| split | score | this model | mean over seeds | n |\n|---|---|---|---|---|"
+    return (
+        "\n".join(["## Scores", "", head, *rows, ""])
+        + "\nThis model is the best of its study on validation, so its own scores there flatter it. Mean over seeds: "
+        f"models of the same configuration, with the {LEVEL:.0%} Student interval of their mean.{smoke}"
+    )
 
 
-def _training(summary: TaskSummary) -> str:
-    study = summary.study
+def _interval(score: dict[str, Any]) -> str:
+    """Return the mean of a score with its interval: "0.5210 [0.4921, 0.5499]"."""
+    mean = f"{score['mean']:.4f}"
+    return mean if score["low"] is None else f"{mean} [{score['low']:.4f}, {score['high']:.4f}]"
+
+
+def _mix_weights(model: FusionModel) -> str:
+    """Return the mix weights as bars of text, one hidden state a line, the widest `_BAR_WIDTH` wide."""
+    diagnostics = model.fusion.diagnostics().items()
+    weights = {key.partition("/weight_")[2]: value for key, value in diagnostics if "/weight_" in key}
+    if not weights:
+        return ""
+    most = max(map(abs, weights.values())) or 1.0
+    width = max(map(len, weights))
+    bars = [
+        f"{name:>{width}} {weight:7.4f} {'█' * round(_BAR_WIDTH * abs(weight) / most)}".rstrip()
+        for name, weight in weights.items()
+    ]
+    return "\n".join(["## Mix weights", "", "```", *bars, "```", "", "00 is the embeddings."])
+
+
+def _cost(model: FusionModel) -> str:
+    """Return what is read of the base model, and what the task takes next to its pass."""
+    layers, operations = model.shape.streams[0].layers, 2 * model.weights_at_use()
+    layer_parameters = model.about.get("study", {}).get("backbone", {}).get("layer_parameters") or 0
+    share = (
+        f", {operations / (2 * layer_parameters * layers):.2%} of the base model's layers"
+        if layer_parameters
+        else ""
+    )
+    live = ", ".join(state.name for state in model.fusion.live())
+    lines = [f"- Hidden states read: {live} of a base model of {layers} layers"]
+    if _frozen(model):
+        summed = model.fusion.terms() is not None
+        how = "one sum, added up while it runs" if summed else "hidden states, kept until its pass is over"
+        lines.append(f"- Kept per token: {model.kept_at_use():,} numbers ({how})")
+    lines.append(
+        f"- Per token: {operations / 1e6:.3g} million operations next to the base model's pass{share}"
+    )
+    return "\n".join(["## Cost", "", *lines])
+
+
+def _training(model: FusionModel) -> str:
+    study = model.about.get("study")
     if not study:
         return ""
-    data, examples = study["dataset"], study["dataset"].get("examples", {})
+    data = study["dataset"]
     revision = f" at revision `{data['revision']}`" if data.get("revision") else ""
-    sizes = ", ".join(f"{count:,} {split}" for split, count in examples.items())
+    sizes = ", ".join(f"{count:,} {split}" for split, count in data.get("examples", {}).items())
     lines = [
         f"- Data: {data['name']} (`{data['source']}`{revision}); examples: {sizes}",
-        f"- Base model: `{summary.backbone}`" + (", frozen" if summary.frozen else ""),
+        f"- Base model: `{_backbone(model)}`" + (", frozen" if _frozen(model) else ""),
         f"- Study: `{study['study']}` (`{study['name']}`), selected by {study['metric']} on validation"
         + (f"; arm `{study['arm']}`" if study.get("arm") else "; found by its search"),
     ]
     if study.get("commit"):
         lines.append(f"- Code: commit `{study['commit']}`")
-    return "## Trained on\n\n" + "\n".join(lines)
+    return "\n".join(["## Trained on", "", *lines])
 
 
-def _use(summary: TaskSummary) -> str:
-    base = summary.backbone.partition("@")[0]
-    if not summary.frozen:
+def _use(model: FusionModel) -> str:
+    base = _backbone(model).partition("@")[0]
+    if not _frozen(model):
         return (
             "## Use\n\n```python\nfrom adalayers import TrainedTask\n\n"
             'task = TrainedTask.from_pretrained("<this repository>")  # loads its base model too\n```'
@@ -107,20 +153,4 @@ def _use(summary: TaskSummary) -> str:
         '    base(**tokenizer("A text.", return_tensors="pt"))  # or a task model\'s own pass\n'
         '    print(attached.answer("task"))\n```\n\n'
         'From the command line: `python -m adalayers predict <folder> --text "A text."`'
-    )
-
-
-def interval(score: dict[str, Any]) -> str:
-    """Return the mean of a score with its interval: "0.5210 [0.4921, 0.5499]"."""
-    mean = f"{score['mean']:.4f}"
-    return mean if score["low"] is None else f"{mean} [{score['low']:.4f}, {score['high']:.4f}]"
-
-
-def bars(weights: dict[str, float]) -> str:
-    """Return mix weights as bars of text, one hidden state a line, the widest `_BAR_WIDTH` wide."""
-    most = max((abs(weight) for weight in weights.values()), default=0.0) or 1.0
-    width = max(map(len, weights))
-    return "\n".join(
-        f"{name:>{width}} {weight:7.4f} {'█' * round(_BAR_WIDTH * abs(weight) / most)}".rstrip()
-        for name, weight in weights.items()
     )

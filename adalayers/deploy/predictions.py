@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,23 +18,7 @@ from adalayers.tasks.metrics import CUT, OUTSIDE, entities
 
 
 @dataclass(frozen=True)
-class Prediction(ABC):
-    """A task's prediction for one text."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as values that JSON has."""
-        return asdict(self)
-
-    @abstractmethod
-    def rows(self) -> list[dict[str, Any]]:
-        """Return rows of a table: `label`, `probability`, and of entities `text`, `start` and `end`."""
-
-    @abstractmethod
-    def __str__(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Label(Prediction):
+class Label:
     """A label of a whole text; probabilities: of all labels, in order."""
 
     label: str
@@ -50,7 +33,7 @@ class Label(Prediction):
 
 
 @dataclass(frozen=True)
-class Number(Prediction):
+class Number:
     """The number that a regression predicts for a text."""
 
     value: float
@@ -77,7 +60,7 @@ class Entity:
 
 
 @dataclass(frozen=True)
-class Tags(Prediction):
+class Tags:
     """A tag of each word, and the entities that they make; words beyond the maximum length have the tag of no entity.
 
     Attributes:
@@ -93,6 +76,10 @@ class Tags(Prediction):
 
     def __str__(self) -> str:
         return "; ".join(map(str, self.entities)) or "none"
+
+
+Prediction = Label | Number | Tags
+"""A task's prediction for one text. `rows` are those of a table: `label`, `probability`; `text`, `start`, `end`."""
 
 
 def task_kind(task: FusionModel) -> TaskKind:
@@ -148,10 +135,10 @@ def _tags(
     types: dict[str, int] = {}
     begins, ends, entity_types = entities([[OUTSIDE if tag == CUT else tag for tag in tags]], types)
     type_names = list(types)
-    found = []
+    runs = []
     # `entities` counts an O in front of the first word.
     for begin, end, entity_type in zip(begins - 1, ends - 1, entity_types, strict=True):
         start, stop = tokenized.words[begin][0], tokenized.words[end - 1][1]
         mean = float(probability[begin:end].mean())
-        found.append(Entity(type_names[entity_type], text[start:stop], start, stop, mean))
-    return Tags(tuple(found), tags, int((~present).sum()))
+        runs.append(Entity(type_names[entity_type], text[start:stop], start, stop, mean))
+    return Tags(tuple(runs), tags, int((~present).sum()))

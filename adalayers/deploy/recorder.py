@@ -76,12 +76,6 @@ class PassRecorder:
         self._steps, self._step, self._seen, self._mask, self._no_outputs = [], {}, None, None, why
         self._sums.clear()
 
-    @property
-    def kept(self) -> int:
-        """How many numbers per token are kept until a pass is over."""
-        widths = [task.fusion.width for name, task in self.tasks.items() if name not in self._whole]
-        return sum(widths) + len(self._kept_states) * next(iter(self.tasks.values())).shape.width
-
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
         cache: Any = arguments.get("past_key_values")

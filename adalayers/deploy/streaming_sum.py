@@ -50,7 +50,6 @@ class StreamingSum:
     def __init__(self, terms: Mapping[str, Mapping[State, Term]], devices: Mapping[str, torch.device]):
         self._devices = dict(devices)
         self.totals: dict[str, Tensor] = {}
-        self._copies: dict[tuple[int, torch.device], Tensor] = {}
         by_state: dict[State, list[_TaskTerm]] = {}
         for task, terms_of_task in terms.items():
             for state, term in terms_of_task.items():
@@ -84,19 +83,10 @@ class StreamingSum:
             values = activated[dtype]
         parts: Sequence[Tensor] = [values]
         if matrix is not None:
-            multiplied = functional.linear(values.to(dtype), self._on_device(matrix, values.device))
+            multiplied = functional.linear(values.to(dtype), matrix.to(values.device))
             parts = multiplied.split(product.widths, dim=-1)
         for task_term, part in zip(product.terms, parts, strict=True):
             self._add_term(task_term, part.float())
-
-    def _on_device(self, matrix: Tensor, device: torch.device) -> Tensor:
-        """Return the matrix on the device of a layer, copied there once."""
-        if matrix.device == device:
-            return matrix
-        key = (id(matrix), device)
-        if key not in self._copies:
-            self._copies[key] = matrix.to(device)
-        return self._copies[key]
 
     def _add_term(self, task_term: _TaskTerm, values: Float[Tensor, "batch time width"]) -> None:
         task, term = task_term

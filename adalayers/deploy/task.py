@@ -17,7 +17,6 @@ from adalayers.storage import hub
 from adalayers.storage.folder import Folder
 
 CARD = "README.md"
-_HUB_OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "token")
 
 
 class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "layer-fusion"]):
@@ -38,52 +37,28 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
         return self.model.about
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **given: Any) -> TrainedTask:  # type: ignore[override]
+    def from_pretrained(  # type: ignore[override]  # the mixin's reads config.json before we can say what is wrong
+        cls,
+        name: str | Path,
+        *,
+        backbone: str | None = None,
+        data_dir: str | Path | None = None,
+        **of_hub: Any,
+    ) -> TrainedTask:
         """Return the task in a folder, such as a study's `best/`, or in a repository of the hub.
 
         Args:
-            given: `backbone`, `data_dir` as for `adalayers.load`: the base model is then checked to be the one that the
-                   parts were trained on; `revision`, `token`, `cache_dir`, `local_files_only` as for the hub's own.
+            name:     The folder, or the repository's id org/name.
+            backbone: As for `adalayers.load`: the base model is then checked to be the one that they were trained on.
+            data_dir: A folder of local copies of backbones.
+            of_hub:   `revision`, `token`, `cache_dir`, `local_files_only`, ... of `huggingface_hub.snapshot_download`.
 
         Raises:
             BadInput: There is no such folder or repository, or it holds something else.
         """
-        name = str(pretrained_model_name_or_path)
-        if not Path(name).expanduser().is_dir():
-            if name.count("/") != 1 or name.startswith(("/", ".", "~")):
-                raise BadInput(
-                    f"wanted a folder of trained parts, or a hub id org/name, got {name!r}; check the path"
-                )
-            if not given.get("local_files_only"):
-                hub.require_hub(f"the trained parts {name!r}")
-        try:
-            return super().from_pretrained(pretrained_model_name_or_path, **given)
-        except (HfHubHTTPError, OSError) as error:
-            raise BadInput(
-                f"wanted the trained parts {name!r}, they cannot be had ({type(error).__name__}: "
-                f"{hub.first_line(error)}); check the name, or log in (hf auth login)"
-            ) from error
-        except BadInput:
-            raise
-        except (ValueError, AttributeError) as error:  # of the mixin, which reads config.json before we do
-            raise BadInput(
-                f"wanted the trained parts {name!r}, their {CONFIG} cannot be read ({hub.first_line(error)}); take "
-                "another copy"
-            ) from error
-
-    @classmethod
-    def _from_pretrained(  # type: ignore[override]
-        cls,
-        *,
-        model_id: str,
-        backbone: str | None = None,
-        data_dir: str | Path | None = None,
-        **options: Any,
-    ) -> TrainedTask:
-        folder = Path(model_id).expanduser()
+        folder = Path(name).expanduser()
         if not folder.is_dir():
-            of_hub = {name: options[name] for name in _HUB_OPTIONS if name in options}
-            folder = Path(snapshot_download(model_id, allow_patterns=[CONFIG, WEIGHTS, CARD], **of_hub))
+            folder = _downloaded(str(name), of_hub)
         model = load(folder, backbone=backbone, data_dir=data_dir)
         if study := study_summary(folder, model.about):
             model.about = {**model.about, "study": study}
@@ -96,3 +71,20 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
     def generate_model_card(self, *_: Any, **__: Any) -> ModelCard:
         """Return the card: data, scores with intervals, mix weights, use."""
         return ModelCard(model_card(self.model))
+
+
+def _downloaded(name: str, options: dict[str, Any]) -> Path:
+    """Return the folder into which the hub's client downloads a repository."""
+    if name.count("/") != 1 or name.startswith(("/", ".", "~")):
+        raise BadInput(
+            f"wanted a folder of trained parts, or a hub id org/name, got {name!r}; check the path"
+        )
+    if not options.get("local_files_only"):
+        hub.require_hub(f"the trained parts {name!r}")
+    try:
+        return Path(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, CARD], **options))
+    except (HfHubHTTPError, OSError, ValueError) as error:
+        raise BadInput(
+            f"wanted the trained parts {name!r} from the hub, they cannot be had ({type(error).__name__}: "
+            f"{hub.first_line(error)}); check the name, or log in (hf auth login)"
+        ) from error

@@ -36,7 +36,6 @@ def test_an_encoder_gives_what_it_gave_and_the_tasks_what_they_gave(family, base
     with adalayers.attach(base.model, **tasks) as attached:
         with_tasks = run(base).logits
         answers = attached.answers()
-        assert attached.kept == 3 * 8
     assert torch.equal(alone, with_tasks)
     assert hooks(base.model) == before
     assert_same(answers["text"], base.expected(tasks["text"]))
@@ -124,8 +123,6 @@ def test_every_fusion_answers_as_over_stored_states(fusion, own_width, base_of):
     with adalayers.attach(base.model, task=task, mix=base.task()) as attached:
         assert torch.equal(run(base).logits, alone)
         given = attached.answer("task")
-        kept = task.fusion.width if fusion in SUMS else len(task.live()) * 16
-        assert attached.kept == kept + 8
     with adalayers.attach(base.model, alone=task) as attached:
         run(base)
         torch.testing.assert_close(attached.answer("alone"), given, atol=1e-6, rtol=1e-5)

@@ -13,9 +13,9 @@ import adalayers
 from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
 from adalayers.console import progress
+from adalayers.deploy.model_card import description
 from adalayers.deploy.predictions import Label, Tags, prediction_of
 from adalayers.deploy.predictor import Predictor
-from adalayers.deploy.summary import summarize
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
@@ -179,11 +179,11 @@ def test_inspect_says_what_a_task_is(made, capsys):
     said = capsys.readouterr().out
     model = made["text"].outcome.model
     for expected in (
-        f"fusion layer-mix, {model.n_parameters():,} trained parameters",
-        "hidden states read: 01, 02, 03 of a base model of 3 layers",
-        "kept per token: 8 numbers (one sum, added up while it runs)",
+        f"(`layer-mix`) and a head for sequence classification: {model.n_parameters():,} trained parameters",
+        "Hidden states read: 01, 02, 03 of a base model of 3 layers",
+        "Kept per token: 8 numbers (one sum, added up while it runs)",
         f"{2 * model.weights_at_use() / 6000:.2%} of the base model's layers",
-        "test matthews: 0.5000 (mean of 3 seeds 0.6000 [0.3516, 0.8484])",
+        "| test | matthews | 0.5000 | 0.6000 [0.3516, 0.8484] | 3 |",
     ):
         assert expected in said, said
     weights = model.fusion.weights().tolist()
@@ -245,8 +245,6 @@ def test_a_stray_byte_in_a_text_is_read_or_refused(made, predict):
 
 def test_weights_of_two_streams_are_told_apart():
     shape = Shape("sequence", 2, (Stream("encoder", 3), Stream("decoder", 3)), 16, "bart")
-    found = summarize(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
-    assert len(found.weights) == 6
-    assert set(found.weights) == {state.name for state in shape.streams[0].states()[1:]} | {
-        state.name for state in shape.streams[1].states()[1:]
-    }
+    text = description(FusionModel(LayerMixConfig(k=8, heads=2, stream="both"), shape, seed=0).eval())
+    bars = [line.split()[0] for line in text.splitlines() if "█" in line]
+    assert bars == ["01", "02", "03", "decoder_01", "decoder_02", "decoder_03"]
