@@ -15,7 +15,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
-from adalayers.presets import ClassScore
+from adalayers.presets import ClassScore, PublishedMix, published_mix
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
 
@@ -80,6 +80,7 @@ FACTORS = {
         Factor("alpha", "α", "scale of the mix logits", scale="log", changes_speed=True),
         Factor("entropy_weight", "λ", "entropy weight", scale="choice"),
         Factor("k", "k", "width of the projections", scale="log"),
+        Factor("cutoff", "cutoff", "mix weights at or below it become 0"),
         Factor("dropout", "dropout", "in the head"),
         Factor(
             "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
@@ -103,6 +104,11 @@ class Arm:
     role: Role
     overrides: dict[str, Any]
     label: str = ""
+
+
+UNIFORM = Arm("uniform", "uniform", {"mix": "uniform"})
+LAST = Arm("last", "last", {"mix": "last"})
+"""The mixes that learn nothing: what a learned one has to beat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +186,19 @@ class Setting:
     train_examples: int
     own: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def published(self) -> PublishedMix:
+        """The published mix for the dataset."""
+        return published_mix(self.dataset, self.shape.head)
+
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
         return [self.fixed[factor]] if factor in self.fixed else list(values)
+
+    def own_settings(self, *names: str) -> dict[str, Any]:
+        """Return the study's own values of some hyperparameters, those that follow from others worked out."""
+        values = self.base.resolved(self.shape)
+        return {name: values[name] for name in names}
 
 
 def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[int]:
@@ -325,7 +341,7 @@ class Tuning:
 class PlannedSearch:
     """A search of a study: from which configuration, what is searched, and what its best is called.
 
-    name:  "" where the study has one search; arm: the component that it tunes, "" for none
+    name:  that of the component that it tunes; "" where the study has one search
     gives: the name of the arm that its best becomes, and `role` its role
     first: configurations that it tries before any other
     notes: what a reader must know of the space
@@ -336,7 +352,6 @@ class PlannedSearch:
     first: list[dict[str, Any]] = field(default_factory=list)
     _: KW_ONLY
     name: str = ""
-    arm: str = ""
     gives: str = SEARCH_BEST
     role: Role = "best"
     notes: list[str] = field(default_factory=list)
@@ -495,7 +510,6 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
                 searched,
                 [_within(point, searched) for point in (given, *study.design.first(setting))],
                 name=tuning.name,
-                arm=tuning.name,
                 gives=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
                 role="tuned",
                 notes=notes,

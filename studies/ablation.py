@@ -19,7 +19,6 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
-from adalayers.presets import published_mix
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
@@ -27,8 +26,7 @@ WHOLE = "published"
 
 def whole(setting: Setting) -> dict[str, Any]:
     """Return the published method for the dataset, as the thesis writes it; rates and sizes are the study's own."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
-    return {"mix": "learned", **published, "positions": True}
+    return {"mix": "learned", **setting.published.values, "positions": True}
 
 
 def components(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -62,13 +60,13 @@ def components(setting: Setting) -> dict[str, dict[str, Any]]:
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the whole method, control first, then each changed component."""
-    published, source = published_mix(setting.dataset, setting.shape.head)
-    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+    published = setting.published
     return [
         Arm(WHOLE, "control", whole(setting)),
         *(Arm(name, "component", overrides) for name, overrides in components(setting).items()),
     ], [
-        f"`{WHOLE}` has the thesis's method for {source} ({values}, positions), at this study's rates and sizes."
+        f"`{WHOLE}` has the thesis's method for {published.source} ({published.words}, positions), at this study's "
+        "rates and sizes."
     ]
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.presets import logit_travel, published_mix, setups
-from adalayers.study import FACTORS, Arm, Design, Page, Setting, Study
+from adalayers.presets import logit_travel, setups
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
 PUBLISHED = "published-mix"
 TWIN = 64.0
@@ -40,19 +40,18 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for alpha in setting.levels("alpha", LEVELS["alpha"])
         for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
     ]
-    published, source = published_mix(setting.dataset, setting.shape.head)
-    rate = TWIN * setting.base.resolved(setting.shape)["mix_lr"]
+    rate = TWIN * setting.own_settings("mix_lr")["mix_lr"]
     return [
         *core,
-        Arm(PUBLISHED, "published", {"mix": "learned", **published}),
-        Arm("uniform", "uniform", {"mix": "uniform"}),
-        Arm("last", "last", {"mix": "last"}),
+        Arm(PUBLISHED, "published", {"mix": "learned", **setting.published.values}),
+        UNIFORM,
+        LAST,
         Arm(
             f"alpha=1 mix_lr={rate:g}",
             "twin",
             {"mix": "learned", "alpha": 1.0, "entropy_weight": 0.0, "mix_lr": rate},
         ),
-    ], [_published_note(setting, published, source)]
+    ], [_published_note(setting)]
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
@@ -74,25 +73,22 @@ def _same_product(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def first(setting: Setting) -> list[dict[str, Any]]:
     """Return the pair published for the dataset, at default rates, and the control."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
-    pair = {name: published[name] for name in ("alpha", "entropy_weight")}
+    pair = {name: setting.published.values[name] for name in ("alpha", "entropy_weight")}
     return [{**pair, "lr": 1e-3}, {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3}]
 
 
-def _published_note(setting: Setting, published: dict[str, float], source: str) -> str:
-    base = setting.base.resolved(setting.shape)
-    travel = logit_travel(
-        source, mix_lr=base["mix_lr"], batch_size=base["batch_size"], train_examples=setting.train_examples
-    )
-    (setup, *_), _ = setups(source, setting.shape.head)
-    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+def _published_note(setting: Setting) -> str:
+    base = setting.own_settings("mix_lr", "batch_size")
+    values, source = setting.published
+    travel = logit_travel(source, **base, train_examples=setting.train_examples)
+    regime = setups(source, setting.shape.head)[0][0].written
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
     return (
-        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {values}; but this study's rates, not the "
-        f"published regime (lr {setup.lr:g}, batch {setup.batch_size}). With mix_lr {base['mix_lr']:g} "
-        f"and batch {base['batch_size']}, a logit of the mix can travel {travel:.3g} times as far in an epoch; step by "
-        f"step, the published product of alpha and mix_lr is that of alpha "
-        f"{published['alpha'] * setup.lr / base['mix_lr']:.3g} here."
+        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {setting.published.words}; but this "
+        f"study's rates, not the published regime (lr {regime['lr']:g}, batch {regime['batch_size']}). With "
+        f"mix_lr {base['mix_lr']:g} and batch {base['batch_size']}, a logit of the mix can travel "
+        f"{travel:.3g} times as far in an epoch; step by step, the published product of alpha and mix_lr is that of "
+        f"alpha {values['alpha'] * regime['lr'] / base['mix_lr']:.3g} here."
     )
 
 

@@ -12,25 +12,19 @@ Result      so far, MiniLM, its random weights and SmolLM2-135M on CoNLL-2003 (d
 """
 
 import sys
-from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study
+from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix at the defaults, the control, and the two mixes that learn nothing."""
     return [
         Arm("learned", "control", {"mix": "learned"}),
-        Arm("uniform", "uniform", {"mix": "uniform"}),
-        Arm("last", "last", {"mix": "last"}),
+        UNIFORM,
+        LAST,
     ], []
-
-
-def first(setting: Setting) -> list[dict[str, Any]]:
-    """Return what the search tries first: the defaults."""
-    return [{"lr": setting.base.lr, "mix_lr": setting.base.resolved(setting.shape)["mix_lr"]}]
 
 
 STUDY = Study(
@@ -39,7 +33,7 @@ STUDY = Study(
         "How much does the quality depend on the base model, and on what it was pretrained for? A base model with "
         "random weights shows what is left without any pretraining."
     ),
-    design=Design(arms=arms, first=first),
+    design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
     page=Page(
         method={
             "The model": (

@@ -15,7 +15,7 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
+from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
 
 AFTER = "after-training"
 
@@ -43,7 +43,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for alpha in setting.levels("alpha", ALPHA)
         if cutoff or when != AFTER
     ]
-    return [*core, Arm("uniform", "uniform", {"mix": "uniform"})], []
+    return [*core, UNIFORM], []
 
 
 def variants(setting: Setting) -> list[Variant]:
@@ -61,7 +61,7 @@ STUDY = Study(
     design=Design(
         arms=arms,
         factors=(
-            Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+            FACTORS["cutoff"],
             FACTORS["alpha"],
             Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
         ),

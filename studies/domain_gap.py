@@ -13,24 +13,15 @@ Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
+from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix at the defaults, the control, and the last layer alone: which of them suffers more?"""
-    return [
-        Arm("learned", "control", {"mix": "learned"}),
-        Arm("last", "last", {"mix": "last"}),
-    ], []
-
-
-def first(setting: Setting) -> list[dict[str, Any]]:
-    """Return what the search tries first: the defaults."""
-    return [{"lr": setting.base.lr, "mix_lr": setting.base.resolved(setting.shape)["mix_lr"]}]
+    return [Arm("learned", "control", {"mix": "learned"}), LAST], []
 
 
 def first_dataset(datasets: Sequence[str]) -> str:
@@ -52,7 +43,7 @@ STUDY = Study(
         "How far may the data lie from what the base model knows before quality drops? A reference dataset stands for "
         "what it knows."
     ),
-    design=Design(arms=arms, first=first),
+    design=Design(arms=arms, first=lambda setting: [setting.own_settings("lr", "mix_lr")]),
     page=Page(
         method={
             "The model": (

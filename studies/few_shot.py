@@ -20,7 +20,6 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.errors import unknown
-from adalayers.presets import published_mix
 from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, Setting, Study, Tuning
 
 PROTOCOLS = ("part", "whole")
@@ -34,9 +33,8 @@ PAPER = {"own_width": True, "read_out": "linear"}
 
 def methods(setting: Setting) -> dict[str, dict[str, Any]]:
     """Return what is compared, the paper's deeper baseline first; AdaLayers has the thesis's mix for the dataset."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
     found = {name: {"fusion": name, **PAPER} for name in ("extra-layers", "concat", "dwatt")}
-    found["layer-mix"] = {"fusion": "layer-mix", **published}
+    found["layer-mix"] = {"fusion": "layer-mix", **setting.published.values}
     return {name: found[name] for name in setting.levels("fusion", list(found)) if name in found}
 
 
@@ -165,7 +163,7 @@ STUDY = Study(
         first=first,
     ),
     page=Page(
-        parts=("few_shot", "fine_tuning"),
+        parts=("few_shot",),
         method={
             "The methods": (
                 "All read the hidden states of a base model. `extra-layers` trains transformer layers on the last "

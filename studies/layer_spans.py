@@ -17,7 +17,7 @@ import sys
 
 import reports
 from adalayers.command.main import main
-from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, Variant
+from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -40,7 +40,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     }
     return [
         *learned,
-        Arm("uniform", "uniform", {"mix": "uniform"}),
+        UNIFORM,
         Arm("adapters", "adapters", adapters),
     ], [
         "`adapters` trains small layers within a copy of the base model; what is taken away are those of layers i to j."

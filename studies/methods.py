@@ -21,7 +21,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
-from adalayers.presets import logit_travel, published_mix
+from adalayers.presets import logit_travel
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Space, Study, Tuning
 
 CONTROL = "layer mix"
@@ -45,10 +45,9 @@ def spaces() -> dict[str, Space]:
 
 def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
     """Return the methods that leave the base model frozen: name -> what it is, and the space that it is tuned over."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
     own = {"own_width": True, "read_out": "linear"}
     found: dict[str, tuple[dict[str, Any], str]] = {
-        CONTROL: ({"mix": "learned", **published}, "mix"),
+        CONTROL: ({"mix": "learned", **setting.published.values}, "mix"),
         f"last layer{MATCHED}": ({"mix": "last"}, ""),
         f"last layer{PUBLISHED}": ({"fusion": "scalar-mix", "mix": "last", **own}, ""),
         f"single layer{MATCHED}": ({"mix": "single", "layer": _middle(setting)}, "single"),
@@ -75,7 +74,6 @@ def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
 
 def tuned(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
     """Return the methods that change the base model, likewise; each trains a copy of it."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
     read_out = "first-token" if setting.shape.head == "sequence" else "linear"
     decay = {"schedule": "linear", "warmup": 0.1, "optimiser": "adamw"}
     top = {"fusion": "scalar-mix", "mix": "last", "own_width": True, "read_out": read_out, **decay}
@@ -93,7 +91,13 @@ def tuned(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
         "adapters, one for three layers": ({**adapters, "adapter_sharing": "three"}, "adapters"),
         "fine-tuning": (fine, "fine-tuned"),
         "fine-tuning, layer mix": (
-            {"mix": "learned", **published, **decay, "base_model": "fine-tuned", "base_lr": 5e-5},
+            {
+                "mix": "learned",
+                **setting.published.values,
+                **decay,
+                "base_model": "fine-tuned",
+                "base_lr": 5e-5,
+            },
             "fused",
         ),
         f"fine-tuning, {SELECTED}": ({**select, "base_model": "fine-tuned", "lr": 5e-5}, "fine-tuned"),
@@ -112,16 +116,12 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return every method as it is before a search tunes it, the layer mix first: the control."""
     frozen = [Arm(name, "frozen", overrides) for name, (overrides, _) in fusions(setting).items()]
     changed = [Arm(name, "changed", overrides) for name, (overrides, _) in tuned(setting).items()]
-    published, source = published_mix(setting.dataset, setting.shape.head)
-    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
-    rates = setting.base.resolved(setting.shape)
-    travel = logit_travel(
-        source, mix_lr=rates["mix_lr"], batch_size=rates["batch_size"], train_examples=setting.train_examples
-    )
+    published, rates = setting.published, setting.own_settings("mix_lr", "batch_size")
+    travel = logit_travel(published.source, **rates, train_examples=setting.train_examples)
     return [*frozen, *changed], [
-        f"`{CONTROL}` is AdaLayers with the thesis's values for {source} ({values}). Untuned, at mix_lr "
-        f"{rates['mix_lr']:g}, a logit of its mix can travel {travel:.3g} times as far in an epoch as in the thesis's "
-        "runs; its search tunes mix_lr, and the details say what it chose."
+        f"`{CONTROL}` is AdaLayers with the thesis's values for {published.source} ({published.words}). "
+        f"Untuned, at mix_lr {rates['mix_lr']:g}, a logit of its mix can travel {travel:.3g} times as far in an epoch "
+        "as in the thesis's runs; its search tunes mix_lr, and the details say what it chose."
     ]
 
 

@@ -59,13 +59,12 @@ def published(setting: Setting) -> list[Published]:
     return [
         Published(
             arm=_name(setup.name, reading),
-            source=f"Dremov 2024, {_figures(setup)}",
+            source=f"Dremov 2024, {setup.figures}",
             base_model=setup.base.name,
             layers=setup.base.layers,
             width=setup.base.width,
             dataset=setup.dataset,
             metric=setup.metric,
-            split=setup.split,
             score=setup.score,
             selects=setup.selects,
             parameters=setup.parameters,
@@ -85,10 +84,6 @@ def published(setting: Setting) -> list[Published]:
 
 def _cases(setting: Setting) -> list[tuple[SetUp, Reading]]:
     return list(itertools.product(setups(setting.dataset, setting.shape.head)[0], READINGS))
-
-
-def _figures(setup: SetUp) -> str:
-    return f"figure{'s' if len(setup.figures) > 1 else ''} {' and '.join(map(str, setup.figures))}"
 
 
 def _shape(setup: SetUp) -> Shape:

@@ -16,29 +16,26 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.presets import published_mix
-from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return what the search's best has to beat: the defaults, control first, the published mix, and fixed mixes."""
-    published, source = published_mix(setting.dataset, setting.shape.head)
-    values = ", ".join(f"{name} {value:g}" for name, value in published.items())
+    published = setting.published
     return [
         Arm("defaults", "control", {"mix": "learned"}),
-        Arm("published-mix", "published", {"mix": "learned", **published}),
-        Arm("uniform", "uniform", {"mix": "uniform"}),
-        Arm("last", "last", {"mix": "last"}),
-    ], [f"`published-mix` has the thesis's values for {source} ({values}), at this study's rates."]
+        Arm("published-mix", "published", {"mix": "learned", **published.values}),
+        UNIFORM,
+        LAST,
+    ], [
+        f"`published-mix` has the thesis's values for {published.source} ({published.words}), at this study's rates."
+    ]
 
 
 def first(setting: Setting) -> list[dict[str, Any]]:
     """Return the defaults, with the published alpha, lambda and cutoff and without."""
-    published, _ = published_mix(setting.dataset, setting.shape.head)
-    names = ("alpha", "entropy_weight", "k", "cutoff", "dropout", "lr", "weight_decay")
-    values = setting.base.resolved(setting.shape)
-    plain = {name: values[name] for name in names}
-    return [plain, {**plain, **published}]
+    plain = setting.own_settings("alpha", "entropy_weight", "k", "cutoff", "dropout", "lr", "weight_decay")
+    return [plain, {**plain, **setting.published.values}]
 
 
 STUDY = Study(

@@ -20,7 +20,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
-from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+from adalayers.study import UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 UNTRAINED = " untrained"
 
@@ -29,7 +29,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix, control first, then each layer alone: its projection trained, and at its random start."""
     layers = [state.number for state in setting.base.states(setting.shape)]
     alone = [Arm(f"layer={n}", "single", {"mix": "single", "layer": n}) for n in layers]
-    mixes = [Arm("mix", "mix", {"mix": "learned"}), Arm("uniform", "uniform", {"mix": "uniform"})]
+    mixes = [Arm("mix", "mix", {"mix": "learned"}), UNIFORM]
     trained = [*mixes, *alone]
     frozen = [
         Arm(f"{arm.name}{UNTRAINED}", "untrained", {**arm.overrides, "train_projections": False})

@@ -60,7 +60,7 @@ STUDY = Study(
         factors=(
             FACTORS["alpha"],
             FACTORS["entropy_weight"],
-            Factor("cutoff", "cutoff", "mix weights at or below it become 0", scale="linear"),
+            FACTORS["cutoff"],
             Factor("mix", "mix", "learned, uniform, or the last layer alone", scale="choice"),
             FACTORS["train_examples"],
         ),

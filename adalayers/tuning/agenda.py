@@ -218,7 +218,7 @@ class Agenda:
                     self._name(search, config),
                     search.planned.role,
                     config,
-                    tunes=(search.planned.arm,) if search.planned.arm else (),
+                    tunes=(search.planned.name,) if search.planned.name else (),
                 )
                 merge(self.arms, arm, self.shape)
 

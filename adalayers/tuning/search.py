@@ -135,7 +135,7 @@ class Search:
         return TrialJob(
             trial_id=trial_id,
             stage="search",
-            arm=self.planned.arm,
+            arm=self.planned.name,
             search=self.name,
             seed=self.seed,
             config=config,

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.lines import Line2D
 
 from adalayers.results.study_file import Published
 from reports.drawing import style
-from reports.drawing.pieces import legend_right, seeds_text
-from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
+from reports.drawing.pieces import legend_right, point, seeds_text
+from reports.drawing.style import look, new_figure, styled
 from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
@@ -23,7 +22,7 @@ from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import NONE, code, escape, estimate, number, several, table
 
-PARTS = ("precision", "recall", "f1")
+PARTS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 @dataclass(frozen=True)
@@ -83,49 +82,23 @@ def _part(row: Mapping[str, Any], part: str) -> str:
 
 @styled
 def draw(info: Info) -> Figure:
-    """Precision, recall and F1 of each entity class of the best arm, and how many there are.
-
-    Intervals end at 0 and 1 here; the table has them whole.
-    """
+    """Precision, recall and F1 of each entity class of the best arm, and how many there are."""
     figure = new_figure(3.8)
     axes = figure.add_subplot()
     best = info.best_arm if info.best_arm in set(info.scores["arm"]) else info.control
     rows = info.scores[info.scores["arm"] == best]
-    for position, part in enumerate(PARTS):
-        at = np.arange(len(rows)) + 0.26 * (position - 1)
-        axes.bar(
-            at,
-            rows[f"{part}_mean"],
-            width=0.24,
-            color=COLOURS[position],
-            hatch=HATCHES[position],
-            edgecolor="black",
-            linewidth=0.6,
-        )
-        for x, row in zip(at, records(rows), strict=True):
-            mean = row[f"{part}_mean"]
-            low, high = max(row[f"{part}_low"], 0.0), min(row[f"{part}_high"], 1.0)
-            top = mean
-            if not np.isnan(row[f"{part}_low"]):
-                axes.errorbar(
-                    x, mean, yerr=[[mean - low], [high - mean]], color="black", linewidth=1, capsize=2
-                )
-                top = high
-            axes.annotate(
-                f"{mean:.2f}", (x, top), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7.5
-            )
+    handles = []
+    for part, shift, (colour, marker, _) in zip(PARTS, (-0.2, 0.0, 0.2), map(look, range(3)), strict=True):
+        for position, row in enumerate(records(rows)):
+            mean, low, high = (row[f"{part}_{name}"] for name in ("mean", "low", "high"))
+            point(axes, position + shift, mean, low, high, colour, marker, along="y")
+        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="none", label=PARTS[part]))
     names = [
         f"{row['class']}\n{row['gold_mean']:,.0f} true\n{row['predicted_mean']:,.0f} predicted"
         for row in records(rows)
     ]
     style.name_ticks(axes, names, axis="x")
-    axes.set_ylim(0, 1.12)
-    axes.set_yticks(np.linspace(0, 1, 6))
-    axes.grid(visible=False, axis="x")
-    handles = [
-        Patch(facecolor=COLOURS[i], hatch=HATCHES[i], edgecolor="black", linewidth=0.6, label=name)
-        for i, name in enumerate(("precision", "recall", "F1"))
-    ]
+    axes.set_ylim(0, 1.02)
     legend_right(figure, handles, f"95% t intervals,\n{seeds_text(rows['n'])}")
     axes.set_xlabel("entity class (mean counts per seed)")
     axes.set_ylabel("score (0 to 1)")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from reports.drawing.pieces import legend_right, unit_below
-from reports.drawing.style import COLOURS, new_figure, plain_text, styled
+from reports.drawing.fronts import cost_panel, front_legend
+from reports.drawing.pieces import unit_below
+from reports.drawing.style import COLOURS, new_figure, styled
 from reports.evidence import use_cost
 from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import Label
-from reports.words.text import code, escape, folded, number, several, table
+from reports.words.text import code, folded, number, several, table
 
 SPREAD = 0.1
 """Share by which the dearest arm of the front must cost more than the cheapest: below it, cost decides nothing."""
@@ -37,8 +36,9 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    # A study of methods has a table of the costs of all of them; here stand layer mixes alone.
-    if use_cost.untrained(evidence.trials) or "methods" in evidence.loaded.study.request.parts:
+    # Costs are known of layer mixes alone: they say little where other methods are compared with them.
+    methods = {arm.fusion for arm in evidence.plan.arms}
+    if use_cost.untrained(evidence.trials) or len(methods) > 1:
         return None
     costs = evidence.use_costs
     costed = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
@@ -84,25 +84,11 @@ def draw(info: Info) -> Figure:
     """Mean score of each arm against its operations per token; the front is a line."""
     figure = new_figure(3.8)
     axes = figure.add_subplot()
-    costed = info.costs.dropna(subset=["operations", "score"])
-    on_front = costed.set_index("arm").loc[list(info.front)]
-    rest = costed[~costed["arm"].isin(info.front)]
-    axes.plot(rest["operations"], rest["score"], "o", color="0.6", markersize=5)
-    axes.plot(on_front["operations"], on_front["score"], "-s", color=COLOURS[0])
-    handles = [
-        Line2D([], [], color=COLOURS[0], marker="s", label="Pareto front"),
-        Line2D([], [], color="0.6", marker="o", linestyle="none", label="other arms"),
-    ]
-    # Names beside points would lie over each other: points have numbers, the legend their names.
-    for position, (arm, row) in enumerate(list(on_front.iterrows())[:NAMED], start=1):
-        at = (row["operations"], row["score"])
-        axes.annotate(str(position), at, xytext=(5, -12), textcoords="offset points", fontsize=9)
-        name = textwrap.fill(f"{position}: {arm}", 26)
-        handles.append(Line2D([], [], linestyle="none", label=plain_text(name)))
-    legend_right(figure, handles, "means over seeds")
+    names, looks = info.front[:NAMED], {"arm": (COLOURS[0], "o")}
+    cost_panel(axes, info.costs.assign(kind="arm"), "operations", info.front, looks, names)
+    front_legend(figure, looks, names)
     axes.set_xlabel("operations per token at use (millions, computed)")
-    axes.set_ylabel(unit_below(escape(info.score)))
-    axes.margins(x=0.12)
+    axes.set_ylabel(unit_below(info.score))
     return figure
 
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
-from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import methods, tables
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
@@ -23,8 +23,6 @@ from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
 from reports.words.labels import Label
 from reports.words.text import escape, estimate, folded, several, table
-
-NO_SIZES = "Nothing to draw: no confirmed trials at different numbers of training examples."
 
 FEW = 50
 """Steps of training below which it is said that there were few."""
@@ -49,7 +47,7 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     if methods.under_both(evidence.plan):  # shown by `few_shot`, a panel per number of epochs
         return None
-    sizes = by_size(evidence.trials, evidence.plan, evidence.split)
+    sizes = by_size(evidence.trials, evidence.plan, evidence.split).dropna(subset=["mean"])
     if sizes.empty:
         return None
     effects: dict[int, list[Claim]] = {}
@@ -73,14 +71,14 @@ def _steps(trials: pd.DataFrame) -> dict[int, int]:
 
 
 def section(info: Info) -> list[str]:
-    sizes, scored = info.sizes, info.score.name
+    scored = info.score.name
     rows = [
         [
             escape(row["line"]),
             f"{row['examples']:,.0f}",
             estimate(row["mean"], row["low"], row["high"], row["n"]),
         ]
-        for row in records(sizes)
+        for row in records(info.sizes)
     ]
     return [
         _overlap(info),
@@ -95,31 +93,28 @@ def section(info: Info) -> list[str]:
     ]
 
 
-def _alike(info: Info) -> str:
+def answer(info: Info) -> list[str]:
     """Say at which sizes settings differ from the control, and from which one on all are alike."""
     if not info.effects:
-        return ""
-    parts, alike = [], []
+        return []
+    parts, alike_from = [], 0
     for size, claims in info.effects.items():
         differ = [claim for claim in claims if claim.verdict in (BETTER, WORSE)]
-        if all(claim.verdict == SAME for claim in claims):
-            alike.append(size)
-        elif differ:
-            names = several(
-                [f"{named(replace(one, at=None), info.plan)} ({one.verdict})" for one in differ], 4
-            )
-            parts.append(f"with {size:,} examples, {names}")
+        names = (f"{named(replace(claim, at=None), info.plan)} ({claim.verdict})" for claim in differ)
+        parts += [f"with {size:,} examples, {several(names, 4)}"] if differ else []
+        alike = all(claim.verdict == SAME for claim in claims)
+        alike_from = (alike_from or size) if alike else 0
     text = (
-        f"Settings differ {'; '.join(parts)}. "
+        f"Settings differ {'; '.join(parts)}."
         if parts
-        else "At no number of examples do settings differ for certain. "
+        else "At no number of examples do settings differ for certain."
     )
-    largest = [
-        size for size in info.effects if all(later in alike for later in info.effects if later >= size)
-    ]
-    if largest:
-        return f"{text}From {largest[0]:,} examples on, all lie within ±{info.plan.smallest_effect:g} of the control."
-    return f"{text}That all settings are alike is shown at no number of examples from which it stays so."
+    rest = (
+        f"From {alike_from:,} examples on, all lie within ±{info.plan.smallest_effect:g} of the control."
+        if alike_from
+        else "That all settings are alike is shown at no number of examples from which it stays so."
+    )
+    return [f"**By amount of data**: {text} {rest}"]
 
 
 def _few_steps(info: Info) -> str:
@@ -151,37 +146,26 @@ def draw(info: Info) -> Figure:
     """Mean score against the number of training examples, a line per kind of arm."""
     figure = new_figure(3.9)
     axes = figure.add_subplot()
-    shown = info.sizes.dropna(subset=["mean"])
-    if shown.empty:
-        say_empty(axes, NO_SIZES)
-        return figure
     handles = []
-    lines = list(dict.fromkeys(shown["line"]))
-    for place, name in enumerate(lines):
-        rows = shown[shown["line"] == name].sort_values("examples")
-        colour, marker, line = look(place)
-        x = rows["examples"] * 1.02 ** (
-            place - (len(lines) - 1) / 2
-        )  # apart, so that bars do not hide each other
+    by_line = list(info.sizes.groupby("line", sort=False))
+    for position, (name, rows) in enumerate(by_line):
+        colour, marker, line = look(position)
+        # Apart, so that bars do not hide each other.
+        x = rows["examples"] * 1.02 ** (position - (len(by_line) - 1) / 2)
         axes.plot(x, rows["mean"], color=colour, linestyle=line)
         for at, row in zip(x, records(rows), strict=True):
             point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(name)))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    known = sorted(shown["examples"].unique())
-    if len(known) <= 8:
-        axes.set_xticks(known)
+    sizes = sorted(info.sizes["examples"].unique())
+    if len(sizes) <= 8:
+        axes.set_xticks(sizes)
     axes.xaxis.set_minor_locator(NullLocator())
-    legend_right(figure, handles, seeds_text(shown["n"]))
+    legend_right(figure, handles, seeds_text(info.sizes["n"]))
     axes.set_xlabel("training examples (count), log scale")
     axes.set_ylabel(unit_below(info.score))
     return figure
-
-
-def answer(info: Info) -> list[str]:
-    told = _alike(info)
-    return [f"**By amount of data**: {told}"] if told else []
 
 
 PART = Part("Score against data size", info, section, {"score_by_size": draw}, answer)

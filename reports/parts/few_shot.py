@@ -1,8 +1,10 @@
-"""Methods by number of training examples and epochs, and step by step (ElNokrashy et al. 2024, figures 3 and 4)."""
+"""Methods by number of training examples and epochs, step by step, frozen and fine-tuned.
+
+After ElNokrashy et al. 2024, figures 3, 4 and 6.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -12,12 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from adalayers.comparisons import At
+from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
-from reports.drawing.style import look, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence.claims import BETTER, WORSE, Claim
-from reports.evidence.curves import learning_curves, milestones
+from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
-from reports.evidence.methods import CONDITIONS, EPOCHS, by_method, under_both
+from reports.evidence.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
 from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
@@ -26,8 +29,6 @@ from reports.reading.load import Plan
 from reports.words.labels import LABELS, Label
 from reports.words.text import count, escape, folded, number, several, table
 
-NO_SCORES = "Nothing to draw: no scores of confirmed arms."
-NO_CURVES = "Nothing to draw: no history of evaluations of confirmed arms."
 CHOSEN, COMPARED = "val_", ""
 """How the columns of a summary begin: on validation, and on the split that arms are compared on."""
 
@@ -36,19 +37,21 @@ CHOSEN, COMPARED = "val_", ""
 class Info:
     """What is shown of a study under numbers of examples and of epochs.
 
-    scores: as from `methods.by_method`; methods: those of the core, in order
-    curves: as from `curves.learning_curves`, scores as they are, of the core's arms in `shown`
-    epochs: of the curves; ends: the fewest and the most examples
-    effects: the claims on methods at one number of examples or epochs
-    score:  on the split that arms are compared on; chosen: on validation; tested: whether the two differ
+    Attributes:
+        scores: As from `methods.by_method`, of arms that have a score.
+        curves: As from `curves.learning_curves`, scores as they are, of the core's arms with the fewest and the most
+            examples for `epochs`; with method and examples.
+        effects: The claims on methods at one number of examples or epochs.
+        gains: Arm whose base model is trained -> the claim on it against its frozen method.
+        score: On the split that arms are compared on; `chosen`: on validation.
+        tested: Whether the two differ.
     """
 
     scores: pd.DataFrame
-    methods: tuple[str, ...]
     curves: pd.DataFrame
     epochs: float
-    ends: tuple[float, ...]
     effects: tuple[Claim, ...]
+    gains: dict[str, Claim]
     plan: Plan
     score: Label
     chosen: Label
@@ -59,35 +62,47 @@ class Info:
         return self.scores[self.scores["role"] == "core"]
 
     @property
-    def shown(self) -> pd.DataFrame:
-        """The core's arms whose curves are drawn."""
-        return self.core[(self.core["epochs"] == self.epochs) & self.core["examples"].isin(self.ends)]
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(self.core["method"]))
+
+    @property
+    def ends(self) -> list[float]:
+        """The fewest and the most examples."""
+        return sorted({self.core["examples"].min(), self.core["examples"].max()})
+
+    @property
+    def beside(self) -> pd.DataFrame:
+        """The arms whose base model is trained, and those of as many examples and epochs that are frozen."""
+        conditions = ["examples", "epochs"]
+        trained = self.scores[self.scores["base_model"] != FROZEN]
+        return self.scores.merge(trained[conditions].drop_duplicates(), on=conditions)
 
 
 def info(evidence: Evidence) -> Info | None:
     plan = evidence.plan
     if not under_both(plan):
         return None
-    scores = by_method(evidence.arms, plan)
+    scores = by_method(evidence.arms, plan).dropna(subset=["val_mean"])
     core = scores[scores["role"] == "core"]
     if core.empty:
         return None
-    sizes, epochs = sorted(core["examples"].unique()), sorted(core["epochs"].unique())
+    epochs = sorted(core["epochs"].unique())
     middle = float(epochs[(len(epochs) - 1) // 2])
-    ends = tuple(float(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
-    arms = core[(core["epochs"] == middle) & core["examples"].isin(ends)]["arm"]
-    drawn = evidence.trials[evidence.trials["arm"].isin(arms)]
+    drawn = core[(core["epochs"] == middle) & core["examples"].isin(core["examples"].agg(["min", "max"]))]
+    trials = evidence.trials[evidence.trials["arm"].isin(drawn["arm"])]
+    curves = learning_curves(trials, evidence.history, plan, so_far=False)
+    base = dict(zip(scores["arm"], scores["base_model"], strict=True))
+    claims = [claim for claim in evidence.claims if claim.n]
     return Info(
         scores,
-        tuple(dict.fromkeys(core["method"])),
-        learning_curves(drawn, evidence.history, plan, so_far=False),
+        drawn[["arm", "method", "examples"]].merge(curves, on="arm"),
         middle,
-        ends,
-        tuple(
-            claim
-            for claim in evidence.claims
-            if claim.kind == "simple" and claim.n and claim.at and claim.at.factor in CONDITIONS
-        ),
+        tuple(claim for claim in claims if claim.at and claim.at.factor in CONDITIONS),
+        {
+            claim.arm: claim
+            for claim in claims
+            if base.get(claim.arm, FROZEN) != FROZEN and base.get(claim.control) == FROZEN
+        },
         plan,
         evidence.scored,
         evidence.chosen,
@@ -96,19 +111,27 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    chosen, scored = info.chosen.name, info.score.name
-    return [
-        f"The best {chosen} of each training, as published"
-        + (f", and below it the {scored} of that epoch" if info.tested else "")
-        + ": means over seeds, each with a draw of examples of its own, and "
-        f"from {FEW} seeds on {LEVEL:.0%} t intervals, not corrected.",
+    chosen = info.chosen.name
+    tested = f", and below it the {info.score.name} of that epoch" if info.tested else ""
+    paragraphs = [
+        f"The best {chosen} of each training, as published{tested}: means over seeds, each with a draw of examples of "
+        f"its own, and from {FEW} seeds on {LEVEL:.0%} t intervals, not corrected.",
         figure_link("few_shot_scores", f"Best {chosen} by method against the number of training examples"),
         _scores_table(info),
-        f"The {chosen} after each of {count(int(info.epochs), 'epoch')}, base model frozen, with {_sizes(info.ends)} "
-        "examples.",
-        figure_link("few_shot_curves", f"{_capital(chosen)} over training steps, by method"),
-        _curves_table(info),
     ]
+    if len(info.curves):
+        sizes = several(f"{size:,.0f}" for size in info.ends)
+        paragraphs += [
+            f"The {chosen} after each of {count(int(info.epochs), 'epoch')}, base model frozen, with {sizes} examples.",
+            figure_link("few_shot_curves", f"{_capital(chosen)} over training steps, by method"),
+        ]
+    if len(info.beside):
+        epochs = several(count(int(most), "epoch") for most in sorted(info.beside["epochs"].unique()))
+        paragraphs += [
+            f"The same methods with the base model trained along, for {epochs}.",
+            figure_link("fine_tuning", f"Best {chosen} by method, base model frozen and fine-tuned"),
+        ]
+    return paragraphs
 
 
 def _scores_table(info: Info) -> str:
@@ -124,62 +147,38 @@ def _scores_table(info: Info) -> str:
         ]
         for row in records(info.scores.sort_values(["examples", "epochs"], kind="stable"))
     ]
-    return folded(
-        "The scores as a table",
-        len(rows),
-        table([*heads, *([f"{info.score.name} of that epoch"] if info.tested else [])], rows),
-    )
-
-
-def _curves_table(info: Info) -> str:
-    if info.curves.empty:
-        return ""
-    rows = []
-    for size in info.ends:
-        arms = info.shown[info.shown["examples"] == size]
-        found = milestones(info.curves[info.curves["arm"].isin(arms["arm"])])
-        method = dict(zip(arms["arm"], arms["method"], strict=True))
-        rows += [
-            [f"{size:,.0f}", escape(method[row["arm"]]), f"{row['step']:,.0f}", summary(row)]
-            for row in records(found)
-        ]
-    heads = ["training examples", "method", "step", f"{info.chosen.name}, mean [{LEVEL:.0%} interval]"]
-    return folded("The curves as a table", len(rows), table(heads, rows))
+    heads += [f"{info.score.name} of that epoch"] if info.tested else []
+    return folded("The scores as a table", len(rows), table(heads, rows))
 
 
 @styled
 def draw_scores(info: Info) -> Figure:
     """Scores against the number of examples: a column of panels per number of epochs, a line per method."""
-    known = info.core.dropna(subset=["val_mean"])
-    figure = new_figure(2.9 + 2.3 * info.tested)
-    if known.empty:
-        say_empty(figure.add_subplot(), NO_SCORES)
-        return figure
     epochs = sorted(info.core["epochs"].unique())
     splits = [(CHOSEN, f"best {info.chosen}"), *([(COMPARED, info.score)] if info.tested else [])]
+    figure = new_figure(2.9 + 2.3 * info.tested)
     grid = figure.subplots(len(splits), len(epochs), sharex=True, sharey=True, squeeze=False)
-    for line, (prefix, label) in enumerate(splits):
-        for place, most in enumerate(epochs):
-            axes = grid[line, place]
+    for (prefix, label), line in zip(splits, grid, strict=True):
+        line[0].set_ylabel(unit_below(label))
+        for axes, most in zip(line, epochs, strict=True):
             _by_size(axes, info, info.core[info.core["epochs"] == most], prefix)
-            if line == 0:
-                axes.set_title(count(int(most), "epoch"), loc="left", fontsize=10)
-            if place == 0:
-                axes.set_ylabel(unit_below(label))
-            if line == len(splits) - 1:
-                axes.set_xlabel("training examples\n(count), log scale")
-    _legend(figure, info, f"{interval_text(known['val_n'])}, {seeds_text(known['val_n'])}")
+    for axes, most in zip(grid[0], epochs, strict=True):
+        axes.set_title(count(int(most), "epoch"), loc="left", fontsize=10)
+    for axes in grid[-1]:
+        axes.set_xlabel("training examples\n(count), log scale")
+    n = info.core["val_n"]
+    _legend(figure, info.methods, f"{interval_text(n)}, {seeds_text(n)}", lines=True)
     return figure
 
 
 def _by_size(axes: Axes, info: Info, rows: pd.DataFrame, prefix: str) -> None:
-    for place, method in enumerate(info.methods):
-        of = rows[rows["method"] == method].sort_values("examples")
-        colour, marker, line = _look(info, method)
+    for position, method in enumerate(info.methods):
+        of_method = rows[rows["method"] == method].sort_values("examples")
+        colour, marker, line = look(position)
         # Apart, so that bars do not hide each other.
-        x = of["examples"] * 1.06 ** (place - (len(info.methods) - 1) / 2)
-        axes.plot(x, of[f"{prefix}mean"], color=colour, linestyle=line)
-        for at, row in zip(x, records(of), strict=True):
+        x = of_method["examples"] * 1.06 ** (position - (len(info.methods) - 1) / 2)
+        axes.plot(x, of_method[f"{prefix}mean"], color=colour, linestyle=line)
+        for at, row in zip(x, records(of_method), strict=True):
             mean, low, high = (row[f"{prefix}{name}"] for name in ("mean", "low", "high"))
             point(axes, at, mean, low, high, colour, marker, along="y")
     sizes = sorted(info.core["examples"].unique())
@@ -191,18 +190,16 @@ def _by_size(axes: Axes, info: Info, rows: pd.DataFrame, prefix: str) -> None:
 
 
 @styled
-def draw_curves(info: Info) -> Figure:
+def draw_curves(info: Info) -> Figure | None:
     """Mean validation score over steps, with its band: a panel with the fewest examples, one with the most."""
-    figure = new_figure(3.6)
     if info.curves.empty:
-        say_empty(figure.add_subplot(), NO_CURVES)
-        return figure
+        return None
+    figure = new_figure(3.6)
     panels = figure.subplots(1, len(info.ends), squeeze=False)[0]
     for axes, size in zip(panels, info.ends, strict=True):
-        arms = info.shown[info.shown["examples"] == size]
-        for row in records(arms):
-            colour, marker, line = _look(info, row["method"])
-            curve = info.curves[info.curves["arm"] == row["arm"]]
+        for method, curve in info.curves[info.curves["examples"] == size].groupby("method"):
+            position = info.methods.index(str(method))
+            colour, marker, line = look(position)
             every = max(1, len(curve) // 6)
             axes.plot(
                 *(curve["step"], curve["mean"]),
@@ -210,75 +207,100 @@ def draw_curves(info: Info) -> Figure:
                 linestyle=line,
                 marker=marker,
                 markersize=5,
-                markevery=(info.methods.index(row["method"]) * every // 4 % every, every),
+                markevery=(position * every // 4 % every, every),
             )
-            ends = [curve[name].to_numpy(dtype=float) for name in ("step", "low", "high")]
-            axes.fill_between(*ends, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(
+                curve["step"], curve["low"], curve["high"], color=colour, alpha=0.15, linewidth=0
+            )
         axes.set_title(f"{size:,.0f} examples", loc="left", fontsize=10)
         axes.set_xlabel(LABELS["step"])
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     panels[0].set_ylabel(unit_below(info.chosen))
-    _legend(figure, info, f"{interval_text(info.curves['n'], 'band')}, {seeds_text(info.curves['n'])}")
+    n = info.curves["n"]
+    _legend(figure, info.methods, f"{interval_text(n, 'band')}, {seeds_text(n)}", lines=True)
     return figure
 
 
-def _look(info: Info, method: str) -> tuple[str, str, object]:
-    return look(info.methods.index(method))
+@styled
+def draw_fine_tuning(info: Info) -> Figure | None:
+    """Best validation scores of each method, frozen and fine-tuned: a panel per number of examples."""
+    rows = info.beside
+    if rows.empty:
+        return None
+    figure = new_figure(3.4)
+    methods, kinds = list(dict.fromkeys(rows["method"])), list(dict.fromkeys([FROZEN, *rows["base_model"]]))
+    sizes = sorted(rows["examples"].unique())
+    panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
+    for axes, size in zip(panels, sizes, strict=True):
+        for row in records(rows[rows["examples"] == size]):
+            kind = kinds.index(row["base_model"])
+            x = methods.index(row["method"]) + 0.2 * (kind - (len(kinds) - 1) / 2)
+            point(axes, x, row["val_mean"], row["val_low"], row["val_high"], *look(kind)[:2], along="y")
+        style.name_ticks(axes, [name.replace("-", "-\n") for name in methods], axis="x")
+        axes.set_xlim(-0.5, len(methods) - 0.5)
+        axes.set_title(f"{size:,.0f} examples", loc="left", fontsize=10)
+        axes.set_xlabel("method")
+    panels[0].set_ylabel(unit_below(f"best {info.chosen}"))
+    n = rows["val_n"]
+    _legend(figure, kinds, f"base model; {interval_text(n)}, {seeds_text(n)}", lines=False)
+    return figure
 
 
-def _legend(figure: Figure, info: Info, title: str) -> None:
+def _legend(figure: Figure, names: list[str], title: str, *, lines: bool) -> None:
     handles = []
-    for method in info.methods:
-        colour, marker, line = _look(info, method)
-        label = plain_text(method)
-        handles.append(Line2D([], [], color=colour, linestyle=line, marker=marker, label=label))  # type: ignore[arg-type]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(info.methods), title=title, frameon=False
-    )
+    for position, name in enumerate(names):
+        colour, marker, line = look(position)
+        handles.append(
+            Line2D(
+                [],
+                [],
+                color=colour,
+                linestyle=line if lines else "none",
+                marker=marker,
+                label=plain_text(name),
+            )
+        )
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(names), title=title, frameon=False)
 
 
 def answer(info: Info) -> list[str]:
-    return [*_best_words(info), *_effect_words(info)]
+    return [_best_words(info), *_effect_words(info), *_gain_words(info)]
 
 
-def _best_words(info: Info) -> list[str]:
+def _best_words(info: Info) -> str:
     """Say what each method scores in the corners: fewest and most examples, fewest and most epochs."""
-    core = info.core.dropna(subset=["val_mean"])
-    if core.empty:
-        return []
-    epochs = [core["epochs"].min(), core["epochs"].max()]
     parts = []
     for size in info.ends:
-        for most in dict.fromkeys(epochs):
-            cell = core[(core["examples"] == size) & (core["epochs"] == most)]
+        for most in sorted({info.core["epochs"].min(), info.core["epochs"].max()}):
+            cell = info.core[(info.core["examples"] == size) & (info.core["epochs"] == most)]
             ordered = records(cell.iloc[(-info.plan.better(cell["val_mean"])).argsort(kind="stable")])
-            told = ", ".join(f"{escape(row['method'])} {number(row['val_mean'])}" for row in ordered)
-            if told:
-                parts.append(f"{size:,.0f} examples, {count(int(most), 'epoch')}: {told}")
-    return [f"**Best {info.chosen.name}**, as published, mean over seeds. {_capital('; '.join(parts))}."]
+            scores = ", ".join(f"{escape(row['method'])} {number(row['val_mean'])}" for row in ordered)
+            parts += [f"{size:,.0f} examples, {count(int(most), 'epoch')}: {scores}"] if ordered else []
+    return f"**Best {info.chosen.name}**, as published, mean over seeds. {_capital('; '.join(parts))}."
 
 
 def _effect_words(info: Info) -> list[str]:
     """Say at which numbers of examples and epochs methods differ from the reference for certain."""
-    parts, open_ = [], []
+    parts, undecided = [], []
     for at in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
-        here = [claim for claim in info.effects if claim.at == at]
-        sure = [claim for claim in here if claim.verdict in (BETTER, WORSE)]
-        where = _where(at)
-        if sure:
-            names = (
-                f"{named(replace(claim, at=None), info.plan)} is **{claim.verdict}** "
-                f"({number(claim.difference, signed=True)})"
-                for claim in sure
-            )
+        sure = [claim for claim in info.effects if claim.at == at and claim.verdict in (BETTER, WORSE)]
+        names = [
+            f"{named(replace(claim, at=None), info.plan)} is **{claim.verdict}** "
+            f"({number(claim.difference, signed=True)})"
+            for claim in sure
+        ]
+        where = (
+            f"for {count(int(at.level), 'epoch')}"
+            if at.factor == EPOCHS
+            else f"with {at.level:,.0f} examples"
+        )
+        if names:
             parts.append(f"{where}, {several(names)}")
         else:
-            open_.append(where)
-    if not parts and not open_:
-        return []
-    told = f"{_capital('; '.join(parts))}. " if parts else ""
-    rest = f"Nothing is decided {several(open_, 8)}." if open_ else ""
-    return [f"**By examples and epochs** ({info.score.name}): {told}{rest}".rstrip()]
+            undecided.append(where)
+    sentences = [f"{_capital('; '.join(parts))}."] if parts else []
+    sentences += [f"Nothing is decided {several(undecided, 8)}."] if undecided else []
+    return [f"**By examples and epochs** ({info.score.name}): {' '.join(sentences)}"] if sentences else []
 
 
 def _order(at: At) -> tuple[int, float]:
@@ -286,15 +308,23 @@ def _order(at: At) -> tuple[int, float]:
     return CONDITIONS.index(at.factor), float(at.level)
 
 
-def _where(at: At) -> str:
-    """Return a level in words: "with 32 examples", "for 25 epochs"."""
-    if at.factor == EPOCHS:
-        return f"for {count(int(at.level), 'epoch')}"
-    return f"with {at.level:,.0f} examples"
-
-
-def _sizes(sizes: Iterable[float]) -> str:
-    return several([f"{size:,.0f}" for size in sizes])
+def _gain_words(info: Info) -> list[str]:
+    """Say what fine-tuning adds to each method."""
+    parts = []
+    for size, arms in info.scores[info.scores["arm"].isin(info.gains)].groupby("examples"):
+        gains = [(row["method"], info.gains[row["arm"]]) for row in records(arms)]
+        names = (
+            f"{escape(method)} {number(claim.difference, signed=True)}"
+            f"{f' (**{claim.verdict}**)' if claim.verdict in (BETTER, WORSE) else ''}"
+            for method, claim in gains
+        )
+        parts.append(f"with {size:,.0f} examples, {several(names, 6)}")
+    told = "; ".join(parts)
+    return (
+        [f"**Fine-tuned instead of frozen** ({info.score.name}; without a verdict: not decided): {told}."]
+        if told
+        else []
+    )
 
 
 def _capital(text: str) -> str:
@@ -305,6 +335,6 @@ PART = Part(
     "Few examples",
     info,
     section,
-    {"few_shot_scores": draw_scores, "few_shot_curves": draw_curves},
+    {"few_shot_scores": draw_scores, "few_shot_curves": draw_curves, "fine_tuning": draw_fine_tuning},
     answer,
 )

@@ -60,12 +60,8 @@ def section(info: Info) -> list[str]:
         ]
         for row in records(info.changes)
     ]
-    heads = [
-        "arm",
-        "layers taken away",
-        "weights of the rest",
-        f"change of {scored}, mean [{LEVEL:.0%} interval]",
-    ]
+    change = f"change of {scored}, mean [{LEVEL:.0%} interval]"
+    heads = ["arm", "layers taken away", "weights of the rest", change]
     return [
         f"Layers i to j are taken away from each trained model, which is not trained again: the change of {scored} "
         "against the whole model, mean over seeds, the weights of the rest scaled to sum to 1. Intervals are t "
@@ -112,7 +108,7 @@ def draw(info: Info) -> Figure:
     arms = info.arms[:SHOWN]
     changes = info.changes[info.changes["renormalised"] & info.changes["arm"].isin(arms)]
     layers = sorted({*changes["first"], *changes["last"]})
-    figure = new_figure(1.6 + 2.6 * 8 / (3 * max(1, len(arms))) if len(arms) > 1 else 4.2)
+    figure = new_figure(1.6 + 6.9 / len(arms) if len(arms) > 1 else 4.2)
     panels = figure.subplots(1, len(arms), squeeze=False)[0]
     # The range spans at least a few spreads over seeds, so that noise stays pale.
     lowest = min(float(changes["mean"].min()), -4 * info.spread, -1e-9)
@@ -122,12 +118,11 @@ def draw(info: Info) -> Figure:
         for row in records(changes[changes["arm"] == arm]):
             grid[layers.index(row["first"]), layers.index(row["last"])] = -min(0.0, row["mean"])
         texts = [
-            [
-                "" if np.isnan(value) or len(layers) > TEXTS else f"{-value:.2f}".replace("-0.00", "0.00")
-                for value in line
-            ]
-            for line in grid
+            ["" if np.isnan(loss) else f"{-loss:.2f}".replace("-0.00", "0.00") for loss in row]
+            for row in grid
         ]
+        if len(layers) > TEXTS:
+            texts = [[""] * len(layers)] * len(layers)
         image = heat_map(axes, grid, texts, 0.0, -lowest, fontsize=8 if len(arms) < 3 else 5.5)
         style.name_ticks(axes, layers, axis="x")
         style.name_ticks(axes, layers, axis="y")

@@ -13,15 +13,16 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, new_figure, plain_text, say_empty, styled
+from reports.drawing.style import COLOURS, new_figure, styled
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.evidence.tables import is_learned
+from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import LABELS, Label
-from reports.words.text import NONE, code, escape, estimate, folded, table
+from reports.words.text import NONE, code, escape, folded, table
 
 KINDS = {
     True: ("projection trained", COLOURS[1], "s"),
@@ -29,14 +30,16 @@ KINDS = {
 }
 """Whether the projection was trained -> name, colour, marker."""
 
-NO_SINGLE = "Nothing to draw: no completed trials of single-layer arms."
-
 
 @dataclass(frozen=True)
 class Info:
-    """single: as from `layers.single_layers`; learned: the row of `tables.arms` of the learned mix, or None.
+    """What is shown of single layers.
 
-    untrained: that of the learned mix of untrained projections, the fair line for layers whose projection is untrained
+    Attributes:
+        single: As from `layers.single_layers`, those that have a score.
+        learned: The row of `tables.arms` of the learned mix, or None.
+        untrained: That of the learned mix of untrained projections, the fair line for layers whose projection is
+            untrained.
     """
 
     single: pd.DataFrame
@@ -44,111 +47,92 @@ class Info:
     score: Label
     untrained: Mapping[str, Any] | None = None
 
+    @property
+    def kinds(self) -> list[bool]:
+        """Whether projections were trained: of the two, what there is."""
+        return [trained for trained in KINDS if trained in set(self.single["trained"])]
+
+    def of(self, trained: bool) -> pd.DataFrame:
+        return self.single[self.single["trained"] == trained]
+
 
 def info(evidence: Evidence) -> Info | None:
-    single = layers.single_layers(evidence.trials, evidence.plan, evidence.split)
+    single = layers.single_layers(evidence.trials, evidence.plan, evidence.split).dropna(subset=["mean"])
     if single.empty:
         return None
     # Of a study of single layers the control is the mix that they are compared with.
     control = evidence.row_of(evidence.plan.control)
     learned = control if control and is_learned(str(control["mix"]), str(control["fusion"])) else None
-    fair = next(
-        (
-            arm.name
-            for arm in evidence.plan.arms
-            if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned"
-        ),
-        None,
+    untrained = (
+        evidence.row_of(arm.name)
+        for arm in evidence.plan.arms
+        if arm.config.get("train_projections") is False and arm.config.get("mix", "learned") == "learned"
     )
-    return Info(
-        single,
-        learned or evidence.row_of(evidence.learned_arm),
-        evidence.scored,
-        evidence.row_of(fair) if fair else None,
-    )
+    scored = [
+        row if row and not pd.isna(row["mean"]) else None
+        for row in (learned or evidence.row_of(evidence.learned_arm), next(untrained, None))
+    ]
+    return Info(single, scored[0], evidence.scored, scored[1])
 
 
 def section(info: Info) -> list[str]:
-    learned, scored = info.learned, info.score.name
-    against = (
-        f"The line is {code(learned['arm'])}, which learns its mix of all layers."
-        if learned
-        else "No arm that learns its mix has a score."
-    )
-    kinds = [kind for kind in KINDS if kind in set(info.single["trained"])]
-    score = {
-        (row["state"], row["trained"]): estimate(row["mean"], row["low"], row["high"], row["n"])
-        for row in records(info.single)
-    }
+    scored, lines = info.score.name, []
+    if info.learned:
+        lines.append(f"The line is {code(info.learned['arm'])}, which learns its mix of all layers.")
+    if info.untrained:
+        lines.append(
+            f"The dashed one is {code(info.untrained['arm'])}, with {summary(info.untrained)}: what layers with "
+            "untrained projections compare with."
+        )
+    score = {(row["state"], row["trained"]): summary(row) for row in records(info.single)}
     rows = [
-        [escape(row["layer"]), *(score.get((row["state"], kind), NONE) for kind in kinds)]
+        [escape(row["layer"]), *(score.get((row["state"], kind), NONE) for kind in info.kinds)]
         for row in records(info.single.drop_duplicates("state"))
     ]
+    heads = ["layer", *(f"{KINDS[kind][0]}: {scored}, mean [{LEVEL:.0%} interval]" for kind in info.kinds)]
     return [
         "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected: "
-        f"verdicts are under *Quality*. {against}{_fair(info)}",
+        f"verdicts are under *Quality*. {' '.join(lines)}",
         figure_link("single_layers", f"{scored} of each single layer against the learned mix"),
-        folded(
-            "The layers as a table",
-            len(rows),
-            table(
-                ["layer", *(f"{KINDS[kind][0]}: {scored}, mean [{LEVEL:.0%} interval]" for kind in kinds)],
-                rows,
-            ),
-        ),
+        folded("The layers as a table", len(rows), table(heads, rows)),
     ]
-
-
-def _fair(info: Info) -> str:
-    row = info.untrained
-    if row is None or pd.isna(row["mean"]):
-        return ""
-    return (
-        f" The dashed one is {code(row['arm'])}, with {estimate(row['mean'], row['low'], row['high'], row['n'])}: what "
-        "layers with untrained projections compare with."
-    )
 
 
 @styled
 def draw(info: Info) -> Figure:
     """Score of each single layer with its interval, against the line and band of the learned mix."""
-    learned = info.learned
     figure = new_figure(3.7)
     axes = figure.add_subplot()
-    shown = info.single.dropna(subset=["mean"])
-    if shown.empty:
-        say_empty(axes, NO_SINGLE)
-        return figure
     handles: list[Line2D | Patch] = []
-    layers = shown.drop_duplicates("state")
-    places = {state: place for place, state in enumerate(layers["state"])}
-    for kind, (name, colour, marker) in KINDS.items():
-        rows = shown[shown["trained"] == kind]
-        if rows.empty:
-            continue
-        at = [places[state] for state in rows["state"]]
-        numbers_of = [int(state) for state in rows["state"]]
-        if numbers_of == list(
-            range(numbers_of[0], numbers_of[0] + len(numbers_of))
-        ):  # else it would skip some
-            axes.plot(at, rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1)
-        for place, row in zip(at, records(rows), strict=True):
-            point(axes, place, row["mean"], row["low"], row["high"], colour, marker, along="y")
+    states = info.single.drop_duplicates("state")
+    positions = {state: position for position, state in enumerate(states["state"])}
+    for kind in info.kinds:
+        name, colour, marker = KINDS[kind]
+        rows = info.of(kind)
+        if (rows["state"].astype(int).diff().dropna() == 1).all():  # else the line would skip some
+            axes.plot(
+                rows["state"].map(positions), rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1
+            )
+        for row in records(rows):
+            x = positions[row["state"]]
+            point(axes, x, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))
-    if learned is not None and not pd.isna(learned["mean"]):
-        axes.axhline(learned["mean"], color=COLOURS[0], linewidth=1.6, zorder=2)
-        name = plain_text(f"learned mix,\nn = {learned['n']:.0f} seeds")
-        handles.append(Line2D([], [], color=COLOURS[0], linewidth=1.6, label=name))
-        if not pd.isna(learned["low"]):
-            axes.axhspan(learned["low"], learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0)
-            handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
-    if info.untrained is not None and not pd.isna(info.untrained["mean"]):
-        colour = KINDS[False][1]
-        axes.axhline(info.untrained["mean"], color=colour, linewidth=1.4, linestyle="--", zorder=1)
-        name = plain_text(f"learned mix, untrained,\nn = {info.untrained['n']:.0f} seeds")
-        handles.append(Line2D([], [], color=colour, linewidth=1.4, linestyle="--", label=name))
-    style.name_ticks(axes, [brief(name) for name in layers["layer"]], axis="x")
-    legend_right(figure, handles, f"single layers,\n{seeds_text(shown['n'])}")
+    mixes = [
+        ("learned mix", info.learned, COLOURS[0], "-"),
+        ("learned mix, untrained", info.untrained, KINDS[False][1], "--"),
+    ]
+    for name, row, colour, line in mixes:
+        if row:
+            axes.axhline(row["mean"], color=colour, linewidth=1.6, linestyle=line, zorder=2)
+            label = f"{name},\nn = {row['n']:.0f} seeds"
+            handles.append(Line2D([], [], color=colour, linewidth=1.6, linestyle=line, label=label))
+    if info.learned and not pd.isna(info.learned["low"]):
+        axes.axhspan(
+            info.learned["low"], info.learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0
+        )
+        handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
+    style.name_ticks(axes, [brief(name) for name in states["layer"]], axis="x")
+    legend_right(figure, handles, f"single layers,\n{seeds_text(info.single['n'])}")
     axes.set_xlabel(LABELS["layer"])
     axes.set_ylabel(unit_below(info.score))
     return figure
@@ -156,24 +140,13 @@ def draw(info: Info) -> Figure:
 
 def answer(info: Info) -> list[str]:
     """Name the best layer, trained and not, next to the mix."""
-    learned = info.learned
     parts = []
-    for kind, (name, _, _) in KINDS.items():
-        rows = info.single[info.single["trained"] == kind].dropna(subset=["mean"])
-        if len(rows):
-            best = records(rows.sort_values("mean"))[-1]
-            parts.append(
-                f"with its {name}, {escape(best['layer'])} has the best mean, "
-                f"{estimate(best['mean'], best['low'], best['high'], best['n'])}"
-            )
-    mix = (
-        f"; the learned mix has {estimate(learned['mean'], learned['low'], learned['high'], learned['n'])}"
-        if learned
-        else ""
-    )
+    for kind in info.kinds:
+        best = records(info.of(kind).sort_values("mean"))[-1]
+        parts.append(f"with its {KINDS[kind][0]}, {escape(best['layer'])} has the best mean, {summary(best)}")
+    parts += [f"the learned mix has {summary(info.learned)}"] if info.learned else []
     return [
-        f"**Layers** ({info.score.name}): {'; '.join(parts)}{mix}. The best of many layers looks "
-        "better than it is."
+        f"**Layers** ({info.score.name}): {'; '.join(parts)}. The best of many layers looks better than it is."
     ]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from reports.evidence.claims import BETTER
 from reports.evidence.evidence import Evidence
-from reports.parts import few_shot, fine_tuning
+from reports.parts import few_shot
 from reports.reading.load import load
 from tests.helpers.made_few_shot import METHODS, with_few_shot
 from tests.helpers.made_up import MadeUp
@@ -29,27 +29,24 @@ def test_curves_are_scores_as_they_are_at_the_middle_number_of_epochs(tmp_path):
 
 
 def test_fine_tuning_is_compared_with_the_same_method_frozen(tmp_path):
-    made = made_up()
-    found = fine_tuning.info(evidence_of(made, tmp_path))
-    assert set(found.trained["arm"]) == set(found.gains)
-    assert len(found.scores) == 10 + 2 * 4  # of as many examples and epochs, frozen ones next to them
+    found = few_shot.info(evidence_of(made_up(), tmp_path))
+    assert len(found.beside) == 10 + 2 * 4  # of as many examples and epochs, frozen ones next to them
+    assert {arm for arm in found.beside["arm"] if "fine-tuned" in arm} == set(found.gains)
     for arm, claim in found.gains.items():
         assert claim.control == arm.replace(" fine-tuned", "")
         assert claim.difference == pytest.approx(0.2, abs=0.03)
         assert claim.verdict == BETTER
         assert not claim.primary
-    assert set(found.beyond) == {arm for arm in found.gains if not arm.startswith("last-layer")}
-    assert {claim.control.split()[0] for claim in found.beyond.values()} == {"last-layer"}
 
 
-def test_without_fine_tuned_arms_there_is_no_such_part(tmp_path):
+def test_without_fine_tuned_arms_nothing_is_said_of_them(tmp_path):
     made = made_up()
     made.arms[:] = [arm for arm in made.arms if arm["role"] == "core"]
     names = {arm["name"] for arm in made.arms}
     made.trials = [row for row in made.trials if row["arm"] in names]
-    evidence = evidence_of(made, tmp_path)
-    assert fine_tuning.info(evidence) is None
-    assert few_shot.info(evidence) is not None
+    found = few_shot.info(evidence_of(made, tmp_path))
+    assert "uned" not in "\n".join([*few_shot.section(found), *few_shot.answer(found)])
+    assert few_shot.draw_fine_tuning(found) is None
 
 
 def test_without_a_test_split_validation_is_shown_once(tmp_path):

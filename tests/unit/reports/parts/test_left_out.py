@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from reports.evidence.evidence import Evidence
-from reports.parts import ablation, cost_at_use
+from reports.parts import cost_at_use
 from reports.reading.load import load
-from reports.words.labels import Label
 from tests.helpers.made_up import MadeUp
 
 
@@ -30,10 +29,3 @@ def test_cost_is_shown_where_it_decides_something(tmp_path, operations, front):
     vars(evidence)["use_costs"] = pd.DataFrame(rows)
     shown = cost_at_use.info(evidence)
     assert (shown and shown.front) == front
-
-
-def test_components_are_drawn_where_they_were_tuned_too():
-    """Without that, the figure is that of the primary comparisons."""
-    shown = ablation.Info(kept={}, tuned={}, score=Label("f1"), control="whole", smallest=None)
-    assert ablation.draw(shown) is None
-    assert not any("figures/" in paragraph for paragraph in ablation.section(shown))
