@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ def info(evidence: Evidence) -> Info | None:
             _kind(arms[name], intact) for name, intact in zip(prices["arm"], prices["intact"], strict=True)
         ],
         fusion=[arms[name].fusion for name in prices["arm"]],
-        rate=[arms[name].config.get("lr") for name in prices["arm"]],
+        rate=[arms[name].config.get("lr", math.nan) for name in prices["arm"]],
     ).sort_values("score", ascending=not maximise, kind="stable")
     return Info(
         prices,
@@ -148,7 +149,7 @@ def _row(info: Info, position: int, row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _short(value: float | None, how: str) -> str:
+def _short(value: float, how: str) -> str:
     return NONE if pd.isna(value) else format(value, how)
 
 

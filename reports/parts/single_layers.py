@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, new_figure, styled
+from reports.drawing.style import COLOURS, LINES, new_figure, styled
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
@@ -118,13 +118,13 @@ def draw(info: Info) -> Figure:
             point(axes, x, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))
     mixes = [
-        ("learned mix", info.learned, COLOURS[0], "-"),
-        ("learned mix, untrained", info.untrained, KINDS[False][1], "--"),
+        ("learned mix", info.learned, COLOURS[0], LINES[0]),
+        ("learned mix, untrained", info.untrained, KINDS[False][1], LINES[1]),
     ]
-    for name, row, colour, line in mixes:
-        if row:
-            axes.axhline(row["mean"], color=colour, linewidth=1.6, linestyle=line, zorder=2)
-            label = f"{name},\nn = {row['n']:.0f} seeds"
+    for name, mix, colour, line in mixes:
+        if mix:
+            axes.axhline(mix["mean"], color=colour, linewidth=1.6, linestyle=line, zorder=2)
+            label = f"{name},\nn = {mix['n']:.0f} seeds"
             handles.append(Line2D([], [], color=colour, linewidth=1.6, linestyle=line, label=label))
     if info.learned and not pd.isna(info.learned["low"]):
         axes.axhspan(
