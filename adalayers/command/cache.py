@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import fnmatch
+import json
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from adalayers.console.progress import duration
 from adalayers.errors import BadInput
-from adalayers.features import cache
+from adalayers.features.store import META, PROGRESS, USED, try_exclusive
+
+DAY = 86400.0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One store.
+
+    Attributes:
+        folder: Where it is.
+        bytes: Its size.
+        used: When it was last used, in seconds since the epoch.
+        about: Its `meta.json`; empty for one that is not finished.
+    """
+
+    folder: Path
+    bytes: int
+    used: float
+    about: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """What to remove: stores by name or pattern, by days without use, and until so many gigabytes are left.
+    """What to remove.
 
-    dry_run: say what would be removed, and leave it
+    Attributes:
+        names: Names of stores, or patterns with * and ?.
+        unused_days: Stores not used for so many days.
+        keep_gb: Those used longest ago, until so many gigabytes are left.
+        dry_run: Say what would be removed, and leave it.
     """
 
     names: tuple[str, ...] = ()
@@ -23,42 +54,34 @@ class Removal:
     keep_gb: float | None = None
     dry_run: bool = False
 
-    @property
-    def any(self) -> bool:
-        return bool(self.names) or self.unused_days is not None or self.keep_gb is not None
-
 
 def list_or_remove(root: Path, removal: Removal) -> None:
-    """Print the stores below `root`, or remove those that `removal` names. Raises `BadInput` where none is there."""
+    """Print the stores below `root`, or remove those that `removal` names.
+
+    Raises:
+        BadInput: If a limit is below 0, or no store has such a name.
+    """
     for flag, value in (("unused-days", removal.unused_days), ("keep-gb", removal.keep_gb)):
         if value is not None and not value >= 0:
             raise BadInput(f"wanted --{flag} of at least 0, got {value:g}; raise it")
-    found = cache.entries(root)
-    if not removal.any:
-        for entry in found:
+    stores = entries(root)
+    if not removal.names and removal.unused_days is None and removal.keep_gb is None:
+        for entry in stores:
             print(_described(entry))
-        print(f"{len(found)} stores, {_size(sum(entry.bytes for entry in found))}, in {root}")
+        print(f"{len(stores)} stores, {_size(sum(entry.bytes for entry in stores))}, in {root}")
         return
-    taken = cache.chosen(
-        found,
-        names=removal.names,
-        unused_days=removal.unused_days,
-        keep_bytes=None if removal.keep_gb is None else removal.keep_gb * 1e9,
-    )
-    if removal.names and not taken:
+    chosen = _chosen(stores, removal)
+    if removal.names and not chosen:
+        names = ", ".join(entry.name for entry in stores) or "none"
         raise BadInput(
-            f"wanted stores named {' '.join(removal.names)}, {root} holds {_names(found)}; "
+            f"wanted stores named {' '.join(removal.names)}, {root} holds {names}; "
             "python -m adalayers cache lists them"
         )
-    _remove(taken, dry_run=removal.dry_run)
-
-
-def _remove(taken: list[cache.Entry], *, dry_run: bool) -> None:
     freed = 0
-    for entry in taken:
-        if dry_run:
+    for entry in chosen:
+        if removal.dry_run:
             print(f"would remove {entry.name}, {_size(entry.bytes)}")
-        elif cache.remove(entry):
+        elif _remove(entry):
             freed += entry.bytes
             print(f"removed {entry.name}, {_size(entry.bytes)}")
         else:
@@ -66,19 +89,58 @@ def _remove(taken: list[cache.Entry], *, dry_run: bool) -> None:
     print(f"{_size(freed)} freed")
 
 
-def _described(entry: cache.Entry) -> str:
+def entries(root: Path) -> list[Entry]:
+    """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
+    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+    stores = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
+    return sorted(stores, key=lambda entry: (-entry.used, entry.name))
+
+
+def _entry(folder: Path) -> Entry:
+    marks = [folder / name for name in (USED, META, PROGRESS) if (folder / name).exists()] or [folder]
+    try:
+        about = json.loads((folder / META).read_text())
+    except (OSError, ValueError):
+        about = {}
+    return Entry(
+        folder=folder,
+        bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        used=max(mark.stat().st_mtime for mark in marks),
+        about=about,
+    )
+
+
+def _chosen(stores: list[Entry], removal: Removal) -> list[Entry]:
+    """Return those of the stores, last used first, that one of the rules takes."""
+    now = time.time()
+    left = [
+        entry
+        for entry in stores
+        if not any(fnmatch.fnmatchcase(entry.name, name) for name in removal.names)
+        and (removal.unused_days is None or now - entry.used <= removal.unused_days * DAY)
+    ]
+    while removal.keep_gb is not None and sum(entry.bytes for entry in left) > removal.keep_gb * 1e9:
+        left.pop()
+    return [entry for entry in stores if entry not in left]
+
+
+def _remove(entry: Entry) -> bool:
+    """Remove a store; return False, leaving it, where another process is computing it."""
+    with try_exclusive(entry.folder) as ours:
+        if ours:
+            shutil.rmtree(entry.folder)
+        return ours
+
+
+def _described(entry: Entry) -> str:
     about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
     what = (
         f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, "
         f"{about.get('tokens', '?')} tokens, {about.get('stored_as', '?')}"
-        if entry.is_whole
+        if about
         else "not finished: the next study that needs it goes on with it"
     )
     return f"{entry.name}  {_size(entry.bytes)}, used {ago} ago  {what}"
-
-
-def _names(found: list[cache.Entry]) -> str:
-    return ", ".join(entry.name for entry in found) or "none"
 
 
 def _size(n: float) -> str:

@@ -15,8 +15,7 @@ from torch import Tensor
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.errors import BadInput
-from adalayers.features.features import Features
-from adalayers.features.subset import Subset
+from adalayers.features.features import Features, Subset
 from adalayers.states import Shape, State
 from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tensors.ragged import ragged_index, to_device

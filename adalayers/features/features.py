@@ -15,9 +15,9 @@ import importlib.metadata
 import json
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -30,7 +30,6 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
-from adalayers.features.lazy import Lazy
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
 from adalayers.tensors.ragged import ragged_rows, to_device
@@ -40,6 +39,8 @@ logger = logging.getLogger(__name__)
 FORMAT = 3
 
 Mode = Literal["memory", "disk", "live"]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Features(Protocol):
@@ -58,6 +59,24 @@ class Features(Protocol):
         What is returned is the caller's own. Each may be read only when it is asked for, so ask once.
         """
         ...
+
+
+class Lazy(Mapping[Key, Value], Generic[Key, Value]):
+    """`make(key)` for each of `keys`, made again every time: whoever asks decides what is held, and how long."""
+
+    def __init__(self, keys: Sequence[Key], make: Callable[[Key], Value]):
+        self._keys, self._make = keys, make
+
+    def __getitem__(self, key: Any) -> Value:
+        if key not in self._keys:
+            raise KeyError(key)
+        return self._make(key)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 class StoredFeatures:
@@ -105,6 +124,20 @@ class StoredFeatures:
 
 _ON_GPU: dict[tuple[Path, State, torch.device], Tensor] = {}
 """Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
+
+
+class Subset:
+    """The features of `examples` [m] of a split, numbered 0..m - 1; `Features` like those they are read from."""
+
+    def __init__(self, features: Features, examples: np.ndarray):
+        self._features, self._examples = features, examples
+        self.lengths = features.lengths[examples]
+
+    def read(
+        self, examples: np.ndarray, states: Sequence[State], device: torch.device
+    ) -> Mapping[State, Tensor]:
+        """Return {state: [tokens, K]} of the sequences `examples` of this view, as `Features.read` does."""
+        return self._features.read(self._examples[examples], states, device)
 
 
 class LiveFeatures:
@@ -209,31 +242,31 @@ def stored(
         if not store.is_whole(folder):
             model = backbone()
             device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-            began_as = store.started_as(folder) or precision
-            fill = functools.partial(
-                _fill,
-                folder,
-                source,
-                encoded,
-                model,
-                precision=precision,
-                about=about or {},
-                device=device,
-                on_progress=on_progress,
+            spec = {
+                "key": store_key(source, encoded, precision),
+                "computed_with": {
+                    "torch": torch.__version__,
+                    "device": device.type,
+                    "batch_tokens": EXTRACT_TOKENS,
+                },
+            }
+            compute = functools.partial(
+                extract, encoded=encoded, backbone=model, device=device, on_progress=on_progress
             )
-            try:
+            for stored_as in (store.started_as(folder) or precision, "float32"):
                 try:
-                    fill(stored_as=began_as)
+                    _fill(folder, source, encoded, spec, stored_as, about or {}, compute)
+                    break
                 except OutOfRange:
-                    fill(stored_as="float32")
-            except OutOfRange:
+                    continue
+                except OSError as error:
+                    raise _cannot_store(root, error) from error
+            else:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise BadInput(
                     f"wanted finite hidden states of {source.name}, it gives NaN or infinity; check its weights in "
                     f"{str(source.folder)!r}, or fetch the model again"
-                ) from None
-            except OSError as error:
-                raise _cannot_store(root, error) from error
+                )
         store.touch(folder)
     return StoredFeatures(folder)
 
@@ -260,13 +293,10 @@ def _fill(
     folder: Path,
     source: BackboneSource,
     encoded: Encoded,
-    backbone: Backbone,
-    *,
+    spec: dict[str, Any],
     stored_as: str,
-    precision: str,
     about: Mapping[str, Any],
-    device: torch.device,
-    on_progress: Progress | None,
+    compute: Callable[[store.Writer], None],
 ) -> None:
     n_tokens = len(encoded.input_ids)
     written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
@@ -277,17 +307,13 @@ def _fill(
             "free some (python -m adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
             "lower --max-length"
         )
-    lengths = np.diff(encoded.offsets)
-    order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
-    spec = {
-        "key": store_key(source, encoded, precision),
-        "computed_with": {"torch": torch.__version__, "device": device.type, "batch_tokens": EXTRACT_TOKENS},
-    }
     writer = store.Writer(
         folder, spec, states=source.states, width=source.width, n_tokens=n_tokens, precision=stored_as
     )
     try:
-        extract(writer, encoded, backbone, device, on_progress)
+        compute(writer)
+        lengths = np.diff(encoded.offsets)
+        order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
         starts = np.empty(len(lengths), np.int64)
         starts[order] = np.cumsum(lengths[order]) - lengths[order]
         writer.finish(starts, lengths, {"backbone": source.id, **about})

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import json
 import logging
 import math
@@ -38,7 +39,6 @@ logger = logging.getLogger(__name__)
 META, PROGRESS, USED = "meta.json", "progress.json", "used"
 KEEP_SECONDS = 5.0
 """Work that a kill can cost, about."""
-READ_BYTES = 1 << 24
 
 PRECISIONS: dict[str, tuple[torch.dtype, str]] = {
     "float16": (torch.float16, "<f2"),
@@ -66,9 +66,8 @@ def to_stored(values: Tensor, precision: str) -> np.ndarray:
     """Return [tokens, K] as the store keeps it. Raises `OutOfRange` where a number does not fit."""
     dtype, _ = PRECISIONS[precision]
     cast = values.to(dtype)
-    least, most = torch.aminmax(
-        cast
-    )  # both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs
+    # Both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs.
+    least, most = torch.aminmax(cast)
     if not (math.isfinite(float(least)) and math.isfinite(float(most))):
         raise OutOfRange
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
@@ -79,15 +78,8 @@ def mapped(folder: Path, state: State, precision: str) -> Tensor:
 
     The mapping is private: whatever is written to it stays in this process and never reaches the file.
     """
-    path, (dtype, _) = folder / state_file(state), PRECISIONS[precision]
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-        shape, _, _ = np.lib.format.read_array_header_1_0(file)
-        start = file.tell()
-    if shape[0] == 0:
-        return torch.empty(shape, dtype=dtype)
-    whole = torch.from_file(str(path), shared=False, size=path.stat().st_size, dtype=torch.uint8)
-    return whole[start:].view(dtype).view(shape)
+    bits = np.load(folder / state_file(state), mmap_mode="c")
+    return torch.from_numpy(bits).view(PRECISIONS[precision][0])
 
 
 class Writer:
@@ -188,37 +180,31 @@ class Writer:
 
     def _resume(self) -> bool:
         """Go on with a started store; return False where there is none, or it is not what was kept."""
+        self._files, self._hashers = [], []
         try:
             progress = json.loads((self.folder / PROGRESS).read_text())
-        except (OSError, ValueError):
-            return False
-        try:
             if progress["spec"] != json.loads(json.dumps(self._spec)):
                 return False
             rows, batches = int(progress["rows"]), int(progress["batches"])
-            digests = dict(zip(self._names, progress["xxh3_128"], strict=True))
-        except (KeyError, TypeError, ValueError):  # damaged
+            for name, digest in zip(self._names, progress["xxh3_128"], strict=True):
+                self._reopen(name, rows, digest)
+        except (OSError, KeyError, TypeError, ValueError):  # none there, or damaged
+            self.close()
             return False
-        self._files, self._hashers = [], []
-        for name, wanted in digests.items():
-            try:
-                file = (self.folder / name).open("r+b")
-                self._files.append(file)
-                np.lib.format.read_magic(file)
-                np.lib.format.read_array_header_1_0(file)
-            except (OSError, ValueError):  # gone, or no longer what was begun
-                self.close()
-                return False
-            end = file.tell() + rows * self._width * item_bytes(self._precision)
-            file.seek(0)
-            hasher = _hashed(file, end)
-            if file.tell() != end or hasher.hexdigest() != wanted:
-                self.close()
-                return False
-            file.truncate(end)
-            self._hashers.append(hasher)
         self.batches, self.rows = batches, rows
         return True
+
+    def _reopen(self, name: str, rows: int, digest: str) -> None:
+        """Open a started file to append to it, cut to its first rows. Raises `ValueError` if their checksum differs."""
+        file = (self.folder / name).open("r+b")
+        self._files.append(file)
+        np.lib.format.read_magic(file)
+        np.lib.format.read_array_header_1_0(file)
+        file.truncate(file.tell() + rows * self._width * item_bytes(self._precision))
+        file.seek(0)
+        self._hashers.append(hashlib.file_digest(file, xxhash.xxh3_128))
+        if self._hashers[-1].hexdigest() != digest:
+            raise ValueError(f"wanted the checksum {digest} of {name}")
 
 
 def is_whole(folder: Path) -> bool:
@@ -330,19 +316,7 @@ def _lock(folder: Path) -> FileLock:
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return str(_hashed(file, path.stat().st_size).hexdigest())
-
-
-def _hashed(file: Any, end: int) -> Any:
-    hasher, buffer = xxhash.xxh3_128(), bytearray(READ_BYTES)
-    left = end
-    while left > 0:
-        n = file.readinto(memoryview(buffer)[: min(left, READ_BYTES)])
-        if not n:
-            break
-        hasher.update(memoryview(buffer)[:n])
-        left -= n
-    return hasher
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -11,8 +11,7 @@ from adalayers.backbones import sources
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
-from adalayers.features.features import Features
-from adalayers.features.subset import Subset
+from adalayers.features.features import Features, Subset
 from adalayers.states import Shape
 from adalayers.tasks.kinds import KINDS
 from tests.benchmarks.sizes import Sizes

@@ -13,7 +13,7 @@ import torch
 from ray import tune
 
 from adalayers.data.trial_data import SplitData
-from adalayers.features.subset import Subset
+from adalayers.features.features import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from adalayers.__main__ import main
-from adalayers.features import cache
+from adalayers.command import cache
 from adalayers.features.store import META, USED, exclusive
 
 
