@@ -82,7 +82,7 @@ class DataRequest:
     metrics: tuple[tuple[str, str], ...] = ()
     train_examples: int | None = flag("train on a uniform subset (default: all)", least=1)
     eval_examples: int | None = flag("at most this many for validation and for test (default: all)", least=1)
-    max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=1, most=1_000_000)
+    max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=3, most=1_000_000)
     precision: Precision = flag(
         "how the store keeps hidden states; another one is another study (default: %(default)s)", "float16"
     )

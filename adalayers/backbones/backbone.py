@@ -23,7 +23,6 @@ class Backbone(nn.Module):
     streams:      the streams that are read
     states:       the hidden states that are given; None: all of the streams'
     width:        K
-    n_parameters: of the whole base model, a pooler and an unread decoder included
     family:       how its hidden states are read
     pad_id:       stands at padding
     start_id:     what the decoder of an encoder-decoder model reads first; None: the text's last token
@@ -36,7 +35,6 @@ class Backbone(nn.Module):
         *,
         streams: Sequence[Stream],
         width: int,
-        n_parameters: int,
         family: Family,
         states: Sequence[State] | None = None,
         pad_id: int = 0,
@@ -45,7 +43,7 @@ class Backbone(nn.Module):
     ):
         super().__init__()
         self.model = model.requires_grad_(False)
-        self.streams, self.width, self.n_parameters = tuple(streams), width, n_parameters
+        self.streams, self.width = tuple(streams), width
         every = tuple(state for stream in streams for state in stream.states())
         self.states = every if states is None else tuple(states)
         self.family, self.pad_id, self.start_id, self.depth = family, pad_id, start_id, depth

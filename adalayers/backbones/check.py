@@ -45,10 +45,15 @@ def found_out(config: Any, identifier: str) -> Family:
     try:
         if key not in _READINGS:
             _READINGS[key] = _tried(config)
-    except _Fails as error:
+    except Exception as error:  # of many kinds: a config without layers, a model of images, of speech
+        why = (
+            error
+            if isinstance(error, _Fails)
+            else f"it reads no token ids ({type(error).__name__}: {hub.first_line(error)})"
+        )
         raise BadInput(
             f"wanted a backbone of a family that can be read, {identifier!r} is a {config.model_type!r} model, which "
-            f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {error}; choose another "
+            f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {why}; choose another "
             "backbone, or add its family to adalayers/backbones/families.py"
         ) from error
     return _READINGS[key]
@@ -59,24 +64,15 @@ _READINGS: dict[str, Family] = {}
 
 
 def _tried(config: Any) -> Family:
-    try:
-        layers = min(LAYERS, int(config.num_hidden_layers))
-        model = _small(config, layers)
-    except Exception as error:  # of many kinds: a config without layers, sizes that depend on each other
-        raise _Fails(f"nothing can be said ({type(error).__name__}: {hub.first_line(error)})") from error
+    layers = min(LAYERS, int(config.num_hidden_layers))
+    model = _small(config, layers)
     encoder_decoder = is_encoder_decoder(config)
     module = model.get_encoder() if encoder_decoder else model
-    try:
-        final_norm = _final_norm(module, layers)
-    except _Fails:
-        raise
-    except Exception as error:  # of many kinds: a model of images, of speech
-        raise _Fails(f"token ids cannot be read ({type(error).__name__}: {hub.first_line(error)})") from error
+    final_norm = _final_norm(module, layers)
     backbone = Backbone(
         module,
         streams=[Stream("encoder", layers, final_norm=bool(final_norm))],
         width=model.config.hidden_size,
-        n_parameters=0,
         family=Family("encoder", final_norm),
         pad_id=getattr(model.config, "pad_token_id", None) or 0,
     )

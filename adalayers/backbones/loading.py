@@ -27,7 +27,7 @@ def shared_backbone(source: BackboneSource, device: torch.device) -> Backbone:
     return load(source).to(device)
 
 
-def load(source: BackboneSource, *, dtype: torch.dtype | None = None) -> Backbone:
+def load(source: BackboneSource) -> Backbone:
     """Load a frozen model on the CPU, quietly; the global random state is left as it was.
 
     Random weights are drawn as the model's own code starts a training, the same ones each time. Of encoder-decoder
@@ -35,22 +35,20 @@ def load(source: BackboneSource, *, dtype: torch.dtype | None = None) -> Backbon
     out, of a model with one stream.
 
     Args:
-        source: Where the model is, and which of its hidden states are read.
-        dtype:  What it computes in; None: what `source` says.
+        source: Where the model is, which of its hidden states are read, and in what they are computed.
 
     Raises:
         BadInput: Weights that do not fit the model or the memory, lack some of what is read, or are not finite.
     """
-    dtype, depth = dtype or getattr(torch, source.dtype), _depth(source)
-    needed, memory = _weight_bytes(source, dtype, depth), psutil.virtual_memory().total
+    depth, memory = _depth(source), psutil.virtual_memory().total
+    needed = weight_bytes(source, depth=depth)
     if needed > memory:
         raise BadInput(
-            f"wanted {needed / 1e9:.1f} GB of memory for {source.name} in {str(dtype).removeprefix('torch.')}, this "
+            f"wanted {needed / 1e9:.1f} GB of memory for {source.name} in {source.dtype}, this "
             f"machine has {memory / 1e9:.1f} GB; read fewer layers (--set hidden_states=layers:1,6), compute in "
             "bfloat16 (--backbone-dtype bfloat16), or take a smaller backbone"
         )
-    model = _random(source, dtype) if source.random else _pretrained(source, dtype, depth)
-    n_parameters = count_parameters(source)[0]
+    model = _random(source) if source.random else _pretrained(source, depth)
     if depth is not None and source.random:
         del model.get_submodule(list_of_layers(model, source.layers))[depth:]
         pretrained.shorten(model.config, source.layers, depth)
@@ -69,7 +67,6 @@ def load(source: BackboneSource, *, dtype: torch.dtype | None = None) -> Backbon
         streams=source.streams_read,
         states=source.states,
         width=source.width,
-        n_parameters=n_parameters,
         family=source.reading,
         pad_id=max(getattr(model.config, "pad_token_id", None) or 0, 0),  # some say -1
         start_id=decoder_start,
@@ -99,7 +96,7 @@ def _require_finite(model: Any, source: BackboneSource) -> None:
             )
 
 
-def _random(source: BackboneSource, dtype: torch.dtype) -> Any:
+def _random(source: BackboneSource) -> Any:
     """Return the model with random weights."""
     from transformers import AutoModel
 
@@ -107,13 +104,13 @@ def _random(source: BackboneSource, dtype: torch.dtype) -> Any:
     with hub.quiet(), torch.random.fork_rng(devices=[]):
         # Not `torch.manual_seed`, which would seed the GPUs' generators too.
         torch.default_generator.manual_seed(pretrained.RANDOM_SEED)
-        return AutoModel.from_config(config, trust_remote_code=False, dtype=dtype)
+        return AutoModel.from_config(config, trust_remote_code=False, dtype=getattr(torch, source.dtype))
 
 
-def _pretrained(source: BackboneSource, dtype: torch.dtype, depth: int | None) -> Any:
+def _pretrained(source: BackboneSource, depth: int | None) -> Any:
     """Return the model with the checkpoint's weights; what is missing is nothing that is read.
 
-    Safetensors are memory-mapped: what is not read of them is not loaded, and what is loaded becomes `dtype` tensor by
+    Safetensors are memory-mapped: what is not read of them is not loaded, and what is loaded changes its type tensor by
     tensor.
     """
     from transformers import AutoModel
@@ -130,7 +127,7 @@ def _pretrained(source: BackboneSource, dtype: torch.dtype, depth: int | None) -
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
-                dtype=dtype,
+                dtype=getattr(torch, source.dtype),
                 output_loading_info=True,
             )
         except Exception as error:  # of many kinds: safetensors' own, sizes that disagree, a broken index
@@ -178,16 +175,17 @@ def count_parameters(source: BackboneSource) -> tuple[int, int]:
     return whole, of_layers // source.layers
 
 
-def _weight_bytes(source: BackboneSource, dtype: torch.dtype, depth: int | None = None) -> int:
-    """Return the bytes of a backbone's weights in a type, of its first `depth` layers (None: all)."""
+def weight_bytes(source: BackboneSource, dtype: str | None = None, depth: int | None = None) -> int:
+    """Return the bytes of a backbone's weights.
+
+    Args:
+        source: Where the model is.
+        dtype:  The type they are in; None: that which it computes in.
+        depth:  Count its first layers; None: all.
+    """
     parameters, of_layer = count_parameters(source)
     left_out = 0 if depth is None else source.layers - depth
-    return dtype.itemsize * (parameters - left_out * of_layer)
-
-
-def memory_bytes(parameters: int, dtype: str) -> int:
-    """Return the memory that so many parameters take in a type."""
-    return parameters * getattr(torch, dtype).itemsize
+    return int(getattr(torch, dtype or source.dtype).itemsize) * (parameters - left_out * of_layer)
 
 
 def device_bytes() -> int:
@@ -199,4 +197,4 @@ def device_bytes() -> int:
 
 def fitting_dtype(source: BackboneSource, memory: int) -> ComputeType:
     """Return float32, or bfloat16 where float32 takes more than `MEMORY_SHARE` of `memory`, in bytes."""
-    return "float32" if _weight_bytes(source, torch.float32) <= MEMORY_SHARE * memory else "bfloat16"
+    return "float32" if weight_bytes(source, "float32") <= MEMORY_SHARE * memory else "bfloat16"

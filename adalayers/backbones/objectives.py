@@ -7,8 +7,6 @@ import re
 from adalayers.backbones.sources import BackboneSource
 from adalayers.storage import hub
 
-NOTHING = "nothing: random weights"
-
 _OBJECTIVES = {
     r"all-minilm-l6-v2": "contrastive sentence embedding, on a distilled masked language model",
     r"(xlm-)?roberta-(base|large)": "masked language modelling",
@@ -32,6 +30,6 @@ _OBJECTIVES = {
 def objective(source: BackboneSource) -> str:
     """Return what the backbone was pretrained for; "" where its name is not known."""
     if source.random:
-        return NOTHING
+        return "nothing: random weights"
     name = hub.last_part(source.id)
     return next((text for pattern, text in _OBJECTIVES.items() if re.fullmatch(pattern, name)), "")

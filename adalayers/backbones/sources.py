@@ -166,10 +166,8 @@ class BackboneSource(_Identified):
         return dataclasses.replace(self, chosen=None)
 
     def reads(self, states: Collection[State]) -> BackboneSource:
-        """Return the same backbone, these states of it read. Raises `ValueError` for one that it does not have."""
+        """Return the same backbone, these of its states read."""
         offered = [state for stream in self.streams for state in stream.states()]
-        if beyond := set(states) - set(offered):
-            raise ValueError(f"wanted hidden states of {self.name}, got {sorted(beyond)}")
         chosen = tuple(state for state in offered if state in states)
         first = tuple(self.streams[0].states())
         return dataclasses.replace(self, chosen=None if chosen == first else chosen)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -96,26 +95,22 @@ class Encoded:
 
     def take(self, examples: np.ndarray) -> Encoded:
         """Return the token ids of `examples` [m], in that order."""
-        rows = ragged_index(self.offsets, examples)
-        ids = self.input_ids[rows]
-        special, types = (
-            None if column is None else column[rows] for column in (self.special, self.token_types)
-        )
-        offsets = _ends(np.diff(self.offsets)[examples])
-        cut, lost = (None if column is None else column[examples] for column in (self.cut, self.lost_words))
-        if self.word_starts is None or self.word_offsets is None:
-            return Encoded(ids, offsets, cut=cut, lost_words=lost, special=special, token_types=types)
-        words = ragged_index(self.word_offsets, examples)
+        tokens = ragged_index(self.offsets, examples)
+        words = None if self.word_offsets is None else ragged_index(self.word_offsets, examples)
+
+        def rows(column: np.ndarray | None, index: np.ndarray | None) -> Any:
+            return None if column is None or index is None else column[index]
+
         return Encoded(
-            ids,
-            offsets,
-            self.word_starts[words],
-            _ends(np.diff(self.word_offsets)[examples]),
-            cut,
-            lost,
-            special,
-            word_ends=None if self.word_ends is None else self.word_ends[words],
-            token_types=types,
+            self.input_ids[tokens],
+            _ends(np.diff(self.offsets)[examples]),
+            rows(self.word_starts, words),
+            None if self.word_offsets is None else _ends(np.diff(self.word_offsets)[examples]),
+            rows(self.cut, examples),
+            rows(self.lost_words, examples),
+            rows(self.special, tokens),
+            word_ends=rows(self.word_ends, words),
+            token_types=rows(self.token_types, tokens),
         )
 
 
@@ -136,56 +131,55 @@ def encode(
     typed = paired and "token_type_ids" in tokenizer.model_input_names
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
         inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
-    ids: list[np.ndarray] = []
-    special: list[np.ndarray] = []
-    types: list[np.ndarray] = []
-    starts: list[np.ndarray] = []
-    ends: list[np.ndarray] = []
-    cut: list[bool] = []
-    lost: list[int] = []
-    with _leading_space(tokenizer) if presplit else contextlib.nullcontext():
-        spaced = presplit and _wants_space(tokenizer)
-        for first in range(0, len(inputs), _ENCODE_CHUNK):
-            chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
-            if spaced:
-                chunk = [[f" {word}" if word else word for word in words] for words in chunk]
-            batch = tokenizer(
-                [first for first, _ in chunk] if paired else chunk,
-                [second for _, second in chunk] if paired else None,
-                is_split_into_words=presplit,
-                truncation=True,
-                max_length=max_length,
-                padding=False,
-                return_attention_mask=False,
-                return_token_type_ids=typed,
-                return_special_tokens_mask=True,
-            )
-            ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
-            special.extend(np.asarray(row, dtype=np.bool_) for row in batch["special_tokens_mask"])
-            cut.extend(bool(encoding.overflowing) for encoding in batch.encodings)
-            if typed:
-                types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
-            if presplit:
-                lost.extend(map(_lost_words, batch.encodings))
-                for i, words in enumerate(chunk):
-                    first_tokens, last_tokens = _word_tokens(batch.word_ids(i), len(words))
-                    starts.append(first_tokens)
-                    ends.append(last_tokens)
-    for i, row in enumerate(ids):
-        if len(row) == 0:
-            raise BadInput(
-                f"wanted at least one token of every input, input {i} gives none; drop it from the data"
-            )
+    ids, special, types = (list[np.ndarray]() for _ in range(3))
+    starts, ends = (list[np.ndarray]() for _ in range(2))
+    cut, lost = (list[int]() for _ in range(2))
+    spaced = presplit and _wants_space(tokenizer)
+    for first in range(0, len(inputs), _ENCODE_CHUNK):
+        chunk: list[Any] = inputs[first : first + _ENCODE_CHUNK]
+        if spaced:
+            chunk = [[f" {word}" if word[:1] not in ("", " ") else word for word in words] for words in chunk]
+        batch = tokenizer(
+            [first for first, _ in chunk] if paired else chunk,
+            [second for _, second in chunk] if paired else None,
+            is_split_into_words=presplit,
+            truncation=True,
+            max_length=max_length,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=typed,
+            return_special_tokens_mask=True,
+        )
+        ids.extend(np.asarray(row, dtype=np.int32) for row in batch["input_ids"])
+        special.extend(np.asarray(row, dtype=np.bool_) for row in batch["special_tokens_mask"])
+        cut.extend(len(encoding.overflowing) > 0 for encoding in batch.encodings)
+        if typed:
+            types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
+        if presplit:
+            lost.extend(map(_lost_words, batch.encodings))
+            for i, words in enumerate(chunk):
+                first_tokens, last_tokens = _word_tokens(batch.word_ids(i), len(words))
+                starts.append(first_tokens)
+                ends.append(last_tokens)
+    empty = [i for i, row in enumerate(ids) if not len(row)]
+    if empty:
+        raise BadInput(
+            f"wanted at least one token of every input, input {empty[0]} gives none; drop it from the data"
+        )
+
+    def joined(rows: list[np.ndarray], dtype: type) -> np.ndarray:
+        return np.concatenate([np.zeros(0, dtype=dtype), *rows])
+
     return Encoded(
-        input_ids=np.concatenate([np.zeros(0, dtype=np.int32), *ids]),
-        offsets=_offsets(ids),
-        word_starts=np.concatenate([np.zeros(0, dtype=np.int64), *starts]) if presplit else None,
-        word_offsets=_offsets(starts) if presplit else None,
+        input_ids=joined(ids, np.int32),
+        offsets=_ends([len(row) for row in ids]),
+        word_starts=joined(starts, np.int64) if presplit else None,
+        word_offsets=_ends([len(row) for row in starts]) if presplit else None,
         cut=np.array(cut, dtype=np.int64),
         lost_words=np.array(lost, dtype=np.int64) if presplit else None,
-        special=np.concatenate([np.zeros(0, dtype=np.bool_), *special]),
-        word_ends=np.concatenate([np.zeros(0, dtype=np.int64), *ends]) if presplit else None,
-        token_types=np.concatenate(types) if types and any(row.any() for row in types) else None,
+        special=joined(special, np.bool_),
+        word_ends=joined(ends, np.int64) if presplit else None,
+        token_types=joined(types, np.int8) if any(row.any() for row in types) else None,
     )
 
 
@@ -205,40 +199,15 @@ def _lost_words(encoding: Any) -> int:
     return len(beyond - set(encoding.word_ids) - {None})
 
 
-def _offsets(rows: list[np.ndarray]) -> np.ndarray:
-    return _ends(np.array([len(row) for row in rows], dtype=np.int64))
-
-
-def _ends(lengths: np.ndarray) -> np.ndarray:
+def _ends(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-@contextlib.contextmanager
-def _leading_space(tokenizer: PreTrainedTokenizerFast) -> Iterator[None]:
-    """Let byte-level BPE read every pre-split word as one after a space, which pre-splitting took away.
-
-    Without it "London" of ["in", "London"] would become the pieces of "inLondon". Only while in the context:
-    whole texts keep the first word as pretrained on, without a space. Where another step cuts words up before
-    (Llama 3, Qwen), each piece of them would get one: those are for `_wants_space`.
-    """
-    from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
-
-    outer = tokenizer.backend_tokenizer.pre_tokenizer
-    steps: list[Any] = list(cast(Any, outer)) if isinstance(outer, Sequence) else [outer]
-    if any(isinstance(step, Split) for step in steps):
-        steps = []
-    changed = [step for step in steps if isinstance(step, ByteLevel) and not step.add_prefix_space]
-    try:
-        for step in changed:
-            step.add_prefix_space = True
-        yield
-    finally:
-        for step in changed:
-            step.add_prefix_space = False
-
-
 def _wants_space(tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Say whether a pre-split word is read as one within a text only with a space in front of it (Gemma, Qwen)."""
+    """Say whether a pre-split word is read as one within a text only with a space in front of it.
+
+    Without it byte-level tokenisers would make the pieces of "inLondon" out of ["in", "London"].
+    """
 
     def tokens(words: str | list[str]) -> Any:
         presplit = not isinstance(words, str)

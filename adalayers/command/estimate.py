@@ -12,17 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones.loading import memory_bytes
+from adalayers.backbones.loading import weight_bytes
 from adalayers.backbones.pretrained import saved_bytes, weights
 from adalayers.command import expected
 from adalayers.command.expected import Range
 from adalayers.command.flags import Flags
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
-from adalayers.data.feature_plan import SAMPLE, feature_plan, not_stored
+from adalayers.data.feature_plan import SAMPLE, feature_plan, missing_bytes, not_stored
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
-from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
 from adalayers.states import State
 from adalayers.study import Plan
@@ -50,10 +49,6 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     cache, resources = flags.cache_dir, flags.resources
     missing = not_stored(prepared, cache)
     extraction = sum(len(encoded.input_ids) for encoded in missing) * forward
-    missing_bytes = [
-        stored_bytes(prepared.source, len(encoded.input_ids), prepared.request.precision)
-        for encoded in missing
-    ]
     searches = len(plan.searches) if flags.study.trials else 0
     searched = flags.study.trials * searches
     arms = [] if plan.tuned_only and searches else plan.arms
@@ -93,7 +88,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     bests = [f"the bests of {searches} searches" if searches > 1 else "the best of the search"]
     confirmed_arms = " and ".join([*([str(len(arms))] if arms else []), *(bests if searches else [])])
     there = f"{len(prepared.encoded) - len(missing)} of {len(prepared.encoded)} splits are there already"
-    held = memory_bytes(prepared.backbone_parameters[0], prepared.source.dtype)
+    held = weight_bytes(prepared.source)
     memory = concurrency * (WORKER_BYTES + (held if features.mode == "live" else 0)) / 1e9
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
@@ -113,7 +108,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
             else ["  estimated   without a pass of the backbone, from its weights' operations"]
         ),
         *(f"  slow        {line}" for line in [_slow_dtype(prepared)] if line and missing),
-        f"  disk        {sum(missing_bytes) / 1e6:.0f} MB of hidden states to come; results about {disk / 1e6:.0f} MB",
+        f"  disk        {missing_bytes(prepared, cache) / 1e6:.0f} MB of hidden states to come; results about "
+        f"{disk / 1e6:.0f} MB",
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(longest)}; in all about "
         f"{duration(wall.expected)}, between {duration(wall.low)} and {duration(wall.high)} by early stopping, speed",
         f"  GPU-hours   {_gpu_hours(training.times(gpus / 3600))}",
@@ -132,7 +128,7 @@ def backbone_line(prepared: Prepared) -> str:
         disk = f"{there / 1e9:.2f} GB on disk"
     else:
         disk = f"about {parameters * saved_bytes(source.folder, source.base) / 1e9:.2f} GB on disk, not fetched yet"
-    held = memory_bytes(parameters, source.dtype) / 1e9
+    held = weight_bytes(source) / 1e9
     return f"{parameters / 1e6:,.0f} million parameters; {disk}; {held:.2f} GB of memory, computes in {source.dtype}"
 
 

@@ -6,9 +6,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import psutil
@@ -16,7 +16,6 @@ import torch
 
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.prepare import Prepared
-from adalayers.errors import BadInput
 from adalayers.features.features import Mode, serving_folder, stored_bytes
 from adalayers.features.store import is_whole
 
@@ -28,22 +27,6 @@ PROBE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """Bytes that hidden states need, and that there are.
-
-    store, missing: of all splits, and of those that are not stored yet
-    memory, disk:   free on this machine and in the cache folder
-    gpu:            free on a GPU, divided by the trials that share it; None without a GPU
-    """
-
-    store: int
-    missing: int
-    memory: int
-    disk: int
-    gpu: int | None = None
-
-
-@dataclass(frozen=True)
 class FeaturePlan:
     """mode: memory, disk or live; why: the reason, in words."""
 
@@ -51,53 +34,40 @@ class FeaturePlan:
     why: str
 
 
-def plan_features(
-    asked: str,
-    sizes: Sizes,
+def feature_plan(
+    prepared: Prepared,
+    asked: Mode | Literal["auto"],
+    cache: Path,
     *,
-    forward_seconds: Callable[[], float],
-    read_rate: Callable[[], float] | None,
+    gpus_per_trial: float | None,
+    dry_run: bool,
 ) -> FeaturePlan:
-    """Return how hidden states are had: as asked, or for "auto" the quickest way that there is room for.
+    """Return how a study has its hidden states: as asked, or for "auto" the quickest way that there is room for.
 
-    forward_seconds: measures how long the backbone takes over all splits; read_rate: bytes per second that the
-    cache's disk gives, None where nothing may be written. Both are called only where sizes do not decide.
+    Args:
+        prepared: Backbone and data.
+        asked: memory, disk, live or auto.
+        cache: Folder of the store.
+        gpus_per_trial: GPUs of a trial, or the share of one that it has; None: one.
+        dry_run: Write nothing, not even to time the disk.
     """
-    size = f"{sizes.store / 1e9:.2f} GB of hidden states"
-    gpu, memory = sizes.gpu, MEMORY_SHARE * sizes.memory
-    if asked in ("memory", "disk", "live"):
-        return FeaturePlan(asked, f"as asked; {size}")  # type: ignore[arg-type]
+    size = f"{prepared.store_bytes / 1e9:.2f} GB of hidden states"
     if asked != "auto":
-        raise BadInput(f"wanted --features auto, memory, disk or live, got {asked!r}")
-    if sizes.missing > sizes.disk:
-        free = f"{sizes.disk / 1e9:.2f} GB that are free for the cache"
-        return FeaturePlan("live", f"{size} do not fit the {free}")
-    if gpu is not None and sizes.store <= MEMORY_SHARE * gpu:
+        return FeaturePlan(asked, f"as asked; {size}")
+    memory, disk, gpu = free_bytes(cache)
+    if missing_bytes(prepared, cache) > disk:
+        return FeaturePlan("live", f"{size} do not fit the {disk / 1e9:.2f} GB that are free for the cache")
+    gpu = None if gpu is None else gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0))
+    if gpu is not None and prepared.store_bytes <= MEMORY_SHARE * gpu:
         return FeaturePlan("memory", f"{size} fit the {gpu / 1e9:.1f} GB of GPU memory that a trial can have")
-    if sizes.store <= memory:
-        fits = f"{size} fit the {sizes.memory / 1e9:.1f} GB of memory that are free"
+    if prepared.store_bytes <= MEMORY_SHARE * memory:
+        fits = f"{size} fit the {memory / 1e9:.1f} GB of memory that are free"
         return FeaturePlan("memory", fits) if gpu is None else FeaturePlan("disk", f"{fits}, not the GPU's")
-    if read_rate is None:
+    if dry_run or _read_only(cache):
         return FeaturePlan("disk", f"{size} exceed memory; live if the disk proves slower than the backbone")
-    read, forward = sizes.store / read_rate(), forward_seconds()
+    read, forward = prepared.store_bytes / read_rate(cache), forward_seconds(prepared)
     why = f"{size} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
     return FeaturePlan("disk" if read <= forward else "live", why)
-
-
-def feature_plan(
-    prepared: Prepared, asked: str, cache: Path, *, gpus_per_trial: float | None, dry_run: bool
-) -> FeaturePlan:
-    """Return how a study has its hidden states; a dry run writes nothing, not even to time the disk.
-
-    asked: auto, memory, disk or live; cache: the folder of the store
-    gpus_per_trial: GPUs of a trial, or the share of one that it has; None: one
-    """
-    return plan_features(
-        asked,
-        sizes(prepared, cache, trials_per_gpu=max(1.0, 1.0 / (gpus_per_trial or 1.0))),
-        forward_seconds=lambda: forward_seconds(prepared),
-        read_rate=None if dry_run or _read_only(cache) else lambda: read_rate(cache),
-    )
 
 
 def _read_only(cache: Path) -> bool:
@@ -113,19 +83,19 @@ def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
     ]
 
 
-def sizes(prepared: Prepared, cache: Path, *, trials_per_gpu: float = 1.0) -> Sizes:
-    """Return what a study's hidden states need, and what this machine has free now."""
-    source, precision = prepared.source, prepared.request.precision
-    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    return Sizes(
-        store=prepared.store_bytes,
-        missing=sum(
-            stored_bytes(source, len(encoded.input_ids), precision) for encoded in not_stored(prepared, cache)
-        ),
-        memory=psutil.virtual_memory().available,
-        disk=shutil.disk_usage(existing).free,
-        gpu=int(torch.cuda.mem_get_info()[0] / trials_per_gpu) if torch.cuda.is_available() else None,
+def missing_bytes(prepared: Prepared, cache: Path) -> int:
+    """Return the bytes of the hidden states that are not stored yet."""
+    return sum(
+        stored_bytes(prepared.source, len(encoded.input_ids), prepared.request.precision)
+        for encoded in not_stored(prepared, cache)
     )
+
+
+def free_bytes(cache: Path) -> tuple[int, int, float | None]:
+    """Return the free bytes of this machine's memory, of the cache's disk, and of a GPU (None without one)."""
+    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    gpu = torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else None
+    return psutil.virtual_memory().available, shutil.disk_usage(existing).free, gpu
 
 
 def forward_seconds(prepared: Prepared) -> float:

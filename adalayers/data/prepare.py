@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from adalayers.backbones import loading, pretrained, sources, tokens
-from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.config import TrialConfig
@@ -79,10 +78,6 @@ class Prepared:
                 }
         return dataclasses.replace(self, source=self.source.reads(states))
 
-    @functools.cached_property
-    def _backbone(self) -> Backbone:
-        return loading.load(self.source)
-
     def data(
         self,
         mode: Mode,
@@ -93,6 +88,9 @@ class Prepared:
     ) -> TrialData:
         """Return what trials read; in the modes `disk` and `memory` hidden states are computed where missing."""
 
+        # Loaded where something is missing, and its memory free again when all is stored.
+        backbone = functools.cache(lambda: loading.load(self.source))
+
         def split_features(name: str, encoded: Encoded) -> Features:
             if mode == "live":
                 return LiveFeatures(self.source, encoded)
@@ -100,7 +98,7 @@ class Prepared:
                 cache or default_cache(),
                 self.source,
                 encoded,
-                lambda: self._backbone,
+                backbone,
                 precision=self.request.precision,
                 about=self._stored_about(name),
                 device=device,
@@ -110,10 +108,9 @@ class Prepared:
             return features
 
         splits = {
-            name: _split_data(split, self.encoded[name], split_features(name, self.encoded[name]))
+            name: split_data(split, self.encoded[name], split_features(name, self.encoded[name]))
             for name, split in self.task.splits.items()
         }
-        self.__dict__.pop("_backbone", None)  # hidden states are stored: the backbone's memory is free again
         return TrialData(
             self.shape,
             self.task.label_names,
@@ -167,8 +164,6 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
 
     weights: False fetches none of the backbone's, where they are not there: enough to make plans with
     """
-    if request.max_length < 3:
-        raise BadInput(f"wanted --max-length of at least 3 tokens, got {request.max_length}; raise it")
     source = sources.resolve(request.backbone, data_dir=request.data_dir, weights=weights)
     dtype = request.backbone_dtype
     if dtype == "auto":
@@ -209,9 +204,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
 def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) -> None:
     """Raise `BadInput` where the tokeniser gives ids that the backbone has no embedding for."""
     vocabulary = getattr(pretrained.read_config(source.folder, source.id), "vocab_size", None)
-    highest = max(
-        (int(split.input_ids.max()) for split in encoded.values() if len(split.input_ids)), default=0
-    )
+    highest = max(int(split.input_ids.max()) for split in encoded.values())
     if isinstance(vocabulary, int) and highest >= vocabulary:
         raise BadInput(
             f"wanted token ids below {vocabulary}, the embeddings of {source.name}, its tokeniser gives {highest}: the "
@@ -219,7 +212,8 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
         )
 
 
-def _split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
+def split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
+    """Return a split's labels and tokens next to its features."""
     return SplitData(
         features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded
     )

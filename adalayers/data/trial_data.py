@@ -48,22 +48,16 @@ class Batch:
 
     @cached_property
     def input_ids(self) -> Tensor:
-        """Token ids, int64 [tokens], end to end like `states`; for methods that run the backbone themselves.
-
-        Raises `ValueError` where the split has none.
-        """
-        if self.tokens is None:
-            raise ValueError("wanted token ids, this split was made without; give SplitData its tokens")
-        rows = ragged_index(self.tokens.offsets, self.examples)
-        return to_device(torch.from_numpy(self.tokens.input_ids[rows].astype(np.int64)), self.labels.device)
+        """Token ids, int64 [tokens], end to end like `states`; for methods that run the backbone themselves."""
+        assert self.tokens is not None
+        return self._of_tokens(self.tokens, self.tokens.input_ids)
 
     @cached_property
     def token_types(self) -> Tensor | None:
         """Which text of a pair each token is of, int64 [tokens] like `input_ids`; None where nothing tells."""
         if self.tokens is None or self.tokens.token_types is None:
             return None
-        rows = ragged_index(self.tokens.offsets, self.examples)
-        return to_device(torch.from_numpy(self.tokens.token_types[rows].astype(np.int64)), self.labels.device)
+        return self._of_tokens(self.tokens, self.tokens.token_types)
 
     @cached_property
     def special(self) -> Tensor | None:
@@ -71,6 +65,10 @@ class Batch:
         if self.tokens is None or self.tokens.special is None:
             return None
         return torch.from_numpy(self.tokens.special[ragged_index(self.tokens.offsets, self.examples)])
+
+    def _of_tokens(self, tokens: Encoded, column: np.ndarray) -> Tensor:
+        rows = ragged_index(tokens.offsets, self.examples)
+        return to_device(torch.from_numpy(column[rows].astype(np.int64)), self.labels.device)
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class SplitData:
         words, rows = None, examples
         if self.word_offsets is not None and self.word_starts is not None:
             rows = ragged_index(self.word_offsets, examples)
-            per_example = self.word_offsets[examples + 1] - self.word_offsets[examples]
+            per_example = np.diff(self.word_offsets)[examples]
             places = self.word_starts[rows] + np.repeat(np.cumsum(lengths) - lengths, per_example)
             kept = self.word_starts[rows] >= 0
             rows, words = rows[kept], to_device(torch.from_numpy(places[kept]), device)
@@ -137,14 +135,12 @@ class SplitData:
     def subset(self, examples: np.ndarray, features: Features) -> SplitData:
         """Return the split of these examples, with features of their own."""
         tokens = None if self.tokens is None else self.tokens.take(examples)
-        if self.word_offsets is None or self.word_starts is None:
-            return SplitData(features, self.labels[examples], self.index[examples], tokens=tokens)
-        rows = ragged_index(self.word_offsets, examples)
-        words = self.word_offsets[examples + 1] - self.word_offsets[examples]
-        offsets = np.concatenate([[0], np.cumsum(words)])
-        return SplitData(
-            features, self.labels[rows], self.index[examples], self.word_starts[rows], offsets, tokens
-        )
+        rows, starts, offsets = examples, None, None
+        if self.word_offsets is not None and self.word_starts is not None:
+            rows = ragged_index(self.word_offsets, examples)
+            starts = self.word_starts[rows]
+            offsets = np.cumsum([0, *np.diff(self.word_offsets)[examples]])
+        return SplitData(features, self.labels[rows], self.index[examples], starts, offsets, tokens)
 
 
 @dataclass(frozen=True)
@@ -196,15 +192,9 @@ class TrialData:
         The draw follows from `draw` alone, and with one draw a smaller number is part of a larger one. None, or as
         many as there are: all of train. Hidden states are read where they are, nothing is copied.
 
-        Raises `BadInput` for fewer than one example, a `draw` below 0, or examples without a label to learn from.
+        Raises `BadInput` for examples without a label to learn from.
         """
         train = self.splits["train"]
-        if train_examples is not None and train_examples < 1:
-            raise BadInput(
-                f"wanted train_examples of at least 1, got {train_examples}; raise it or leave it out for all"
-            )
-        if draw < 0:
-            raise BadInput(f"wanted draw to be a whole number of at least 0, got {draw}; change it")
         if train_examples is None or train_examples >= len(train):
             return self
         rng = np.random.default_rng([draw, _DRAWS])
@@ -220,17 +210,13 @@ class TrialData:
     def at_words(self, position: Literal["first-token", "last-token"]) -> TrialData:
         """Return the data with words answered for by their first sub-tokens, as they are, or by their last ones.
 
-        Of a word that truncation cut in two the last sub-token that is left answers. Raises `ValueError` where a split
-        was made without its tokens.
+        Of a word that truncation cut in two the last sub-token that is left answers.
         """
         if position == "first-token" or all(split.word_starts is None for split in self.splits.values()):
             return self
         splits = {}
         for name, split in self.splits.items():
-            if split.tokens is None or split.tokens.word_ends is None:
-                raise ValueError(
-                    "wanted the words' last tokens, this split was made without; give SplitData its tokens"
-                )
+            assert split.tokens is not None
             splits[name] = dataclasses.replace(split, word_starts=split.tokens.word_ends)
         return dataclasses.replace(self, splits=splits)
 

@@ -286,8 +286,8 @@ def exclusive(folder: Path) -> Iterator[None]:
     if not os.access(folder.parent, os.W_OK):
         yield
         return
-    with try_exclusive(folder) as held:
-        if held:
+    with try_exclusive(folder) as ours:
+        if ours:
             yield
             return
     logger.warning(f"another process computes the hidden states {folder.name}; waiting for it")
@@ -297,17 +297,14 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_exclusive(folder: Path) -> Iterator[bool]:
-    """Hold the store for this process alone, without waiting; yields whether it is held."""
-    lock = _lock(folder)
+    """Hold the store for this process alone, without waiting; yields whether it is ours."""
     try:
-        lock.acquire(timeout=0)
+        acquired = _lock(folder).acquire(timeout=0)
     except Timeout:
         yield False
         return
-    try:
+    with acquired:
         yield True
-    finally:
-        lock.release()
 
 
 def _lock(folder: Path) -> FileLock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from adalayers.backbones.loading import shared_backbone
 from adalayers.measures import masked_lm, proxy_a, variability, vocabulary
 from adalayers.measures.case_data import CaseData
 from adalayers.results.measures import Measured, measured, write_measures
@@ -27,5 +28,6 @@ def measure(names: Sequence[str], case: CaseData, folder: Folder) -> dict[str, M
     measures = measured(folder, key)
     if not measures:
         measures = {name: MEASURES[name](case) for name in names}
+        shared_backbone.cache_clear()  # its memory is the trials'
         write_measures(folder, key, measures)
     return measures

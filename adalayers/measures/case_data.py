@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from adalayers.backbones import loading
-from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded, load_tokenizer
 from adalayers.data.prepare import Prepared, prepare
+from adalayers.features.features import LiveFeatures
 
 REFERENCE = "reference_dataset"
 """The flag that names the dataset which a case's data is measured against."""
@@ -71,10 +70,9 @@ class CaseData:
         """The token ids that are no part of a text, int64."""
         return np.array(sorted(load_tokenizer(self.prepared.source).all_special_ids), dtype=np.int64)
 
-    @functools.cached_property
-    def backbone(self) -> Backbone:
-        """The base model, all of its hidden states."""
-        return loading.load(self.prepared.source.whole)
+    def features(self, encoded: Encoded) -> LiveFeatures:
+        """Return all hidden states of such examples, computed when they are read."""
+        return LiveFeatures(self.prepared.source.whole, encoded)
 
 
 def _fingerprint(prepared: Prepared) -> str:

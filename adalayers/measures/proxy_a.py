@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from adalayers.backbones.tokens import Encoded
-from adalayers.features.extract import extraction_batches, hidden_states
+from adalayers.features.extract import extraction_batches
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.states import State
@@ -65,13 +65,12 @@ def _distance(a: np.ndarray, b: np.ndarray, seed: int) -> float:
 
 def _pooled(case: CaseData, encoded: Encoded, examples: np.ndarray) -> np.ndarray:
     """Return the mean last hidden state of each example, float64 [n, K]."""
-    backbone = case.backbone
-    device = next(backbone.parameters()).device
-    last = State(backbone.stream.name, backbone.stream.layers)
+    source, features = case.prepared.source, case.features(encoded)
+    last = State(source.streams[0].name, source.layers)
     lengths = np.diff(encoded.offsets)[examples]
-    pooled = np.empty((len(examples), backbone.width))
+    pooled = np.empty((len(examples), source.width))
     for batch in extraction_batches(lengths):
-        states = hidden_states(backbone, encoded, examples[batch], device)[last].double().cpu()
+        states = features.read(examples[batch], [last], torch.device("cpu"))[last].double()
         by_example = torch.split(states, lengths[batch].tolist())
         pooled[batch] = torch.stack([tokens.mean(dim=0) for tokens in by_example]).numpy()
     return pooled

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.backbones.backbone import Backbone
-from adalayers.backbones.tokens import Encoded
+from adalayers.data.prepare import split_data
 from adalayers.data.trial_data import Passes, SplitData
 from adalayers.errors import BadInput
-from adalayers.features.extract import hidden_states
+from adalayers.features.features import Subset
 from adalayers.fusion.variability import labelled, variability
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
@@ -32,15 +30,16 @@ UNMEASURED = Measured(
 
 def measure(case: CaseData) -> Measured:
     """Return the number of the layer of the lowest nu (Xie et al. 2022); `by_layer` holds nu of all layers."""
-    stream = case.backbone.stream
+    stream = case.prepared.source.streams[0]
     states = [State(stream.name, number) for number in range(1, stream.layers + 1)]
     split = _sample(case)
     if split.labels.dtype.kind not in "iu" or case.prepared.shape.n_outputs < 2:
         return replace(UNMEASURED, why="it takes labels that are classes")
-    device = next(case.backbone.parameters()).device
     vectors: dict[State, list[Tensor]] = {state: [] for state in states}
     labels: list[Tensor] = []
-    for state, batch_vectors, batch_labels in labelled(Passes(split, states, device, BATCH), states):
+    for state, batch_vectors, batch_labels in labelled(
+        Passes(split, states, torch.device("cpu"), BATCH), states
+    ):
         vectors[state].append(batch_vectors.float())
         if state == states[0]:
             labels.append(batch_labels)
@@ -77,26 +76,5 @@ def _sample(case: CaseData) -> SplitData:
     if encoded.word_offsets is not None:
         drawn = drawn[: 1 + np.searchsorted(np.cumsum(np.diff(encoded.word_offsets)[drawn]), MAX_WORDS)]
     drawn = drawn[np.argsort(np.diff(encoded.offsets)[drawn], kind="stable")]
-    whole = SplitData(
-        _ComputedFeatures(case.backbone, encoded),
-        split.flat_labels,
-        split.index,
-        encoded.word_starts,
-        encoded.word_offsets,
-        encoded,
-    )
-    return whole.subset(drawn, _ComputedFeatures(case.backbone, encoded.take(drawn)))
-
-
-class _ComputedFeatures:
-    """Hidden states that the backbone computes at each read: a sample needs no store."""
-
-    def __init__(self, backbone: Backbone, encoded: Encoded):
-        self.backbone, self.encoded = backbone, encoded
-        self.lengths = np.diff(encoded.offsets)
-
-    def read(
-        self, examples: np.ndarray, states: Sequence[State], device: torch.device
-    ) -> Mapping[State, Tensor]:
-        computed = hidden_states(self.backbone, self.encoded, examples, device)
-        return {state: computed[state] for state in states}
+    features = case.features(encoded)
+    return split_data(split, encoded, features).subset(drawn, Subset(features, drawn))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import rel_entr
 
 from adalayers.backbones.tokens import Encoded
 from adalayers.measures.case_data import SEED, CaseData
@@ -63,9 +65,4 @@ def texts(encoded: Encoded, examples: np.ndarray, special: np.ndarray) -> np.nda
 def divergence(p: np.ndarray, q: np.ndarray) -> float:
     """Return the Jensen-Shannon divergence of two distributions [size], in bits."""
     middle = (p + q) / 2
-
-    def relative_entropy(shares: np.ndarray) -> float:
-        present = shares > 0
-        return float((shares[present] * np.log2(shares[present] / middle[present])).sum())
-
-    return (relative_entropy(p) + relative_entropy(q)) / 2
+    return float(rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / (2 * math.log(2))

@@ -218,11 +218,6 @@ def load_task(
         BadInput: If any of it cannot be had: the hub out of reach, no such dataset, columns missing or ambiguous,
             labels missing, a split empty, no such metric.
     """
-    for flag, wanted in (("--train-examples", train_examples), ("--eval-examples", eval_examples)):
-        if wanted is not None and wanted < 1:
-            raise BadInput(
-                f"wanted at least 1 example as {flag}, got {wanted}; raise it or leave it out for all"
-            )
     resolved = canonical(name)
     entry = resolved.entry
     examples, label_names, kind = _read(resolved, data_dir, text_column, label_column)

@@ -53,9 +53,6 @@ class Dropout(nn.Module):
             return None
         return lambda x: dropout_mask(x, self.p, self.generator)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p:g}"
-
 
 def draw_from(model: nn.Module, generator: torch.Generator) -> None:
     """Let all dropout in `model` draw from `generator`, on the model's device."""

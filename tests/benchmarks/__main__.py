@@ -85,7 +85,7 @@ def resident_tokens(root: Path, sizes: Sizes) -> Measured:
 def loading(root: Path, sizes: Sizes) -> Measured:
     source = made.large(root, sizes)
     return {
-        f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, getattr(torch, dtype))
+        f"loading_over_weights_{dtype}": in_new_process(loading_over_weights, source, dtype)
         for dtype in ("float32", "bfloat16")
     }
 

@@ -5,6 +5,8 @@ What a process maps of a store or of weights is shared and not counted.
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 import adalayers.tuning.trainable  # noqa: F401  (a worker has it loaded)
@@ -12,6 +14,7 @@ from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.config import TrialConfig
 from adalayers.features.features import Features
+from adalayers.states import ComputeType
 from tests.benchmarks import made
 from tests.benchmarks.memory import anonymous_mb, most_anonymous_mb
 from tests.benchmarks.training import CONFIG, epoch_of
@@ -26,11 +29,11 @@ def training_mb(source: BackboneSource, features: Features, config: TrialConfig 
     return most[0]
 
 
-def loading_over_weights(source: BackboneSource, dtype: torch.dtype) -> float:
+def loading_over_weights(source: BackboneSource, dtype: ComputeType) -> float:
     """Return the most private memory while a base model is loaded, over the size of its weights in `dtype`."""
     loading.load(made.minilm())  # what loading imports is no part of it
     before = anonymous_mb()
     with most_anonymous_mb() as most:
-        loaded = loading.load(source, dtype=dtype)
+        loaded = loading.load(dataclasses.replace(source, dtype=dtype))
     size = sum(weights.numel() * weights.element_size() for weights in loaded.parameters()) / 1e6
     return (most[0] - before) / size

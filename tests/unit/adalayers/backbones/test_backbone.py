@@ -293,7 +293,7 @@ def test_random_weights_of_every_family_are_not_the_checkpoint_s(folders, family
     assert len(states) == len(others)
     assert not any(torch.allclose(a, b, atol=1e-3) for a, b in zip(states, others, strict=True))
     assert all(torch.isfinite(state).all() and state.dtype == torch.float32 for state in states)
-    assert backbone.n_parameters == count_parameters(random)[0] == count_parameters(pretrained_one)[0]
+    assert count_parameters(random)[0] == count_parameters(pretrained_one)[0]
     assert not any(parameter.requires_grad for parameter in backbone.parameters())
 
 
@@ -361,7 +361,7 @@ def test_a_backbone_that_no_memory_holds_is_bad_input(folders, monkeypatch):
         BadInput, match=r"GB of memory for bert in float32, .*layers:1,6.*--backbone-dtype bfloat16"
     ):
         load(source)
-    load(source, dtype=torch.bfloat16)
+    load(dataclasses.replace(source, dtype="bfloat16"))
     load(source.reads([State("encoder", 0)]))  # fewer layers take less
 
 

@@ -105,7 +105,7 @@ def test_its_states_are_those_that_transformers_gives(folders, family):
             assert not torch.allclose(before[real], ours[-1][real])
     assert not any(values.requires_grad or values.is_inference() for values in states.values())
     total, of_layer = count_parameters(source)
-    assert backbone.n_parameters == total == sum(parameter.numel() for parameter in model.parameters())
+    assert total == sum(parameter.numel() for parameter in model.parameters())
     assert (of_layer > 0) == (family != "albert"), "whose layers are one and the same, in no list"
 
 
@@ -159,14 +159,15 @@ def test_some_layers_are_those_of_the_whole_model(folders, family):
     ids, mask = batch()
     whole = load(source)(ids, mask)
     some = source.reads([State(source.streams[0].name, number) for number in (0, 2)])
-    for of in (some, dataclasses.replace(some, id=f"random:{some.id}")):
-        backbone = load(of)
+    for shortened in (some, dataclasses.replace(some, id=f"random:{some.id}")):
+        backbone = load(shortened)
         assert sum(len(m) == 3 for m in backbone.modules() if isinstance(m, torch.nn.ModuleList)) == 1
-        found = backbone(ids, mask)
-        assert list(found) == of.states
-        expected = whole if of is some else load(dataclasses.replace(of, chosen=None))(ids, mask)
-        assert all(torch.equal(values, expected[state]) for state, values in found.items())
-        assert backbone.n_parameters == count_parameters(source)[0]
+        states = backbone(ids, mask)
+        assert list(states) == shortened.states
+        expected = (
+            whole if shortened is some else load(dataclasses.replace(shortened, chosen=None))(ids, mask)
+        )
+        assert all(torch.equal(values, expected[state]) for state, values in states.items())
 
 
 def test_opt_350m_is_read_before_it_maps_to_its_embeddings_width(tmp_path):
@@ -216,7 +217,7 @@ def test_a_family_without_an_entry_is_read_where_a_check_holds(family, kind, con
     [
         ("fnet", "padding or the other texts of a batch change its hidden states"),
         ("convbert", "padding or the other texts of a batch change its hidden states"),
-        ("vit", "token ids cannot be read|nothing can be said"),
+        ("vit", "it reads no token ids"),
     ],
 )
 def test_a_family_that_a_check_refuses_is_named(family, said):

@@ -40,9 +40,7 @@ class Base:
         self.stream = Stream("decoder" if decoder else "encoder", LAYERS, final_norm=bool(reading.final_norm))
         inner = self.model.get_encoder() if family in ("bart", "t5") else self.model.base_model
         self.pad = config.pad_token_id or 0
-        self.backbone = Backbone(
-            inner, streams=(self.stream,), width=WIDTH, n_parameters=0, family=reading, pad_id=self.pad
-        )
+        self.backbone = Backbone(inner, streams=(self.stream,), width=WIDTH, family=reading, pad_id=self.pad)
         generator = torch.Generator().manual_seed(1)
         self.mask = (torch.arange(9) < torch.tensor([[9], [5], [7]])).long()
         self.ids = torch.randint(20, 60, (3, 9), generator=generator).masked_fill(self.mask == 0, self.pad)

@@ -134,7 +134,7 @@ def test_variability_names_the_layer_that_tells_labels_apart(folders, monkeypatc
         state = encoder(layer)[0]
         return states | {state: states[state] + 5.0 * torch.from_numpy(labels).unsqueeze(1)}
 
-    monkeypatch.setattr(variability, "hidden_states", with_labels)
+    monkeypatch.setattr("adalayers.features.features.hidden_states", with_labels)
     best = variability.measure(near)
     assert (best.value, best.n, best.of) == (layer, 200, "examples")
     assert set(best.by_layer) == {"01", "02"}
@@ -146,7 +146,7 @@ def test_variability_is_that_of_all_examples_however_they_are_drawn(folders):
     """200 examples are all: against the definition over the whole training split."""
     near, state = case(folders, "near"), encoder(2)[0]
     vectors = [
-        hidden_states(near.backbone, near.encoded, np.array([example]), torch.device("cpu"))[state][1:-1]
+        near.features(near.encoded).read(np.array([example]), [state], torch.device("cpu"))[state][1:-1]
         for example in range(200)
     ]
     labels = torch.from_numpy(near.prepared.task.splits["train"].flat_labels)
