@@ -136,12 +136,10 @@ def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream,
         layers = getattr(config, "encoder_layers", None) or layers
     as_decoder = family.kind == "encoder" and getattr(config, "is_decoder", False)
     if as_decoder or not (isinstance(layers, int) and isinstance(width, int)):
-        what = (
-            "an encoder set up as a decoder" if as_decoder else "one without a number of layers and a width"
-        )
+        what = "an encoder set up as a decoder" if as_decoder else "no number of layers and no width"
         raise BadInput(
-            f"wanted a {config.model_type!r} model as it was pretrained, the config.json of {identifier!r} is of "
-            f"{what}; choose another backbone"
+            f"wanted a {config.model_type!r} model as it was pretrained, the config.json of {identifier!r} "
+            f"describes {what}; choose another backbone"
         )
     if layers < 1 or width < 1:
         raise BadInput(
@@ -182,9 +180,7 @@ def decoder_start(config: Any, identifier: str) -> int:
 def shorten(config: Any, layers: int, depth: int) -> None:
     """Change a config of so many layers into one of the first `depth`."""
     for name, value in vars(config).items():
-        if (
-            "layer" in name and isinstance(value, list) and len(value) == layers
-        ):  # a kind of attention for each
+        if "layer" in name and isinstance(value, list) and len(value) == layers:  # a kind of attention each
             setattr(config, name, value[:depth])
     config.num_hidden_layers = depth
 

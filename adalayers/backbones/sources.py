@@ -318,23 +318,17 @@ def _hub_snapshot(asked: BackboneName, *, weights: bool) -> Path:
     hub.require_hub(what)
     try:
         return snapshot(local_files_only=False)
-    except GatedRepoError as error:  # a RepositoryNotFoundError too, so asked for first
-        raise BadInput(
-            f"wanted {what}, access to it must be granted first; accept its licence at {hub.page(asked.base)}, then "
-            f"set {hub.TOKEN} to a token of that account (or hf auth login), or name a local folder"
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise BadInput(
-            f"wanted {what}, the hub has no such model, or a private one; check the id, set {hub.TOKEN} to a token "
-            f"that may read it (or hf auth login), or use an alias: {', '.join(ALIASES)}"
-        ) from error
-    except RevisionNotFoundError as error:
-        raise BadInput(
-            f"wanted revision {asked.revision!r} of {what}, the hub has none of that name; "
-            "check it or leave it out"
-        ) from error
     except Exception as error:  # of many kinds: the connection's, the server's, the disk's
-        raise BadInput(
-            f"wanted {what} from the Hugging Face hub, fetching it failed ({type(error).__name__}: "
-            f"{hub.first_line(error)}); try again, or name a folder of local copies with --data-dir"
-        ) from error
+        token = f"set {hub.TOKEN} to a token that may read it (or hf auth login)"
+        if isinstance(error, GatedRepoError):  # a RepositoryNotFoundError too, so asked for first
+            why = "access to it must be granted first; accept its licence at "
+            why += f"{hub.page(asked.base)}, then {token}, or name a local folder"
+        elif isinstance(error, RepositoryNotFoundError):
+            why = "the hub has no such model, or a private one; check the id, "
+            why += f"{token}, or use an alias: {', '.join(ALIASES)}"
+        elif isinstance(error, RevisionNotFoundError):
+            why = f"the hub has no revision {asked.revision!r} of it; check it or leave it out"
+        else:
+            why = f"fetching it failed ({type(error).__name__}: {hub.first_line(error)}); "
+            why += "try again, or name a folder of local copies with --data-dir"
+        raise BadInput(f"wanted {what} from the Hugging Face hub, {why}") from error
