@@ -23,7 +23,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -202,7 +202,7 @@ class Writer:
         np.lib.format.read_array_header_1_0(file)
         file.truncate(file.tell() + rows * self._width * item_bytes(self._precision))
         file.seek(0)
-        self._hashers.append(hashlib.file_digest(file, xxhash.xxh3_128))
+        self._hashers.append(cast("xxhash.xxh3_128", hashlib.file_digest(file, xxhash.xxh3_128)))
         if self._hashers[-1].hexdigest() != digest:
             raise ValueError(f"wanted the checksum {digest} of {name}")
 
