@@ -33,16 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="importances by fANOVA too, next to PED-ANOVA's: minutes for a large search, then kept in "
         "importances.json until its trials change",
     )
-    parser.add_argument(
-        "--claims-only",
-        action="store_true",
-        help="rebuild claims.json and contrasts.json alone, without pages and figures",
-    )
     flags = parser.parse_args(arguments)
     broken = 0
     try:
         for folder in flags.folder:
-            written, errors = rebuild(folder, fanova=flags.fanova, claims_only=flags.claims_only)
+            written, errors = rebuild(folder, fanova=flags.fanova)
             for path in written:
                 print(path)
             for error in errors:
@@ -57,24 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2 if broken else 0
 
 
-def rebuild(
-    folder: str, *, fanova: bool = False, claims_only: bool = False
-) -> tuple[list[str], list[BadInput]]:
+def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadInput]]:
     """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
     from adalayers.storage.folder import Folder
-    from reports.write import (
-        Built,
-        build,
-        find_studies,
-        write_claims,
-        write_claims_across,
-        write_cover,
-        write_index,
-    )
+    from reports.write import Built, build, find_studies, write_cover, write_index
 
     root = _local(folder)
     studies = find_studies(root)
@@ -84,25 +69,19 @@ def rebuild(
             "study wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
     built: list[Built] = []
-    written, errors = [], []
+    errors = []
     for study in studies:
         try:
-            if claims_only:
-                written.append(write_claims(study))
-            else:
-                built.append(build(study, fanova=fanova))
-                written.append(built[-1].path)
+            built.append(build(study, fanova=fanova))
         except BadInput as error:
             errors.append(error)
+    written = [report.path for report in built]
     if studies[0].address == root.address:
         return written, errors
     above: dict[str, list[Folder]] = {}
     for study in studies:
         above.setdefault(study.parent().address, []).append(study)
     covers = {parent: below for parent, below in above.items() if parent != root.address or len(above) == 1}
-    if claims_only:
-        written += [write_claims_across(parent, below) for parent, below in covers.items()]
-        return written, errors
     written += [write_cover(parent, below, built) for parent, below in covers.items()]
     return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
 

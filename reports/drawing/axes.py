@@ -1,4 +1,4 @@
-"""The levels of a factor along an axis, to scale or side by side, and lines over them."""
+"""The levels of a factor along an axis, to scale or side by side."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from adalayers.results.study_file import Factor
 from reports.drawing import style
-from reports.drawing.pieces import legend_right, point
-from reports.drawing.style import look, plain_text
+from reports.drawing.style import plain_text
 from reports.reading.factors import (
     Level,
     cell_names,
-    column,
     in_order,
     label,
     level,
@@ -26,7 +22,6 @@ from reports.reading.factors import (
     levels,
     numeric,
 )
-from reports.reading.frames import records
 
 
 class FactorAxis:
@@ -69,35 +64,6 @@ def name_levels(axes: Axes, ordered: Sequence[Level]) -> None:
     """Put levels side by side along x, in order, not to scale."""
     style.name_ticks(axes, [level_name(value) for value in ordered], axis="x")
     axes.set_xlim(-0.4, len(ordered) - 0.6)
-
-
-def factor_lines(
-    figure: Figure, axes: Axes, core: pd.DataFrame, factors: Sequence[Factor], title: str
-) -> dict[str, int]:
-    """Draw `mean` over the first factor with bars from `low` to `high`, a line per cell of the other factors.
-
-    core: rows of `tables.core`, or of a table with the same cells. A missing mean breaks the line. Returns the
-    lines' names with their places.
-    """
-    first = column(factors[0].name)
-    axis = FactorAxis(factors[0], core[first])
-    core = core.assign(series=cell_names(core, factors[1:]))
-    names = series(core, factors[1:])
-    handles = []
-    for name, position in names.items():
-        rows = core[core["series"] == name]
-        colour, marker, line = look(position)
-        if name:
-            handles.append(
-                Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(name))
-            )
-        x = [axis.at(value, position, len(names)) for value in rows[first]]
-        axes.plot(x, rows["mean"], color=colour, linestyle=line)
-        for at, row in zip(x, records(rows), strict=True):
-            point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
-    legend_right(figure, handles, title)
-    axis.finish(axes)
-    return names
 
 
 def series(table: pd.DataFrame, factors: Sequence[Factor]) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.reading.frames import numbers, texts
+from reports.reading.frames import numbers
 from reports.words.labels import layer_name
 
 WEIGHT = "mix/weight_"
@@ -57,12 +57,6 @@ def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
     table = at.pivot(index="layer", columns="step", values="weight").reindex(mix["layer"].drop_duplicates())
     table.columns = [f"step {step:.0f}" for step in table.columns]
     return table.reset_index()
-
-
-def mix_kind(trials: pd.DataFrame, trial_id: str | None) -> str:
-    """Return what `trials.csv` says of a trial's mix: learned, uniform, single, last, or ""."""
-    kinds = texts(trials[trials["trial_id"] == trial_id], "config/mix")
-    return kinds[0] if kinds else ""
 
 
 def weight_columns(history: pd.DataFrame) -> list[str]:

@@ -6,7 +6,6 @@ that went on. At the last epoch that all of them evaluated, every one has a scor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -40,23 +39,6 @@ def last_common(search: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Rung
     epoch = float(points.groupby("trial_id")["epoch"].max().min())
     best = points[points["epoch"] <= epoch].groupby("trial_id")["score"].max()
     return Rung(epoch, plan.better(best), len(search) - len(best))
-
-
-def by_band(search: pd.DataFrame, rung: Rung, plan: Plan, bands: Iterable[str]) -> pd.DataFrame:
-    """A row per band of `tables.search`, in the order of `bands`: band, completed, stopped, median, best, n.
-
-    median, best: of the n trials at the rung
-    completed, stopped: how many of the n were, later; trials that are not at the rung count nowhere here.
-    """
-    reached = search.assign(score=search["trial_id"].map(rung.scores).astype(float)).dropna(subset=["score"])
-    table = reached.groupby("band").agg(
-        completed=("status", lambda status: (status == "completed").sum()),
-        stopped=("status", lambda status: (status == "stopped").sum()),
-        median=("score", "median"),
-        best=("score", "min" if plan.mode == "min" else "max"),
-        n=("score", "size"),
-    )
-    return table.reindex([band for band in bands if band in table.index]).rename_axis("band").reset_index()
 
 
 def agreement(search: pd.DataFrame, rung: Rung) -> tuple[float | None, int]:

@@ -135,62 +135,19 @@ def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per completed or stopped trial of the search stage; one seed each.
 
-    Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, band (of the second
-    factor, or of the first where it is the only one), score (best on validation so far), epochs. Completed
-    trials first, best first; a stopped trial's score is a lower bound on what it would have reached, so the
-    two never mix.
+    Columns: trial_id, status, `config/<name>` of every factor and nuisance hyperparameter, score (best on
+    validation so far), epochs. Completed trials first, best first; a stopped trial's score is a lower bound on what it
+    would have reached, so the two never mix.
     """
     rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
-    names = [factor.name for factor in plan.factors]
-    for name in dict.fromkeys((*names, *plan.nuisance)):
+    for name in dict.fromkeys((*(factor.name for factor in plan.factors), *plan.nuisance)):
         table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
-    table["band"] = bands(table[column((names[1:] or names)[0])]) if names else ""
     table["score"] = numbers(rows, f"val/{plan.metric}")
     table["epochs"] = numbers(rows, "epochs")
     table["_rank"] = -plan.better(table["score"])
     table = table.sort_values(["status", "_rank", "trial_id"]).drop(columns="_rank")
     return table.reset_index(drop=True)
-
-
-def search_counts(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per band of `search`: trials completed and stopped, best score of the completed ones."""
-    table = search(trials, plan)
-    rows = []
-    names = [factor.name for factor in plan.factors]
-    if names:
-        by = column((names[1:] or names)[0])
-        table = table.sort_values(
-            by, kind="stable", key=lambda values: values.map(str) if values.dtype == object else values
-        )
-    for band in table["band"].unique():
-        of_band = table[table["band"] == band]
-        done = of_band[of_band["status"] == "completed"]
-        best = done["score"].dropna()
-        rows.append(
-            {
-                "band": band,
-                "completed": len(done),
-                "stopped": int((of_band["status"] == "stopped").sum()),
-                "best": best.iloc[plan.better(best).argmax()] if len(best) else np.nan,
-            }
-        )
-    return pd.DataFrame(rows, columns=["band", "completed", "stopped", "best"])
-
-
-def bands(values: pd.Series, most: int = 6) -> pd.Series:
-    """Name each value by itself where there are at most `most` different ones or it is text, else by its decade."""
-    few = values.dropna().nunique() <= most
-
-    def name(value: Level | None) -> str:
-        if value is None or isinstance(value, str):
-            return value or "not given"
-        if few or value <= 0:
-            return f"{value:g}"
-        decade = int(np.floor(np.log10(value)))
-        return f"1e{decade} to 1e{decade + 1}"
-
-    return pd.Series([name(level(value)) for value in values], index=values.index, dtype=str)
 
 
 def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:

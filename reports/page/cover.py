@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from reports.evidence.across import Across, across, case_of
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
-from reports.page.index import ASIDE
+from reports.page.index import ASIDE, state
 from reports.parts import across as across_parts
 from reports.parts import distances, layer_profiles
 from reports.reading.frames import records
@@ -125,14 +125,12 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
                 estimates.get(plan.control, NONE),
                 f"{code(evidence.best_arm)}: {estimates[evidence.best_arm]}" if evidence.best_arm else NONE,
                 f"{len(best.arms)} of {len(best.arms) + len(best.excluded)}" if best.arms else NONE,
-                code(best.cheapest) if best.cheapest else NONE,
             ]
         )
     heads = ["report", "score", "trivial model", "control, mean [95% interval]"]
     heads += [
         "best arm on validation, mean [95% interval]",
         "settings that may be best (95%)",
-        "cheapest of them",
     ]
     return [
         "The best arm is selected on validation, among many: its own mean is slightly optimistic.",
@@ -162,7 +160,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
     for entry in entries:
         verdicts = [claim.verdict for claim in entry.evidence.claims if claim.primary]
         counts = [str(verdicts.count(verdict)) for verdict in (BETTER, WORSE, SAME, OPEN)]
-        rows.append([entry.report, code(entry.loaded.plan.control), *counts, _state(entry)])
+        rows.append([entry.report, code(entry.loaded.plan.control), *counts, state(entry.loaded.study)])
     return table(["report", "control", BETTER, WORSE, SAME, OPEN, "remarks"], rows)
 
 
@@ -177,11 +175,3 @@ def _arms(entries: Sequence[Entry]) -> list[str]:
         f"report{elsewhere}.",
         folded("Every arm", len(names), grid),
     ]
-
-
-def _state(entry: Entry) -> str:
-    study = entry.loaded.study
-    remarks = ["smoke run"] if study.runs.smoke else []
-    remarks += ["uncommitted changes"] if study.environment.git.dirty else []
-    remarks += [] if study.runs.state == "finished" else ["unfinished"]
-    return ", ".join(remarks)

@@ -55,7 +55,7 @@ def _studies(lines: Sequence[Line]) -> str:
             escape(line.study.study or "not stated"),
             escape(line.study.environment.backbone.name or "not stated"),
             escape(line.study.environment.dataset.name or "not stated"),
-            _state(line.study),
+            state(line.study),
             _seeds(line.claims),
             _verdict(
                 [claim for claim in line.claims if claim.get("primary", True)], line.study.request.control
@@ -76,7 +76,8 @@ def _studies(lines: Sequence[Line]) -> str:
     return table(heads, rows)
 
 
-def _state(study: StudyFile) -> str:
+def state(study: StudyFile) -> str:
+    """Return how a study ended, and what makes it less than a finished one."""
     remarks = [escape(study.runs.state or "state not stated")]
     remarks += ["smoke run"] if study.runs.smoke else []
     remarks += ["uncommitted changes"] if study.environment.git.dirty else []

@@ -13,15 +13,13 @@ from matplotlib.figure import Figure
 from adalayers.results.files import REPORT
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
-from reports.words.text import anchor, code, count, escape, is_folded
+from reports.words.text import code, count, escape, is_folded
 
+MORE = f"*`{DETAILS}` has every table and the other figures; `python -m reports` on this folder writes it.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
-SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "convergence", "next_run")
+SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "next_run")
 """Modules of `reports.parts` on report.md, each with its `SHORT_PART` or `PART`; a study's own come third."""
-
-GIVES_WAY = ("mix", "convergence")
-"""Those that a study with parts of its own has in the details alone."""
 
 PARTS = (
     "setup",
@@ -39,14 +37,12 @@ PARTS = (
     "few_shot",
     "core",
     "interaction",
-    "core_lines",
     "convergence",
     "mix",
     "classes",
     "errors",
     "residuals",
     "search",
-    "parallel",
     "importances",
     "analyses",
     "caveats",
@@ -87,7 +83,7 @@ class Page:
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""
         head = [_title(self.evidence, self.short), *(_banner(self.evidence) if self.short else [BACK])]
-        return "\n\n".join([*head, *self._sections()]) + "\n"
+        return "\n\n".join([*head, *self._sections(), *([MORE] if self.short else [])]) + "\n"
 
     def figures(self) -> dict[str, Figure]:
         """Draw every figure: file name without ending -> figure."""
@@ -105,28 +101,26 @@ class Page:
             title = part.title if isinstance(part.title, str) else part.title(info)
             paragraphs = [paragraph for paragraph in part.section(info) if paragraph]
             if own:
-                paragraphs = self._of_own(paragraphs, title)
+                paragraphs = self._of_own(paragraphs)
             if paragraphs and title != before:
                 yield f"## {escape(title)}"
                 before = title
             yield from paragraphs
 
-    def _of_own(self, paragraphs: list[str], title: str) -> list[str]:
+    def _of_own(self, paragraphs: list[str]) -> list[str]:
         """Return what this page shows of a part that is the study's own."""
         tables = [paragraph for paragraph in paragraphs if is_folded(paragraph)]
         if not self.short:
             return tables
-        link = f"All numbers: [details]({DETAILS}#{anchor(title)})."
-        return [
-            *(paragraph for paragraph in paragraphs if paragraph not in tables),
-            *([link] if tables else []),
-        ]
+        shown = [paragraph for paragraph in paragraphs if paragraph not in tables]
+        return [*shown, f"All numbers: `{DETAILS}`."] if tables else shown
 
 
 def short_page(evidence: Evidence) -> Page:
     """Return report.md: the answer, what it rests on, and the next run."""
     own = own_parts(evidence)
-    rest = [name for name in SHORT if name not in own and not (own and name in GIVES_WAY)]
+    # The mix gives way to what the study itself asks.
+    rest = [name for name in SHORT if name not in own and not (own and name == "mix")]
     return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True, own=own)
 
 
@@ -162,7 +156,5 @@ def _banner(evidence: Evidence) -> list[str]:
         )
     left = int((evidence.trials["status"] == "unfinished").sum())
     if left:
-        lines.append(
-            f"**Unfinished trials**: {count(left, 'trial')}, under *Caveats* in the [details]({DETAILS}#caveats)."
-        )
+        lines.append(f"**Unfinished trials**: {count(left, 'trial')}, under *Caveats* in `{DETAILS}`.")
     return ["\n>\n".join(f"> {line}" for line in lines)] if lines else []

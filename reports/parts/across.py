@@ -8,9 +8,10 @@ from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, AcrossClaim
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.spending import PLANNED, RESERVE
 from reports.parts.cells import difference, named
+from reports.parts.verdicts import size, verdicts
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS, short
-from reports.words.text import code, count, escape, folded, interval, listed, number, several, table
+from reports.words.text import code, count, escape, folded, listed, number, several, table
 
 TITLES = {
     MEAN: "Effects, averaged over cases",
@@ -57,33 +58,22 @@ def _scores(found: Across) -> list[str]:
 
 
 def _means(found: Across) -> list[str]:
-    lines = []
     claims = [one for one in found.claims if one.what == MEAN]
+    lines = []
     for cases in dict.fromkeys(one.cases for one in claims):
-        of = [one for one in claims if one.cases == cases]
-        told = "; ".join(f"{_effect(found, one)}: {_told(one)}" for one in of)
-        lines.append(f"**On average over {several(map(code, cases), 6)}** ({_score(of[0])}): {told}.")
+        shared = [one for one in claims if one.cases == cases]
+        told = verdicts([one.claim for one in shared], _plan(found, shared[0]))
+        lines.append(f"**On average over {several(map(code, cases), 6)}** ({_score(shared[0])}): {told}")
     return lines
 
 
 def _differences(found: Across) -> list[str]:
     """Say where an effect depends on the case."""
-    lines = []
-    for case, claims in _by_case(found, DIFFERENCE):
-        decided = [one for one in claims if one.claim.verdict in (BETTER, WORSE)]
-        told = [
-            f"{_effect(found, one)} does **{one.claim.verdict}** here than there, by {_size(one)}"
-            for one in decided
-        ]
-        same = [one for one in claims if one.claim.verdict == SAME]
-        if same:
-            told.append(f"**no difference** for {several((_effect(found, one) for one in same), 6)}")
-        if rest := [one for one in claims if one.claim.verdict == OPEN]:
-            told.append(f"**not enough evidence** for {several((_effect(found, one) for one in rest), 6)}")
-        lines.append(
-            f"**Is an effect another one in {code(case)} than in {code(claims[0].reference)}?** {'; '.join(told)}."
-        )
-    return lines
+    return [
+        f"**Effects in {code(case)} minus those in {code(claims[0].reference)}**: "
+        f"{verdicts([one.claim for one in claims], _plan(found, claims[0]))}"
+        for case, claims in _by_case(found, DIFFERENCE)
+    ]
 
 
 def _by_case(found: Across, what: str) -> Iterable[tuple[str, list[AcrossClaim]]]:
@@ -101,11 +91,6 @@ def _arm(found: Across, one: AcrossClaim) -> str:
     )
 
 
-def _effect(found: Across, one: AcrossClaim) -> str:
-    """Return what an effect is called: an arm against the control, or "α = 8 instead of 1"."""
-    return named(one.claim, _plan(found, one))
-
-
 def _plan(found: Across, one: AcrossClaim) -> Plan:
     return next(case.plan for case in found.cases if case.name == one.cases[0])
 
@@ -118,20 +103,12 @@ def _told(one: AcrossClaim) -> str:
     """Return a verdict with its size: "**better** by 0.12 [0.08, 0.16]"."""
     claim = one.claim
     if claim.verdict in (BETTER, WORSE):
-        return f"**{claim.verdict}** by {_size(one)}"
+        return f"**{claim.verdict}** by {size(claim)}"
     if claim.tie:
         return "**identical predictions**"
     if claim.verdict == SAME:
         return f"**no difference** ({number(claim.difference, signed=True)})"
     return f"**not enough evidence** ({number(claim.difference, signed=True)})"
-
-
-def _size(one: AcrossClaim) -> str:
-    claim = one.claim
-    if claim.difference is None or claim.low is None or claim.high is None:
-        return number(None)
-    ends = sorted((abs(claim.low), abs(claim.high)))
-    return f"{number(abs(claim.difference))} {interval(ends[0], ends[1])}"
 
 
 def _counted(claims: Sequence[AcrossClaim]) -> str:
@@ -172,7 +149,7 @@ def _table(found: Across) -> str:
                 if what == SCORE and one.claim.arm == one.claim.control
                 else f"{code(one.claim.arm)} and {code(one.claim.control)}"
                 if what == SCORE
-                else _effect(found, one),
+                else named(one.claim, _plan(found, one)),
                 several(map(code, one.cases), 12)
                 if what == MEAN
                 else f"{code(one.case)} minus {code(one.reference)}",

@@ -12,20 +12,14 @@ from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Cl
 from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import averaged_over, named, where
-from reports.parts.cells import level as level_text
 from reports.parts.part import Part, own_parts
+from reports.parts.verdicts import size, verdicts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
 from reports.reading.load import Plan
 from reports.words.labels import short
-from reports.words.text import code, count, escape, interval, listed, number, several
+from reports.words.text import code, count, escape, listed, number, several
 
-NOTABLE_EFFECT_SD = 5
-"""How many times its spread over seeds a difference is, that is worth saying though nothing is claimed of it."""
-FEW = 2
-"""Most undecided comparisons of one kind that are told with their intervals."""
-TOLD = 8
-"""Most comparisons of one verdict that are told of one by one."""
 LEVELS = 4
 """Most levels of the other factor that are told of one by one."""
 
@@ -121,13 +115,13 @@ def _quality(info: Info) -> list[str]:
             found = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
             names = several(escape(factor_name(other)) for other in factors)
             averaged = f", averaged over {names}" if factors else ""
-            points.append(f"**{escape(factor_name(factor))}**{averaged}: {_verdicts(found, plan)}")
+            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(found, plan)}")
     points += _depends(info)
     arms = [claim for claim in primary if claim.kind != "factor"]
     if against := [claim for claim in arms if claim.control == plan.control]:
-        points.append(f"**Against the control** ({_control(plan)}): {_verdicts(against, plan)}")
+        points.append(f"**Against the control** ({code(plan.control)}): {verdicts(against, plan)}")
     if pairs := [claim for claim in arms if claim.control != plan.control]:
-        points.append(f"**Other pairs**: {_verdicts(pairs, plan)}")
+        points.append(f"**Other pairs**: {verdicts(pairs, plan)}")
     return points
 
 
@@ -162,78 +156,6 @@ def _ending(info: Info) -> str:
     return f", after {span} paired {'seed' if sizes == [1] else 'seeds'}"
 
 
-def _control(plan: Plan) -> str:
-    arm = next((arm for arm in plan.arms if arm.name == plan.control), None)
-    config = arm.config if arm and arm.role == "core" else {}
-    known = {factor: level(config.get(factor.name)) for factor in plan.factors}
-    parts = [f"{factor_name(factor)} = {level_name(of)}" for factor, of in known.items() if of is not None]
-    return escape(", ".join(parts)) if parts else code(plan.control)
-
-
-def _verdicts(claims: Sequence[Claim], plan: Plan) -> str:
-    """Return what was found of comparisons of one kind, the decided first."""
-    parts = []
-    for verdict in (BETTER, WORSE):
-        found = sorted(
-            (claim for claim in claims if claim.verdict == verdict),
-            key=lambda claim: -abs(claim.difference or 0),
-        )
-        parts += [
-            f"{named(claim, plan)} is **{verdict}** by {_size(claim)}{_beyond(claim)}"
-            for claim in found[:TOLD]
-        ]
-        if len(found) > TOLD:
-            parts.append(f"{len(found) - TOLD} more are **{verdict}**")
-    same = [claim for claim in claims if claim.verdict == SAME]
-    ties = [claim for claim in same if claim.tie]
-    if ties:
-        parts.append(f"{_all(ties, plan)}: **identical predictions**")
-    if rest := [claim for claim in same if not claim.tie]:
-        parts.append(f"{_all(rest, plan)}: **no difference** larger than {plan.smallest_effect:g}")
-    if undecided := [claim for claim in claims if claim.verdict == OPEN]:
-        seen = several([f"{named(one, plan)} ({_open(one, undecided)}{_large(one)})" for one in undecided], 8)
-        parts.append(f"**not enough evidence** on {seen}")
-    return f"{'; '.join(parts)}."
-
-
-def _beyond(claim: Claim) -> str:
-    """Say that a verdict does not hold beyond the examples that were drawn."""
-    low, high = claim.examples_low, claim.examples_high
-    here = low is not None and high is not None and low <= 0 <= high
-    return " (on these examples; not shown for others)" if here else ""
-
-
-def _large(claim: Claim) -> str:
-    """Say that a difference that is not decided is large next to its spread over seeds."""
-    large = claim.n > 1 and claim.sd and abs(claim.difference or 0.0) > NOTABLE_EFFECT_SD * claim.sd
-    return f", over {NOTABLE_EFFECT_SD} times its spread" if large else ""
-
-
-def _open(claim: Claim, undecided: Sequence[Claim]) -> str:
-    """Return a difference that is not decided, with its interval where few are."""
-    seen = number(claim.difference, signed=True)
-    if claim.low is None or claim.high is None or len(undecided) > FEW:
-        return seen
-    return f"{seen} {interval(claim.low, claim.high, signed=True)}"
-
-
-def _all(claims: Sequence[Claim], plan: Plan) -> str:
-    """Return names in one phrase: "α = 8 and 64 instead of 1" where they share a reference."""
-    changes = [claim.changes[0] for claim in claims if claim.kind == "factor"]
-    if len(changes) == len(claims) > 1 and len({(one.factor, one.reference) for one in changes}) == 1:
-        several_levels = several([escape(level_text(change.level)) for change in changes], 6)
-        reference = escape(level_text(changes[0].reference))
-        return f"{escape(plan.symbol(changes[0].factor))} = {several_levels} instead of {reference}"
-    return several([named(claim, plan) for claim in claims], 6)
-
-
-def _size(claim: Claim, digits: int = 3) -> str:
-    if claim.difference is None or claim.low is None or claim.high is None:
-        return number(None)
-    ends = sorted((abs(claim.low), abs(claim.high)))
-    return f"{number(abs(claim.difference), digits)} {interval(ends[0], ends[1], digits)}"
-
-
 def _depends(info: Info) -> list[str]:
     """Return how far averages over another factor can be trusted: what the interactions say, level by level."""
     found = [claim for claim in info.claims if claim.kind == "interaction"]
@@ -248,7 +170,6 @@ def _depends(info: Info) -> list[str]:
     if not proven:
         return [
             f"Whether the effects of {several(names)} depend on each other is open: no interaction is decided."
-            f"{_ties(info)}"
         ]
     start = f"The effects of {several(names)} **depend** on each other"
     # Those of the first factor: at the levels of the first, the others say the same once more.
@@ -260,23 +181,11 @@ def _depends(info: Info) -> list[str]:
     parts = []
     for at in dict.fromkeys(where(claim, info.plan) for claim in simple):
         here = [replace(claim, at=None) for claim in simple if where(claim, info.plan) == at]
-        parts.append(f"at {escape(at)}, {_verdicts(here, info.plan).rstrip('.')}")
+        parts.append(f"at {escape(at)}, {verdicts(here, info.plan).rstrip('.')}")
     if not parts:
         return [f"{start}: no level by itself is decided."]
     more = f"; {len(parts) - LEVELS} more levels in the details" if len(parts) > LEVELS else ""
     return [f"{start}. Level by level: {'; '.join(parts[:LEVELS])}{more}."]
-
-
-def _ties(info: Info) -> str:
-    """Return at which levels of one factor another one changes no prediction at all."""
-    simple = [claim for claim in info.claims if claim.kind == "simple"]
-    found = []
-    for at, factor in dict.fromkeys((claim.at, claim.changes[0].factor) for claim in simple):
-        same = [claim for claim in simple if claim.at == at and _changes(claim, factor)]
-        if all(claim.tie for claim in same):
-            found.append(f"at {escape(where(same[0], info.plan))}, {escape(info.plan.symbol(factor))}")
-    told = "; ".join(found)
-    return f" {told[0].upper()}{told[1:]}: **identical predictions**." if found else ""
 
 
 def _changes(claim: Claim, factor: str) -> bool:
@@ -297,61 +206,23 @@ def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
 
 
 def _mix(info: Info) -> list[str]:
-    found = [claim for claim in info.contrasts if claim.metric == "mix/entropy" and claim.primary]
-    if len(info.entropy) < 2 and (_unasked(info, found) or not found):
-        return []
-    text = "**The mix**:"
+    """Return the entropy of the mix by level of the first factor, and what moves it."""
+    compared = [claim for claim in info.contrasts if claim.metric == "mix/entropy" and claim.primary]
+    parts = [
+        f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {size(claim)}"
+        for claim in compared
+        if claim.verdict in (LOWER, HIGHER) and abs(claim.difference or 0.0) >= LEAST * info.most
+    ]
+    undecided = sum(claim.verdict == OPEN for claim in compared)
     if len(info.entropy) > 1:
         symbol = escape(factor_name(info.plan.factors[0]))
-        means = ", ".join(f"{number(mean, 2)} at {symbol} = {of}" for of, mean in info.entropy)
-        text += (
-            f" the entropy of the mix weights is on average {means} (nats; 0: one layer has all the weight"
-            f"{f', {number(info.most, 2)}: all layers alike' if info.most else ''})."
-        )
-    else:
-        text += " the entropy of the mix weights, in nats."
-    parts = [
-        f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {_size(claim)}"
-        f"{_by_level(claim, info)}"
-        for claim in found
-        if claim.verdict in (LOWER, HIGHER) and abs(claim.difference or 0.0) >= LEAST * (info.most or 0.0)
-    ]
-    rest = [claim for claim in found if claim.verdict == OPEN]
-    if not parts and not rest and len(info.entropy) < 2:
-        return []
-    if parts:
-        text += f" Shown: {'; '.join(parts)}."
-    if rest:
-        text += f" Not enough evidence on {count(len(rest), 'comparison')}{' more' if parts else ''}."
-    return [text]
-
-
-def _by_level(claim: Claim, info: Info) -> str:
-    """Return an averaged effect level by level, where the average is that of no level."""
-    simple = [
-        one
-        for one in info.contrasts
-        if one.kind == "simple"
-        and (one.metric, one.changes) == (claim.metric, claim.changes)
-        and one.difference is not None
-    ]
-    sizes = [one.difference for one in simple if one.difference is not None]
-    # Of one sign, or next to nothing: ends of opposite signs take the table.
-    sign = -1.0 if claim.verdict == LOWER else 1.0
-    far = max(sizes, default=0.0) - min(sizes, default=0.0) >= abs(claim.difference or 0.0)
-    if claim.kind != "factor" or not far or min(sign * size for size in sizes) < -LEAST * info.most:
-        return ""
-    ends = sorted(simple, key=lambda one: abs(one.difference or 0.0))
-    least, most = (
-        f"{number(abs(one.difference or 0.0), 2)} at {escape(where(one, info.plan))}"
-        for one in (ends[0], ends[-1])
-    )
-    return f" ({least} to {most})"
-
-
-def _unasked(info: Info, found: Sequence[Claim]) -> bool:
-    """Whether a study without factors shows nothing of what it does not ask for."""
-    return not info.plan.factors and all(claim.verdict not in (LOWER, HIGHER) for claim in found)
+        means = [f"{number(mean, 2)} at {symbol} = {level_name}" for level_name, mean in info.entropy]
+        parts.insert(0, f"on average {', '.join(means)}")
+    if undecided and info.plan.factors:
+        parts.append(f"not enough evidence on {count(undecided, 'comparison')}")
+    uniform = f", {number(info.most, 2)}: all layers alike" if info.most else ""
+    scale = f"entropy of its weights in nats; 0: one layer has all the weight{uniform}"
+    return [f"**The mix** ({scale}): {'; '.join(parts)}."] if parts else []
 
 
 def _speed(info: Info) -> list[str]:
@@ -359,46 +230,34 @@ def _speed(info: Info) -> list[str]:
         return []
     if info.pace.saturated:
         return [f"**Speed**: {info.pace.sentence()}"]
-    found = [claim for claim in info.contrasts if claim.metric == "convergence_step" and claim.primary]
     parts = [
-        f"{named(claim, info.plan)} needs {'fewer' if claim.verdict == LOWER else 'more'} steps, by {_size(claim, 0)}"
-        for claim in found
-        if claim.verdict in (LOWER, HIGHER)
+        f"{named(claim, info.plan)} needs {'fewer' if claim.verdict == LOWER else 'more'} steps, by {size(claim, 0)}"
+        for claim in info.contrasts
+        if claim.metric == "convergence_step" and claim.primary and claim.verdict in (LOWER, HIGHER)
     ]
-    if _unasked(info, found):
+    if not parts and not info.plan.factors:
         return []
-    said = f"{'; '.join(parts)}." if parts else "no comparison is decided."
-    return [f"**Speed** (steps to 95% of a trial's own gain): {said}"]
+    return [
+        f"**Speed** (steps to 95% of a trial's own gain): {'; '.join(parts) or 'no comparison is decided'}."
+    ]
 
 
 def _advice(info: Info) -> list[str]:
+    """Return the settings that may be best, those with the best means first, and the cheapest of them."""
     best, every = info.best, len(info.best.arms) + len(info.best.excluded)
     if not best.arms or every < 2:
         return []
-    if len(best.arms) == 1:
-        return [
-            f"**Advice**: use {code(best.arms[0])}; all {every - 1} others are ruled out as the best (95%, after Hsu)."
-        ]
     sign = -1.0 if info.plan.mode == "min" else 1.0
-    known = sorted((arm for arm in best.arms if arm in info.means), key=lambda arm: -sign * info.means[arm])
-    left = f"{len(best.arms)} of {every} settings may be the best (95%, after Hsu)"
-    if len(known) == len(best.arms) <= 3 and len(known) < len(best.excluded):
-        return [
-            f"**Advice**: {left}: {several([_with_mean(info, arm) for arm in known])}. The others are ruled out."
-        ]
-    mean = ""
-    if known:
-        told = best.saves and best.cheapest in info.means
-        cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if told else ""
-        mean = f"; {code(known[0])} has the best mean ({number(info.means[known[0]])}){cheap}"
-    if not best.excluded:
-        return [f"**Advice**: none of the {every} settings is ruled out as the best (95%, after Hsu){mean}."]
-    out = several([code(one.arm) for one in best.excluded], 6)
-    return [f"**Advice**: {left}{mean}. Ruled out: {out}."]
+    ordered = sorted(best.arms, key=lambda arm: -sign * info.means.get(arm, -sign * math.inf))
+    names = several([_with_mean(info, arm) for arm in ordered], 3)
+    cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
+    return [
+        f"**Advice**: {len(best.arms)} of {every} settings may be the best (95%, after Hsu): {names}{cheap}."
+    ]
 
 
 def _with_mean(info: Info, arm: str) -> str:
-    return f"{code(arm)} (mean {number(info.means[arm])})"
+    return f"{code(arm)} (mean {number(info.means[arm])})" if arm in info.means else code(arm)
 
 
 PART = Part("Answer", info, section)

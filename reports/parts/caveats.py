@@ -59,7 +59,7 @@ def short_section(info: Info) -> list[str]:
         return ["The report's own checks found nothing else that should overturn this."]
     shown = [f"*{caveat.severity}*: {caveat.finding} {caveat.advice}" for caveat in info.main[:MOST]]
     rest = len(info.main) - len(shown)
-    more = [f"{count(rest, 'further caveat')}: [details]({DETAILS}#caveats)."] if rest else []
+    more = [f"{count(rest, 'further caveat')}: `{DETAILS}`."] if rest else []
     return [listed([*shown, *more])]
 
 

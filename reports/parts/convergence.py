@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,9 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from reports.drawing import style
-from reports.drawing.axes import FactorAxis, factor_lines
 from reports.drawing.pieces import seeds_text, unit_below
-from reports.drawing.style import COLOURS, LINES, new_figure, pick, plain_text, styled
+from reports.drawing.style import LINES, new_figure, pick, plain_text, styled
 from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.convergence import convergence_by_arm
@@ -27,11 +25,11 @@ from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import summary
 from reports.parts.comparisons import compared_table
 from reports.parts.part import Part, figure_link
-from reports.reading.factors import cell_names, column, short
+from reports.reading.factors import cell_names
 from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.labels import LABELS
-from reports.words.text import NONE, code, folded, interval, number, several, table
+from reports.words.text import NONE, code, folded, interval, number, table
 
 PER_PANEL = 6
 """Most arms outside the core in one panel of the learning curves."""
@@ -45,7 +43,6 @@ class Info:
 
     curves: as from `curves.learning_curves`; by_arm: as from `convergence.convergence_by_arm`
     lines: those of the core, in order
-    decided: whether steps can be compared and a comparison of them is decided
     """
 
     curves: pd.DataFrame
@@ -54,46 +51,20 @@ class Info:
     plan: Plan
     lines: tuple[str, ...]
     score: str
-    decided: bool
-
-    @property
-    def core(self) -> pd.DataFrame:
-        """The rows of `by_arm` in the core that have a step of convergence."""
-        core = tables.core(self.by_arm, self.plan)
-        return core[core["n"] > 0]
-
-    @property
-    def steps_differ(self) -> bool:
-        """Whether medians of the core lie at least one evaluation apart: else their figure says nothing."""
-        medians = self.core["median"]
-        evaluation = np.diff(np.unique(self.curves["step"])).min(initial=np.inf)
-        return medians.nunique() > 1 and bool(medians.max() - medians.min() >= evaluation)
 
 
 def info(evidence: Evidence) -> Info | None:
     curves = learning_curves(evidence.trials, evidence.history, evidence.plan)
     if curves.empty:
         return None
-    contrasts = tuple(claim for claim in evidence.contrasts if claim.metric == "convergence_step")
     return Info(
         curves=curves,
         by_arm=convergence_by_arm(evidence.convergence, evidence.arms),
-        contrasts=contrasts,
+        contrasts=tuple(claim for claim in evidence.contrasts if claim.metric == "convergence_step"),
         plan=evidence.plan,
         lines=evidence.lines,
         score=evidence.chosen,
-        decided=not evidence.pace.saturated and any(claim.decided for claim in contrasts),
     )
-
-
-def short_section(info: Info) -> list[str]:
-    if not (info.decided and info.steps_differ):
-        return []
-    return [
-        "The step of convergence is the first evaluation at which a trial has 95% of its own gain over the trivial "
-        "model: early does not mean good.",
-        _convergence_link(info),
-    ]
 
 
 def section(info: Info) -> list[str]:
@@ -112,7 +83,6 @@ def section(info: Info) -> list[str]:
         "range that holds the true median with probability 1 − 2^(1−n). A trial that never beats the trivial model is "
         "*censored*: later than all others.",
         figure_link("learning_curves", "Best validation score so far over training steps, by arm"),
-        _convergence_link(info) if info.steps_differ else "",
         folded("Convergence of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "steps", digits=0),
         "Differences in steps are over seeds on which both converged; an arm with a censored trial gets no interval, "
@@ -120,12 +90,6 @@ def section(info: Info) -> list[str]:
         if info.contrasts
         else "",
     ]
-
-
-def _convergence_link(info: Info) -> str:
-    along, others = short(info.plan.factors[0]), several(short(factor) for factor in info.plan.factors[1:])
-    lines = f", a line per {others}" if others else ""
-    return figure_link("convergence", f"Median step of convergence against {along}{lines}")
 
 
 def _median(row: Mapping[str, Any]) -> str:
@@ -136,37 +100,6 @@ def _median(row: Mapping[str, Any]) -> str:
         f"{row[name]} {name.replace('_', ' ')}" for name in ("censored", "without_history") if row[name]
     ]
     return f"{number(row['median'], 0)}{span}, {', '.join(counts)}"
-
-
-@styled
-def draw_convergence(info: Info) -> Figure | None:
-    """Median step of convergence against the first factor, a line per cell of the others; None if it says nothing.
-
-    Bars: earliest to latest trial. A median that was not reached sits on the top edge with an upward triangle.
-    """
-    if not info.steps_differ:
-        return None
-    figure = new_figure(3.9)
-    axes = figure.add_subplot()
-    core = info.core
-    steps = core[["median", "low", "high"]].to_numpy(dtype=float)
-    top = 1.12 * steps[np.isfinite(steps)].max()
-    never = core["median"].map(np.isinf)
-    drawn = core.assign(**{name: core[name].clip(upper=top) for name in ("low", "high")})
-    drawn["mean"] = core["median"].mask(never)
-    names = factor_lines(figure, axes, drawn, info.plan.factors, f"core arms,\n{seeds_text(core['n'])}")
-    first = column(info.plan.factors[0].name)
-    axis = FactorAxis(info.plan.factors[0], core[first])
-    for name, row in zip(cell_names(core[never], info.plan.factors[1:]), records(core[never]), strict=True):
-        x, colour = axis.at(row[first], names[name], len(names)), pick(COLOURS, names[name])
-        axes.plot([x], [top], marker=10, color=colour, markersize=10, linestyle="none", clip_on=False)
-    if never.any():
-        why = "▲ not reached by half of the seeds or more"
-        axes.text(0.01, 0.93, why, transform=axes.transAxes, va="top", fontsize=9)
-    axes.set_ylim(0, top * 1.04)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylabel("median step of convergence\n(training steps)")
-    return figure
 
 
 @styled
@@ -258,5 +191,4 @@ def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: objec
     axes.fill_between(step, low, high, color=colour, alpha=0.15, linewidth=0, zorder=2)
 
 
-PART = Part("Convergence", info, section, {"learning_curves": draw_curves, "convergence": draw_convergence})
-SHORT_PART = Part("Convergence", info, short_section)
+PART = Part("Convergence", info, section, {"learning_curves": draw_curves})

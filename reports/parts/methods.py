@@ -122,7 +122,7 @@ def section(info: Info) -> list[str]:
         f"base model's follow from its weights), not timed. Seconds are measured, {info.together}, "
         "without the pass that stores the hidden states of a frozen base model.",
         figure_link("methods", f"{info.score.name} of each method against its cost"),
-        *([f"Left out here: {several(out)}; why, says [details]({DETAILS}#how-it-was-done)."] if out else []),
+        *([f"Left out here: {several(out)}; why, says `{DETAILS}`."] if out else []),
         folded("The costs", len(rows), table([*rows[0]], [[*row.values()] for row in rows])),
     ]
 

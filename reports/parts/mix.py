@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -39,13 +38,11 @@ NOTABLE_WEIGHT = 1.5
 class BestModel:
     """The mix weights of one trial.
 
-    best, shown: in words, the best trial, and the best that learns its mix; kind: the mix of the best trial
-    steps:       a row per layer: its weight at some steps, and at the best epoch; history: step, layer, weight
+    name:  its id, arm and score, in words
+    steps: a row per layer: its weight at some steps, and at the best epoch; history: step, layer, weight
     """
 
-    best: str
-    shown: str
-    kind: str
+    name: str
     steps: pd.DataFrame
     history: pd.DataFrame
 
@@ -56,7 +53,7 @@ class Info:
 
     by_arm: as from `tables.mix_by_arm`
     rows:   a row per trained model of the core: trial_id, level (of the first factor), line (its cell of the others),
-            entropy, live (layers), seed; weights: those rows with columns of mix weights, named in layers
+            entropy, best_epoch; weights: those rows with columns of mix weights, named in layers
     lines:  those of the core, in order
     best:   None without a history of learned mix weights
     """
@@ -107,29 +104,22 @@ def _models(evidence: Evidence) -> pd.DataFrame:
             "trial_id": trials["trial_id"],
             "level": trials["arm"].map(level_of),
             "line": trials["arm"].map(line_of),
-            "seed": trials["seed"],
             "best_epoch": numbers(trials, "best_epoch"),
             "entropy": numbers(trials, "mix/entropy"),
-            "live": numbers(trials, "mix/live_layers"),
         }
     ).dropna(subset=["entropy"])
 
 
 def _best(evidence: Evidence) -> BestModel | None:
     trials, plan = evidence.trials, evidence.plan
-    best, shown = tables.best_trial(trials, plan), tables.best_trial(trials, plan, learned=True)
-    history = layer_weights.mix_history(evidence.history, shown)
-    if best is None or shown is None or history.empty:
+    best = tables.best_trial(trials, plan, learned=True)
+    history = layer_weights.mix_history(evidence.history, best)
+    if best is None or history.empty:
         return None
     steps = layer_weights.mix_milestones(history)
-    at_best = layer_weights.mix_weights(trials, evidence.history, shown).set_index("layer")["weight"]
-    return BestModel(
-        best=trial(trials, best, plan.metric),
-        shown=trial(trials, shown, plan.metric),
-        kind=layer_weights.mix_kind(trials, best),
-        steps=steps.assign(**{"best epoch": steps["layer"].map(at_best)}),
-        history=history,
-    )
+    at_best = layer_weights.mix_weights(trials, evidence.history, best).set_index("layer")["weight"]
+    steps["best epoch"] = steps["layer"].map(at_best)
+    return BestModel(trial(trials, best, plan.metric), steps, history)
 
 
 def short_section(info: Info) -> list[str]:
@@ -137,8 +127,7 @@ def short_section(info: Info) -> list[str]:
         return []
     weights = ", and the weights, a line per trained model" if info.layers else ""
     return [
-        f"Entropy of the mix weights p̃ at the best epoch{weights}.{_leading(info)} More: "
-        f"[details]({DETAILS}#the-mix).",
+        f"Entropy of the mix weights p̃ at the best epoch{weights}.{_leading(info)} More: `{DETAILS}`.",
         *_links(info),
     ]
 
@@ -169,15 +158,13 @@ def _links(info: Info) -> list[str]:
 
 
 def _best_section(best: BestModel) -> list[str]:
-    is_shown = best.best == best.shown
-    instead = f" Its mix is {code(best.kind)}; shown is the best that learns its mix, {best.shown}."
     rows = [
         [escape(value) if name == "layer" else number(value) for name, value in row.items()]
         for row in records(best.steps)
     ]
     return [
-        f"**The best model** on validation is {best.best}.{'' if is_shown else instead} It is one trial (n = 1), "
-        "chosen for its score: no average of its arm.",
+        f"**The best model that learns its mix**, on validation, is {best.name}: one trial, chosen for its score, no "
+        "average of its arm.",
         figure_link("mix_history", "Mix weights of the best model over training steps"),
         folded("Its mix weights", len(rows), table([str(name) for name in best.steps.columns], rows)),
     ]
@@ -206,52 +193,44 @@ def _at_level(rows: pd.DataFrame, value: object) -> pd.DataFrame:
 
 @styled
 def draw_entropy(info: Info) -> Figure | None:
-    """Entropy of p~, and live layers where some are cut, against the first factor; None without a core.
-
-    A dot per seed, a line through the means for each cell of the other factors.
-    """
+    """Entropy of p~ against the first factor: a dot per seed, a line through the means for each cell of the others."""
     if info.rows.empty:
         return None
     figure = new_figure(3.4)
-    shown = ["entropy", "live"] if info.rows["live"].nunique() > 1 else ["entropy"]
-    panels = np.atleast_1d(figure.subplots(1, len(shown)))
-    for axes, score in zip(panels, shown, strict=True):
-        _dots(axes, info, score)
-        axes.set_ylim(bottom=-0.03 * max(1.0, float(info.rows[score].max())))
-    panels[0].set_ylabel(LABELS["mix/entropy"])
-    if info.layers:
-        most = float(np.log(len(info.layers)))
-        panels[0].axhline(most, color="0.4", linestyle="--", linewidth=1)
-        at_right = panels[0].get_yaxis_transform()
-        panels[0].text(0.99, most, "uniform mix", transform=at_right, ha="right", va="bottom", fontsize=8)
-        panels[0].set_ylim(top=1.12 * max(most, float(info.rows["entropy"].max())))
-    if len(panels) > 1:
-        panels[1].set_ylabel(LABELS["mix/live_layers"])
-        panels[1].yaxis.set_major_locator(MaxNLocator(integer=True))
-    handles = [
-        Line2D([], [], color=pick(COLOURS, place), marker=pick(MARKERS, place), label=plain_text(name))
-        for place, name in enumerate(info.lines)
-        if name
-    ]
-    legend_right(figure, handles, "a dot per seed,\nlines: means")
-    return figure
-
-
-def _dots(axes: Axes, info: Info, score: str) -> None:
-    """Draw a dot per row, and a line through the means of each line's levels."""
+    axes = figure.add_subplot()
     axis = FactorAxis(info.first, info.rows["level"])
     for place, name in enumerate(info.lines):
         rows, colour = info.rows[info.rows["line"] == name], pick(COLOURS, place)
         x = [axis.at(value, place, len(info.lines)) for value in rows["level"]]
-        axes.plot(x, rows[score], pick(MARKERS, place), color=colour, alpha=0.5, markersize=4.5, zorder=3)
-        means = rows[score].groupby(np.array(x)).mean()
+        axes.plot(x, rows["entropy"], pick(MARKERS, place), color=colour, alpha=0.5, markersize=4.5, zorder=3)
+        means = rows["entropy"].groupby(np.array(x)).mean()
         axes.plot(means.index, means, color=colour, linewidth=1.2)
     axis.finish(axes)
+    axes.set_ylabel(LABELS["mix/entropy"])
+    most = float(info.rows["entropy"].max())
+    if info.layers:
+        uniform = float(np.log(len(info.layers)))
+        axes.axhline(uniform, color="0.4", linestyle="--", linewidth=1)
+        at_right = axes.get_yaxis_transform()
+        axes.text(0.99, uniform, "uniform mix", transform=at_right, ha="right", va="bottom", fontsize=8)
+        most = max(uniform, most)
+    axes.set_ylim(-0.03 * max(1.0, most), 1.12 * max(most, 1e-9))
+    legend_right(figure, _handles(info, MARKERS), "a dot per seed,\nlines: means")
+    return figure
+
+
+def _handles(info: Info, markers: tuple[str, ...] = ("",)) -> list[Line2D]:
+    """Return the legend's entries of the core's lines, none where there is one line alone."""
+    return [
+        Line2D([], [], color=pick(COLOURS, place), marker=pick(markers, place), label=plain_text(name))
+        for place, name in enumerate(info.lines)
+        if name
+    ]
 
 
 @styled
 def draw_layers(info: Info) -> Figure | None:
-    """Mix weight against layer, a panel per level of the first factor, a line per trained model, their mean thick."""
+    """Mix weight against layer, a panel per level of the first factor, a line per trained model."""
     if not info.layers:
         return None
     values = levels(info.weights["level"])
@@ -267,19 +246,12 @@ def draw_layers(info: Info) -> Figure | None:
         weights = rows[list(info.layers)].astype(float)
         for line, weight in zip(rows["line"], weights.to_numpy(), strict=True):
             axes.plot(places, weight, color=pick(COLOURS, info.lines.index(line)), linewidth=0.8, alpha=0.6)
-        axes.plot(places, weights.mean(), color="black", linewidth=1.8, marker="o", markersize=3.5)
         axes.set_title(plain_text(f"{short(info.first)} = {level_name(value)}"))
         axes.set_xticks(places[::every], ticks[::every])
         axes.set_xlabel("layer")
     panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel(LABELS["mix/weight"])
-    handles = [
-        Line2D([], [], color=pick(COLOURS, place), label=plain_text(name))
-        for place, name in enumerate(info.lines)
-        if name
-    ]
-    handles.append(Line2D([], [], color="black", marker="o", label="mean"))
-    legend_right(figure, handles, "a line per model")
+    legend_right(figure, _handles(info), "a line per model")
     return figure
 
 

@@ -12,7 +12,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.planning import Spread, error_to_come, seeds_for
 from reports.evidence.statistics import CHANCE, seeds_needed
 from reports.evidence.tables import confirmed
-from reports.parts.part import DETAILS, Part
+from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count, listed, number
@@ -121,7 +121,7 @@ def _next(info: Info) -> list[str]:
     if not info.finished:
         return ["The study is not finished; the same command continues it:", _shell(info.command)]
     if not info.open:
-        return [f"Every primary comparison is decided; more seeds would add nothing ([details]({DETAILS}))."]
+        return ["Every primary comparison is decided; more seeds would add nothing."]
     paired = [claim for claim in info.open if claim.n]
     if not paired:
         return ["What is open has no pairs of seeds yet; the same command continues:", _shell(info.command)]

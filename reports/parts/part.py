@@ -18,7 +18,7 @@ FIGURES = "figures"
 """The folder of figures, next to the page."""
 
 DETAILS = "details.md"
-"""The page that holds everything else."""
+"""The page that holds everything else. report.md names it and has no link to it: it is published without."""
 
 SHOWN = 20
 """Rows of a table of trials or examples on the page; all are in the files."""
@@ -54,5 +54,5 @@ def own_parts(evidence: Evidence) -> tuple[str, ...]:
 
 
 def figure_link(name: str, text: str) -> str:
-    """Return the picture, which leads to itself as SVG."""
-    return f"[![{text}]({FIGURES}/{name}.png)]({FIGURES}/{name}.svg)"
+    """Return a figure as Markdown."""
+    return f"![{text}]({FIGURES}/{name}.png)"

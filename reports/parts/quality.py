@@ -81,7 +81,7 @@ def section(info: Info) -> list[str]:
     )
     return [
         "Dots are seeds, bars simultaneous 95% intervals. Left of 0: worse than its reference, by default the "
-        f"control.{zone} All numbers: [details]({DETAILS}#comparisons).",
+        f"control.{zone} All numbers: `{DETAILS}`.",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]

@@ -79,7 +79,7 @@ def section(info: Info) -> list[str]:
         for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
     ]
     if len(outside) > ARMS + 1:
-        rows.append([f"{len(outside) - ARMS} more arms", f"[details]({DETAILS}#arms)"])
+        rows.append([f"{len(outside) - ARMS} more arms", f"`{DETAILS}`"])
     crossed = (
         f" The core crosses all levels of {several([escape(name(factor).split(',')[0]) for factor in plan.factors])}: "
         f"{info.cells} arms."

@@ -129,36 +129,22 @@ def _stages(info: Info) -> list[str]:
 
 
 def _labels(info: Info) -> list[str]:
+    """Return how often each class occurs in each split, or what describes the numbers that are predicted."""
     if not info.labels:
         return []
     heads = [NAMES.get(split, split) for split in info.labels]
     names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
+    rows = []
+    for name in names:
+        counts = [(classes.get(name), sum(classes.values())) for classes in info.labels.values()]
+        rows.append([escape(name), *(number(n) if info.numeric else _share(n, total) for n, total in counts)])
     if info.numeric:
-        rows = [
-            [escape(name), *(number(values.get(name)) for values in info.labels.values())] for name in names
-        ]
         return ["The numbers that are predicted:", table(["", *heads], rows)]
-    rows = [[escape(name), *(_share(classes, name) for classes in info.labels.values())] for name in names]
-    ratios = ", ".join(
-        f"{head} {_imbalance(classes)}" for head, classes in zip(heads, info.labels.values(), strict=True)
-    )
-    return [
-        f"Labels by class. The most frequent class against the rarest: {ratios}.",
-        folded(count(len(rows), "class", "classes"), len(rows), table(["class", *heads], rows), most=20),
-    ]
+    return [folded(count(len(rows), "class", "classes"), len(rows), table(["class", *heads], rows), most=20)]
 
 
-def _share(classes: Mapping[str, float], name: str) -> str:
-    total = sum(classes.values())
-    return f"{classes[name]:,.0f} ({classes[name] / total:.1%})" if name in classes and total else NONE
-
-
-def _imbalance(classes: Mapping[str, float]) -> str:
-    """Return "12.3 to 1", or how many classes have no example."""
-    missing = sum(not examples for examples in classes.values())
-    if missing:
-        return f"has {count(missing, 'class', 'classes')} without any"
-    return f"{max(classes.values()) / min(classes.values()):.1f} to 1"
+def _share(examples: float | None, total: float) -> str:
+    return NONE if examples is None or not total else f"{examples:,.0f} ({examples / total:.1%})"
 
 
 def _study_facts(evidence: Evidence) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -94,11 +93,6 @@ def listed(items: Iterable[str]) -> str:
 def is_folded(paragraph: str) -> bool:
     """Whether a paragraph is folded away until it is opened."""
     return paragraph.startswith("<details>")
-
-
-def anchor(title: str) -> str:
-    """Return where a link leads to a section of this title: "the-cutoff"."""
-    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def folded(summary: str, rows: int, *paragraphs: str, most: int = 8) -> str:

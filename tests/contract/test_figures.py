@@ -24,9 +24,9 @@ from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
 
 FIGURES = {
-    *("quality", "arms", "core_heatmap", "score_by_factor", "learning_curves", "convergence"),
+    *("quality", "arms", "core_heatmap", "learning_curves"),
     *("mix_entropy", "mix_layers", "mix_history", "confusion"),
-    *("search_trials", "importances", "search_parallel"),
+    *("importances", "search_parallel"),
 }
 """Those of a factorial study of sequences."""
 
@@ -48,7 +48,7 @@ def texts(evidence: Evidence) -> str:
 
 
 def linked(text: str) -> set[str]:
-    return set(re.findall(r"\(figures/(\w+)\.svg\)", text))
+    return set(re.findall(r"\(figures/(\w+)\.png\)", text))
 
 
 def no_trials(made: MadeUp) -> None:
@@ -192,10 +192,9 @@ CHANGES: dict[str, Callable[[MadeUp], object]] = {
 NO_SCORES = {"importances", "mix_entropy", "mix_layers", "mix_history"}
 LEFT_OUT = {
     **dict.fromkeys(("no trials", "only failed", "only stopped", "only diverged", "nan metrics"), NO_SCORES),
-    "no history": {"learning_curves", "convergence", "mix_layers", "mix_history"},
-    "all censored": {"convergence"},
-    "no learned mix": {"convergence", "mix_entropy", "mix_layers", "mix_history"},
-    "no groups": {"core_heatmap", "score_by_factor", "convergence", "mix_entropy", "mix_layers"},
+    "no history": {"learning_curves", "mix_layers", "mix_history"},
+    "no learned mix": {"mix_entropy", "mix_layers", "mix_history"},
+    "no groups": {"core_heatmap", "mix_entropy", "mix_layers"},
     "no space": {"importances", "search_parallel"},
     "odd epochs": {"mix_layers"},
     "toys alone": {"mix_entropy", "mix_layers", "mix_history"},
@@ -288,7 +287,7 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
     assert "s = 8 instead of 1, at d = 0.001" in text
     for word in ("α", "λ", "alpha", "lambda", "entropy_weight"):
         assert word not in text, word
-    assert {"core_heatmap", "mix_entropy", "search_trials"} <= set(drawn(evidence))
+    assert {"core_heatmap", "mix_entropy", "search_parallel"} <= set(drawn(evidence))
 
 
 @pytest.mark.parametrize("layers", [1, 25, 49])

@@ -106,8 +106,8 @@ def test_every_trial_ends_and_is_scored_as_its_task_asks(ran):
 
 def test_the_report_is_complete(ran):
     details = (ran.folder / "details.md").read_text()
-    assert f"(figures/{ran.case.figure}.svg)" in details
-    for link in re.findall(r"\(figures/(\w+)\.svg\)", ran.pages):
+    assert f"(figures/{ran.case.figure}.png)" in details
+    for link in re.findall(r"\(figures/(\w+)\.png\)", ran.pages):
         assert (ran.folder / "figures" / f"{link}.svg").exists()
     assert all(label in details for label in ran.study["environment"]["dataset"]["distribution"]["train"])
     assert ran.case.task in details

@@ -222,9 +222,6 @@ def test_stopped_trials_are_compared_where_all_still_ran(tmp_path):
     assert (rung.epoch, rung.without) == (2, 0)
     # The best up to epoch 2; the stopped trial leads there, whatever others reach later.
     assert rung.scores.to_dict() == {"search000": 0.6, "search001": 0.2, "search002": 0.3, "search003": 0.5}
-    bands = rungs.by_band(table, rung, loaded.plan, table["band"].unique())
-    assert (bands["completed"].sum(), bands["stopped"].sum(), bands["n"].sum()) == (3, 1, 4)
-    assert bands["best"].max() == 0.6
     done = table[table["status"] == "completed"]
     at, end = done["trial_id"].map(rung.scores).rank(), done["score"].rank()
     expected = 1 - 6 * ((at - end) ** 2).sum() / (3 * (3**2 - 1))  # Spearman's own formula, without ties
@@ -238,7 +235,6 @@ def test_a_search_without_history_has_no_rung(tmp_path):
     table = tables.search(loaded.results.trials, loaded.plan)
     rung = rungs.last_common(table, loaded.results.history, loaded.plan)
     assert (rung.epoch, len(rung.scores), rung.without) == (None, 0, 3)
-    assert rungs.by_band(table, rung, loaded.plan, table["band"]).empty
     assert rungs.agreement(table, rung) == (None, 0)
 
 

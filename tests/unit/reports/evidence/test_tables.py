@@ -11,7 +11,6 @@ from scipy import stats
 
 from reports.evidence import claims, convergence, tables
 from reports.evidence.evidence import Evidence
-from reports.parts import search
 from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
@@ -91,15 +90,6 @@ def test_a_search_has_its_best_first_and_stopped_trials_last(tmp_path):
     assert list(evidence.search["status"]) == ["completed"] * 4 + ["stopped"] * 2
     done = evidence.search["score"].iloc[:4]
     assert done.is_monotonic_decreasing
-    counts = search.info(evidence).counts
-    assert (counts["completed"].sum(), counts["stopped"].sum()) == (4, 2)
-    assert counts["best"].max() == done.max()  # a stopped trial is never the best
-
-
-def test_bands_name_few_values_and_decades_of_many():
-    assert list(tables.bands(pd.Series([0.0, 0.001, math.nan]))) == ["0", "0.001", "not given"]
-    many = pd.Series([0.0, 2e-4, 3e-4, 2e-3, 3e-3, 2e-2, 3e-2])
-    assert list(tables.bands(many).unique()) == ["0", "1e-4 to 1e-3", "1e-3 to 1e-2", "1e-2 to 1e-1"]
 
 
 def curve(scores: list[float | None], trial_id: str) -> list[dict]:

@@ -11,8 +11,8 @@ from reports.parts import (
     importances,
     interaction,
     mix,
-    parallel,
     quality,
+    search,
     settings,
     setup,
 )
@@ -72,8 +72,7 @@ def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     made.study["environment"]["hidden_states"] = ["00", "01"]  # the study's own choice; this arm has another
     shown = mix.info(Evidence(read(made, tmp_path))).best
     best = max(made.of(CORE[6]), key=lambda row: row["val/matthews"])
-    assert shown.best == shown.shown
-    assert best["trial_id"] in shown.best
+    assert best["trial_id"] in shown.name
     point = next(
         row
         for row in made.history
@@ -85,10 +84,9 @@ def test_mix_of_the_best_trial_at_its_best_epoch(tmp_path):
     assert shown.history["step"].nunique() == 10  # mix weights between evaluations too
 
 
-def test_a_best_model_without_learned_weights(tmp_path):
+def test_the_best_model_shown_learns_its_mix(tmp_path):
     shown = mix.info(Evidence(read(MadeUp(effects={"uniform": 0.9}), tmp_path))).best
-    assert (shown.kind, shown.best != shown.shown) == ("uniform", True)
-    assert "arm `uniform`" in shown.best
+    assert "arm `uniform`" not in shown.name
 
 
 def test_trained_models_with_their_level_line_and_mix(tmp_path):
@@ -100,12 +98,7 @@ def test_trained_models_with_their_level_line_and_mix(tmp_path):
         row = rows[model["trial_id"]]
         assert (model["level"], model["entropy"]) == (row["config/alpha"], row["mix/entropy"])
         assert model["line"] == f"λ = {row['config/entropy_weight']:g}"
-        assert model["live"] == row["mix/live_layers"]
     assert info.layers == tuple(f"mix/weight_{n:02d}" for n in range(1, 7))
-    for row in made.trials:
-        row["mix/live_layers"] = 6
-    panels = [len(mix.draw_entropy(shown).axes) for shown in (info, mix.info(Evidence(read(made, tmp_path))))]
-    assert panels == [2, 1]  # live layers are drawn where some are cut
 
 
 def test_what_an_arm_sets_itself_is_not_called_alike_in_all(tmp_path):
@@ -146,4 +139,5 @@ def test_trials_of_searches_for_different_components_are_not_pooled(tmp_path):
         row["search"] = "ab"[place % 2]
     evidence = Evidence(load(made.write(tmp_path / "two")))
     assert evidence.searches == 2
-    assert [part.info(evidence) for part in (importances, parallel)] == [None, None]
+    assert importances.info(evidence) is None
+    assert search.info(evidence).completed.empty
