@@ -15,7 +15,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
 from reports.words.text import code, count, escape, is_folded
 
-MORE = f"*`{DETAILS}` has every table and the other figures; `python -m reports` on this folder writes it.*"
+MORE = f"*More: `{DETAILS}`, which `python -m reports` on this folder writes.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
 SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "next_run")
