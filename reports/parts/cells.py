@@ -10,16 +10,23 @@ import pandas as pd
 from adalayers.comparisons import Comparison
 from adalayers.results.study_file import Factor
 from reports.evidence.claims import Claim
-from reports.evidence.statistics import FEW, LEVEL
+from reports.evidence.statistics import FEW, LEVEL, Interval
 from reports.reading.factors import levels
 from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import NONE, code, escape, estimate, number
 
 
-def summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3) -> str:
-    mean, low, high, n = (row[f"{prefix}{name}"] for name in ("mean", "low", "high", "n"))
-    return estimate(mean, low, high, n, digits)
+def summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3, *, signed: bool = False) -> str:
+    """Return a mean with its interval and n, of columns that begin with `prefix`; n may have none."""
+    mean, low, high = (row[f"{prefix}{name}"] for name in ("mean", "low", "high"))
+    n = row[f"{prefix}n" if f"{prefix}n" in row else "n"]
+    return estimate(mean, low, high, n, digits, signed=signed)
+
+
+def interval_cell(interval: Interval | None) -> str:
+    """Return a mean with its interval; a dash for none."""
+    return NONE if interval is None else estimate(interval.mean, interval.low, interval.high, interval.n)
 
 
 def interval_text(counts: pd.Series, what: str = "interval") -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -17,10 +15,11 @@ from reports.drawing.style import look, new_figure, styled
 from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
+from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
-from reports.words.text import NONE, code, escape, estimate, number, several, table
+from reports.words.text import NONE, code, escape, number, several, table
 
 PARTS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
@@ -52,7 +51,7 @@ def section(info: Info) -> list[str]:
     for entity, scores in info.scores.groupby("class", sort=False):
         rows += [
             [escape(entity), code(row["arm"])]
-            + [_part(row, part) for part in PARTS]
+            + [summary(row, f"{part}_") for part in PARTS]
             + [f"{number(row['gold_mean'], 0)} / {number(row['predicted_mean'], 1)}"]
             for row in records(scores)
         ]
@@ -74,10 +73,6 @@ def section(info: Info) -> list[str]:
         figure_link("class_scores", "Precision, recall and F1 of each entity class"),
         table(["class", "arm", "precision", "recall", "F1", "entities, true / predicted (mean)"], rows),
     ]
-
-
-def _part(row: Mapping[str, Any], part: str) -> str:
-    return estimate(row[f"{part}_mean"], row[f"{part}_low"], row[f"{part}_high"], row["n"])
 
 
 @styled

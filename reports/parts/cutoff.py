@@ -18,7 +18,7 @@ from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
 from reports.reading.frames import records
 from reports.words.labels import Label
-from reports.words.text import NONE, code, escape, estimate, folded, number, several, table
+from reports.words.text import NONE, code, escape, folded, number, several, table
 
 CUTOFF, WHEN = "config/cutoff", "config/cutoff_when"
 AFTER = "after-training"
@@ -81,7 +81,7 @@ def section(info: Info) -> list[str]:
         [
             escape(row["line"]),
             f"{row['cutoff']:g}",
-            estimate(row["mean"], row["low"], row["high"], row["n"], signed=True),
+            summary(row, signed=True),
         ]
         for row in records(info.later.sort_values(["line", "cutoff"], kind="stable"))
     ]

@@ -17,12 +17,12 @@ from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
-from reports.parts.cells import named
+from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
 from reports.words.labels import Label
-from reports.words.text import escape, estimate, folded, several, table
+from reports.words.text import escape, folded, several, table
 
 FEW = 50
 """Steps of training below which it is said that there were few."""
@@ -76,7 +76,7 @@ def section(info: Info) -> list[str]:
         [
             escape(row["line"]),
             f"{row['examples']:,.0f}",
-            estimate(row["mean"], row["low"], row["high"], row["n"]),
+            summary(row),
         ]
         for row in records(info.sizes)
     ]

@@ -15,9 +15,10 @@ from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text
 from reports.evidence.distances import LEAST, Correlation, Placed, correlations, reached
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import Interval
+from reports.parts.cells import interval_cell
 from reports.parts.part import figure_link
 from reports.words.labels import SPLITS, short
-from reports.words.text import NONE, code, count, escape, estimate, listed, number, several, table
+from reports.words.text import NONE, code, count, escape, interval, listed, number, table
 
 
 @dataclass(frozen=True)
@@ -94,14 +95,6 @@ def _answer(info: Info) -> list[str]:
             f"**Does quality drop with distance?** {count(most, 'dataset')} cannot say: a claim takes at least "
             f"{LEAST} with one backbone."
         ]
-    shares = several([f"{code(case.name)} {_percent(case.reached.mean)}" for case in info.cases], 12)
-    lines.append(f"Of the gap between a trivial model and a perfect score, the control closes: {shares}.")
-    for name in info.drawn:
-        distances = {case.name: at for case in info.cases if (at := _distance(case, name)) is not None}
-        nearest = sorted(distances.items(), key=lambda item: item[1])
-        told = several([f"{code(case)} {number(distance, 2)}" for case, distance in nearest], 12)
-        title = f"**{escape(info.measures[name].title)}** ({escape(info.measures[name].unit)})"
-        lines.append(f"Distance from {code(info.reference)} by {title}, nearest first: {told}.")
     return lines
 
 
@@ -120,8 +113,8 @@ def _scores(info: Info) -> str:
             link,
             f"{SPLITS[case.split]} {escape(short(case.metric))}",
             number(case.trivial),
-            _interval(case.score),
-            _interval(case.reached),
+            interval_cell(case.score),
+            interval_cell(case.reached),
         ]
         for case, link in zip(info.cases, info.links, strict=True)
     ]
@@ -136,7 +129,10 @@ def _measures(info: Info) -> str:
             values = [f"none: {escape(measure.why)}", NONE, NONE, NONE]
             if measure.value is not None:
                 examples = f"{measure.n:,} {escape(measure.of)}"
-                values = [_value(measure), number(measure.nothing), number(measure.beyond), examples]
+                known = measure.low is not None and measure.high is not None
+                ends = f" {interval(measure.low or 0.0, measure.high or 0.0)}" if known else ""
+                values = [f"{number(measure.value)}{ends}", number(measure.nothing)]
+                values += [number(measure.beyond), examples]
             rows.append([link, title, *values])
     return table(["report", "measure", "value [95% of draws]", "baseline", "above baseline", "n"], rows)
 
@@ -181,20 +177,3 @@ def _placed(name: str, evidence: Evidence, measures: dict[str, Measured]) -> Pla
 
 def _distance(case: Placed, name: str) -> float | None:
     return case.measured[name].beyond if name in case.measured else None
-
-
-def _percent(share: float | None) -> str:
-    return "score not known" if share is None else f"{share:.0%}"
-
-
-def _interval(interval: Interval) -> str:
-    return estimate(interval.mean, interval.low, interval.high, interval.n)
-
-
-def _value(measure: Measured) -> str:
-    ends = (
-        ""
-        if measure.low is None or measure.high is None
-        else f" [{number(measure.low)}, {number(measure.high)}]"
-    )
-    return f"{number(measure.value)}{ends}"

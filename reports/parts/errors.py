@@ -14,7 +14,7 @@ from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.predicted import differing_words
-from reports.parts.part import SHOWN, Part, figure_link
+from reports.parts.part import BEST_TRIAL, SHOWN, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
@@ -68,11 +68,6 @@ def info(evidence: Evidence) -> Info | None:
 def section(info: Info) -> list[str]:
     split = SPLITS[info.split]
     what = "entities by type" if info.tokens else f"{_items(info)} by class"
-    counts = _grid(info)
-    grid = table(
-        ["true ↓, predicted →", *map(escape, counts.columns)],
-        [[escape(true), *(number(mean, 1) for mean in row)] for true, row in counts.iterrows()],
-    )
     explained = (
         " *Other boundaries*: an entity found with other words. *No entity there*: one that overlaps no true entity."
         if info.tokens
@@ -82,7 +77,6 @@ def section(info: Info) -> list[str]:
         f"Mean counts of {what} on {split} over the {count(int(info.confusion['n'].iloc[0]), 'seed')} of "
         f"{code(info.arm)}, the best arm on validation.{explained}",
         figure_link("confusion", "True against predicted classes"),
-        folded("The counts as a table", len(counts) + 5, grid),
         *_wrong(info, split),
     ]
 
@@ -112,9 +106,7 @@ def _wrong(info: Info, split: str) -> list[str]:
         heads = ["index", "tags of the words that differ", "as predicted", "score"]
     total = len(info.misclassified)
     return [
-        f"{count(total, 'example')} misclassified on {split} by trial {code(info.trial)} (n = 1), the best "
-        "confirmed one on validation, chosen before looking at its errors. `index` counts in the dataset's split; "
-        "texts are shown only where a study was run so (`--show-text`, in `examples.md`).",
+        f"{count(total, 'example')} misclassified on {split} by trial {code(info.trial)} (n = 1), {BEST_TRIAL}",
         folded(f"The {len(rows)} surest of {total}", len(rows), table(heads, rows)),
     ]
 

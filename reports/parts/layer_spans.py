@@ -13,10 +13,11 @@ from reports.drawing.pieces import heat_map, unit_below
 from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
+from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import Label
-from reports.words.text import code, count, estimate, folded, number, table
+from reports.words.text import code, count, folded, number, table
 
 SHOWN = 4
 """Most arms drawn, in the order of the plan."""
@@ -56,7 +57,7 @@ def section(info: Info) -> list[str]:
             code(row["arm"]),
             _name(row["first"], row["last"]),
             "to 1 again" if row["renormalised"] else "as they are",
-            estimate(row["mean"], row["low"], row["high"], row["n"], signed=True),
+            summary(row, signed=True),
         ]
         for row in records(info.changes)
     ]

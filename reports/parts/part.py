@@ -20,6 +20,12 @@ FIGURES = "figures"
 DETAILS = "details.md"
 """The page that holds everything else. report.md names it and has no link to it: it is published without."""
 
+BEST_TRIAL = (
+    "the best confirmed one on validation, chosen before looking at its errors. `index` counts in the dataset's split; "
+    "texts are shown only where a study was run so (`--show-text`, in `examples.md`)."
+)
+"""What is said of the trial whose errors are shown."""
+
 SHOWN = 20
 """Rows of a table of trials or examples on the page; all are in the files."""
 

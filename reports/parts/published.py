@@ -13,10 +13,11 @@ from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL, Interval, mean_interval
+from reports.parts.cells import interval_cell
 from reports.parts.part import Part
 from reports.reading.load import as_text
 from reports.words.labels import SPLITS, short
-from reports.words.text import NONE, code, escape, estimate, number, several, table
+from reports.words.text import NONE, code, escape, number, several, table
 
 SHORT = 0.25
 """Share of the published steps below which a page warns."""
@@ -168,7 +169,7 @@ def section(info: Info) -> list[str]:
     rows = [
         [
             code(row.arm),
-            estimate(row.score.mean, row.score.low, row.score.high, row.score.n),
+            interval_cell(row.score),
             number(row.published.score),
             NONE if row.parameters is None else f"{row.parameters:,}",
             f"{row.published.parameters / 1e6:.2f}M ({row.published.recomputed:,})",
@@ -177,23 +178,18 @@ def section(info: Info) -> list[str]:
     ]
     trivial = "" if info.trivial is None else f" One answer to all would have {number(info.trivial)}."
     remarks = list(dict.fromkeys(row.published.remark for row in info.rows if row.published.remark))
+    differs = table(["what", "here", "published"], info.differs)
     return [
         _short(info),
         f"{several(metrics)[:1].upper()}{several(metrics)[1:]}, mean [{LEVEL:.0%} interval] over n seeds, next to "
         f"{several(map(escape, sources))}, whose scores are of one run each: no test compares the two.{trivial}",
         table(["arm", "here", "published", "added parameters", "published (counted again)"], rows),
         " ".join(map(escape, remarks)),
-        *_other(info),
-    ]
-
-
-def _other(info: Info) -> list[str]:
-    """Return what differs, as a table."""
-    if not info.differs:
-        return ["It differs from the published runs in nothing that is known here."]
-    return [
-        "What differs from the published runs; where set-ups have values of their own, a slash parts them:",
-        table(["what", "here", "published"], [[what, here, there] for what, here, there in info.differs]),
+        *(
+            ["What differs; where set-ups have values of their own, a slash parts them:", differs]
+            if info.differs
+            else []
+        ),
     ]
 
 

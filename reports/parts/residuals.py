@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +13,11 @@ from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
-from reports.parts.part import SHOWN, Part, figure_link
+from reports.parts.cells import summary
+from reports.parts.part import BEST_TRIAL, SHOWN, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
-from reports.words.text import code, count, escape, estimate, folded, number, table
+from reports.words.text import code, count, escape, folded, number, table
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,12 @@ def info(evidence: Evidence) -> Info | None:
 
 def section(info: Info) -> list[str]:
     rows = [
-        [escape(row["range"]), code(row["arm"]), f"{row['examples']:,}", *_cells(row)]
+        [
+            escape(row["range"]),
+            code(row["arm"]),
+            f"{row['examples']:,}",
+            *(summary(row, f"{part}_", signed=part == "bias") for part in predicted.ERRORS),
+        ]
         for row in records(info.by_range)
     ]
     return [
@@ -66,25 +71,15 @@ def section(info: Info) -> list[str]:
     ]
 
 
-def _cells(row: dict[str, float]) -> Iterator[str]:
-    for part in predicted.ERRORS:
-        signed = part == "bias"
-        yield estimate(row[f"{part}_mean"], row[f"{part}_low"], row[f"{part}_high"], row["n"], signed=signed)
-
-
 def _largest(info: Info) -> list[str]:
-    worst = info.of_trial.reindex(
-        info.of_trial["residual"].abs().sort_values(ascending=False, kind="stable").index
-    ).head(SHOWN)
+    worst = info.of_trial.sort_values("residual", key=lambda errors: -errors.abs(), kind="stable").head(SHOWN)
     rows = [
         [f"{index}", number(row["label"]), number(row["prediction"]), number(row["residual"], signed=True)]
         for index, row in zip(worst.index, records(worst), strict=True)
     ]
     heads = ["index", "label", "prediction", "error"]
     return [
-        f"The largest errors of trial {code(info.trial)} (n = 1), the best confirmed one on validation, chosen before "
-        "looking at its errors. `index` counts in the dataset's split; texts are shown only where a study was run so "
-        "(`--show-text`, in `examples.md`).",
+        f"The largest errors of trial {code(info.trial)} (n = 1), {BEST_TRIAL}",
         folded(
             f"The {len(rows)} largest of {count(len(info.of_trial), 'example')}",
             len(rows),

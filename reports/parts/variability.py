@@ -19,9 +19,10 @@ from reports.evidence.layer_weights import WEIGHT, at_best, state_name
 from reports.evidence.rank_agreement import EXACT, critical, spearman
 from reports.evidence.statistics import LEVEL, Interval, mean_interval
 from reports.evidence.tables import confirmed, is_learned
+from reports.parts.cells import interval_cell
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import numbers, records
-from reports.words.text import NONE, code, count, escape, estimate, folded, number, table
+from reports.words.text import code, count, escape, folded, number, table
 
 MEASURE = "variability"
 NU = "variability/nu_"
@@ -34,11 +35,10 @@ WIDE = 30.0
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer; rank: of nu, 1 the lowest; weight: learned, over seeds; score: of the layer alone, if it was run."""
+    """One layer; weight: learned, over seeds; score: of the layer alone, if it was run."""
 
     name: str
     nu: float
-    rank: int
     weight: Interval
     score: Interval | None
 
@@ -97,13 +97,13 @@ def info(evidence: Evidence) -> Info | None:
         if not math.isnan(seeds[trial_id])
         and (r := spearman([*columns.values()], row[[*columns]])) is not None
     }
-    scores, ordered = _scores(evidence, single), sorted(by_layer.values())
+    scores = _scores(evidence, single)
     shown = []
     for name, nu in by_layer.items():
         column, weight = f"{WEIGHT}{name}", Interval(None, None, None, 0)
         if column in columns:
             weight = mean_interval(weights[column], limits=(0.0, 1.0))
-        shown.append(Layer(state_name(column), nu, 1 + ordered.index(nu), weight, scores.get(name)))
+        shown.append(Layer(state_name(column), nu, weight, scores.get(name)))
     alone = [(-layer.nu, layer.score.mean or 0.0) for layer in shown if layer.score is not None]
     return Info(
         tuple(shown),
@@ -144,19 +144,19 @@ def _scores(evidence: Evidence, single: pd.DataFrame) -> dict[str, Interval]:
 
 
 def section(info: Info) -> list[str]:
-    lowest = min(info.layers, key=lambda layer: layer.rank)
+    lowest = min(info.layers, key=lambda layer: layer.nu)
     source = (
         ", here on all training examples, by the trials that selected a layer by it"
         if info.selected
         else " (see *Measured without training*)"
     )
     alone = any(layer.score for layer in info.layers)
-    heads = ["layer", "ν", "rank of ν", f"learned p̃, mean [{LEVEL:.0%} interval]"]
+    heads = ["layer", "ν", f"learned p̃, mean [{LEVEL:.0%} interval]"]
     heads += [f"{info.scored} of the layer alone"] if alone else []
     rows = [
         [
-            *(escape(layer.name), number(layer.nu), str(layer.rank), _interval(layer.weight)),
-            *([_interval(layer.score)] if alone else []),
+            *(escape(layer.name), number(layer.nu), interval_cell(layer.weight)),
+            *([interval_cell(layer.score)] if alone else []),
         ]
         for layer in info.layers
     ]
@@ -197,10 +197,6 @@ def _chance(info: Info) -> str:
         f"With {n} layers an |r| of one seed below about {number(least, 2)} is compatible with chance (two-sided "
         f"{1 - LEVEL:.0%}, {how}). Seeds share ν and the data, so more of them do not make it surer."
     )
-
-
-def _interval(interval: Interval | None) -> str:
-    return NONE if interval is None else estimate(interval.mean, interval.low, interval.high, interval.n)
 
 
 @styled

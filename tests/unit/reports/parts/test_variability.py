@@ -46,14 +46,13 @@ def at_best(made: MadeUp, arm: str) -> dict[int, list[float]]:
     return found
 
 
-def test_layers_with_their_rank_weights_and_scores(tmp_path):
+def test_layers_with_their_weights_and_scores(tmp_path):
     study = with_single_layers(made())
     found = variability.info(written(study, tmp_path))
     arm = CONTROL
     assert found.arm == arm
     assert [layer.name for layer in found.layers] == [f"layer {n}" for n in range(1, 7)]
     assert [layer.nu for layer in found.layers] == list(NUS.values())
-    assert [layer.rank for layer in found.layers] == [6, 5, 1, 2, 3, 4]
     weights = at_best(study, arm)
     for place, layer in enumerate(found.layers):
         assert layer.weight.mean == pytest.approx(np.mean([of[place] for of in weights.values()]))
@@ -115,7 +114,7 @@ def test_layers_that_are_not_mixed_have_no_weight(tmp_path):
     found = variability.info(written(made(layers=3), tmp_path))
     assert [layer.weight.n for layer in found.layers] == [3, 3, 3, 0, 0, 0]
     assert len(found.mixed) == 3
-    assert "| layer 4 | 1.000 | 2 | — (n = 0) |" in "\n".join(variability.section(found))
+    assert "| layer 4 | 1.000 | — (n = 0) |" in "\n".join(variability.section(found))
     FigureCanvasAgg(variability.draw(found)).draw()
 
 
