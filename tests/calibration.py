@@ -20,7 +20,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -133,7 +133,6 @@ def _plan(arms: Sequence[PlannedArm], factors: Sequence[str]) -> Plan:
         nuisance=(),
         baseline=None,
         hidden_states=(),
-        analyses=1,
         comparisons=tuple(planned_comparisons(arms, factors, arms[0].name)),
     )
 
@@ -197,8 +196,8 @@ class Simulated:
         added = {name: sorted(set(range(1, seeds + 1)) - self.had[name]) for name in arms}
         for name, new in added.items():
             self.had[name] |= set(new)
-        known = {name: added.get(name, []) for name in self.names}
-        self.runs.append(Run(**{**vars(run), "seeds": known}))
+        covered = {name: sorted(had) for name, had in self.had.items()}
+        self.runs.append(replace(run, seeds=added, covered=(covered,) * len(run.analyses)))
 
 
 # False claims

@@ -137,7 +137,6 @@ def across(cases: Iterable[Case]) -> Across:
     plan = replace(
         alike[0].plan,
         arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
-        analyses=max(case.plan.analyses for case in alike),
     )
     made = analyses(runs, _cells(alike), plan)
     answers = {
@@ -303,8 +302,6 @@ def study_runs(cases: Sequence[Case]) -> list[Run]:
     Runs whose times overlap are one command's. Those before the second case has any seeds belong to the run that
     brings it, and the plan is that run's: its seeds are those first planned.
     """
-    if any(run.confirmed and not run.seeds for case in cases for run in case.runs):
-        return []  # `analyses` then makes one analysis of all that there is
     commands: list[list[tuple[Case, Run]]] = []
     ended = ""
     every = [(case, run) for case in cases for run in case.runs]
@@ -314,36 +311,34 @@ def study_runs(cases: Sequence[Case]) -> list[Run]:
         else:
             commands.append([(case, run)])
         ended = max(ended, run.ended)
-    found: list[Run] = []
+    together: list[Run] = []
     waiting: list[tuple[Case, Run]] = []
+    covered: dict[str, set[int]] = {}
     seen: set[str] = set()
     for command in commands:
-        seen |= {case.name for case, run in command if run.confirmed}
         waiting += command
+        seen |= {case.name for case, run in command if run.confirmed}
+        for case, run in command:
+            for arm, seeds in run.seeds.items():
+                covered.setdefault(case.cell(arm), set()).update(seeds)
         if len(seen) > 1:
-            found.append(_together(waiting, command))
+            together.append(_together(waiting, max(run.planned for _, run in command), covered))
             waiting = []
-    return found
+    return together
 
 
-def _together(runs: Sequence[tuple[Case, Run]], last: Sequence[tuple[Case, Run]]) -> Run:
-    """Return runs of several cases as one, planned as the `last` of them."""
-    seeds: dict[str, set[int]] = {}
-    for case, run in runs:
-        for arm, added in run.seeds.items():
-            seeds.setdefault(case.cell(arm), set()).update(added)
-    planned = max(run.planned for _, run in last)
-    analyses = {
-        analysis for _, run in runs for analysis in run.analyses if not planned or analysis <= planned
-    }
+def _together(runs: Sequence[tuple[Case, Run]], planned: int, covered: Mapping[str, set[int]]) -> Run:
+    """Return runs of several cases as one; covered: cell -> all its seeds by then."""
+    analyses = sorted({after for _, run in runs for after in run.analyses if after <= planned})
+    seeds = {cell: sorted(of_cell) for cell, of_cell in covered.items()}
     return Run(
         started=min(run.started for _, run in runs),
         ended=max(run.ended for _, run in runs),
         confirmed=sum(run.confirmed for _, run in runs),
-        seeds={cell: sorted(added) for cell, added in seeds.items()},
+        seeds=seeds,
         planned=planned,
-        until_decided=any(run.until_decided for _, run in runs),
-        analyses=tuple(sorted(analyses)),
+        analyses=tuple(analyses),
+        covered=(seeds,) * len(analyses),
     )
 
 

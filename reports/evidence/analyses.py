@@ -6,12 +6,12 @@ left. Rebuilding a report, and blocks that are not whole, are none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
-from adalayers.comparisons import block_end
+from adalayers.comparisons import BLOCK
 from adalayers.results.study_file import Run
 from reports.evidence.boundaries import critical_values
 from reports.evidence.spending import Budget, next_budget
@@ -65,66 +65,31 @@ class Replay:
 def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Analysis]:
     """Return the analyses that were made, in order; empty where no whole block of seeds has ended.
 
-    Beyond the seeds first planned, blocks that no one looked after are analysed as well: what an extension spends then
-    does not depend on how many seeds it asked for.
+    Each covers the seeds that its run says, of those that `trials` still has.
     """
-    had = _seeds(trials, plan)
-    if any(run.confirmed and not run.seeds for run in runs) or not any(run.confirmed for run in runs):
-        return _unrecorded(had, plan)
-    found: list[Analysis] = []
-    known: dict[str, frozenset[int]] = {}
-    for run in runs:
-        known = {
-            arm: known.get(arm, frozenset()) | {*run.seeds.get(arm, ())} for arm in {**known, **run.seeds}
-        }
-        most = max((len(of_arm) for of_arm in known.values()), default=0)
-        analyses = run.analyses if run.planned else (most,) if run.confirmed else ()
-        for place, after in enumerate(analyses):
-            covered = run.covered[place] if place < len(run.covered) else known
-            planned = run.planned or most
-            end = found[-1].budget.seeds if found and run.planned else after
-            while (end := block_end(end, after)) < after:
-                if end > found[0].budget.stages[0][1]:
-                    _add(found, end, run, covered, had, plan, planned)
-            _add(found, after, run, covered, had, plan, planned)
-    return found
-
-
-def _add(
-    found: list[Analysis],
-    after: int,
-    run: Run,
-    covered: Mapping[str, Iterable[int]],
-    had: Mapping[str, frozenset[int]],
-    plan: Plan,
-    planned: int,
-) -> None:
-    """Add an analysis after `after` seeds of those that are `covered` and that `trials.csv` still has."""
-    before = found[-1].budget if found else None
-    seeds = {
-        arm: frozenset(
-            seed
-            for seed in of_arm
-            if seed in had.get(arm, ()) and (not run.planned or seed <= plan.seed + after)
-        )
-        for arm, of_arm in covered.items()
-    }
-    budget = next_budget(before, seeds=after, planned=planned)
-    found.append(Analysis(len(found) + 1, seeds, budget, before, run.ended))
-
-
-def _seeds(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
     rows = confirmed(trials).dropna(subset=["seed"])
-    seeds = {arm.name: frozenset[int]() for arm in plan.arms}
-    return seeds | {str(arm): frozenset(map(int, of_arm)) for arm, of_arm in rows.groupby("arm")["seed"]}
+    completed = {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
+    made: list[Analysis] = []
+    for run in runs:
+        for after, covered in zip(run.analyses, run.covered, strict=False):
+            for end in _ends(made, after):
+                seeds = {
+                    arm: completed.get(arm, frozenset()) & {s for s in of_arm if s <= plan.seed + end}
+                    for arm, of_arm in covered.items()
+                }
+                before = made[-1].budget if made else None
+                budget = next_budget(before, seeds=end, planned=run.planned)
+                made.append(Analysis(len(made) + 1, seeds, budget, before, run.ended))
+    return made
 
 
-def _unrecorded(seeds: Mapping[str, frozenset[int]], plan: Plan) -> list[Analysis]:
-    """Return the one analysis of a study whose runs say nothing: of all there is, at the last's part of the error."""
-    most = max((len(of_arm) for of_arm in seeds.values()), default=0)
-    if not most:
-        return []
-    before, budget = None, next_budget(None, seeds=most, planned=most)
-    for _ in range(plan.analyses - 1):
-        before, budget = budget, next_budget(budget, seeds=most, planned=most)
-    return [Analysis(plan.analyses, seeds, budget, before)]
+def _ends(made: Sequence[Analysis], after: int) -> list[int]:
+    """Return after how many seeds there are analyses, up to `after`, beyond those that are made.
+
+    Beyond the seeds first planned, blocks after which no run stopped are analysed as well: what an extension spends
+    then does not depend on how many seeds it asked for.
+    """
+    if not made:
+        return [after]
+    last, planned = made[-1].budget.seeds, made[0].budget.stages[0][1]
+    return [*(end for end in range(last - last % BLOCK + BLOCK, after, BLOCK) if end > planned), after]

@@ -6,7 +6,6 @@ A row of history is an evaluation (it has `val/*`) or, in between, the mix weigh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -63,29 +62,24 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
     of n trials holds the arm's true median with probability 1 - 2^(1 - n).
     n: trials with history, censored ones among them.
     """
-    trials: dict[object, list[tuple[str, float]]] = {name: [] for name in arm_table["arm"]}
-    for name, state, step in zip(each["arm"], each["state"], each["step"], strict=True):
-        trials.get(name, []).append((state, step))
     rows = []
-    for name in arm_table["arm"]:
-        states = [state for state, _ in trials[name]]
-        steps = sorted(np.inf if np.isnan(step) else step for state, step in trials[name] if state != UNKNOWN)
+    for arm in arm_table["arm"]:
+        of_arm = each[each["arm"] == arm]
+        steps = of_arm.loc[of_arm["state"] != UNKNOWN, "step"].fillna(np.inf)
         rows.append(
             {
-                "median": median(steps) if steps else np.nan,
-                "low": steps[0] if len(steps) > 1 else np.nan,
-                "high": steps[-1] if len(steps) > 1 else np.nan,
+                "median": steps.median(),
+                "low": steps.min() if len(steps) > 1 else np.nan,
+                "high": steps.max() if len(steps) > 1 else np.nan,
                 "n": len(steps),
-                "censored": states.count(CENSORED),
-                "without_history": states.count(UNKNOWN),
+                "censored": (of_arm["state"] == CENSORED).sum(),
+                "without_history": (of_arm["state"] == UNKNOWN).sum(),
             }
         )
     columns = ["median", "low", "high", "n", "censored", "without_history"]
     summary = pd.DataFrame(rows, columns=columns, index=arm_table.index)
-    settings = [
-        name for name in arm_table.columns if name in ("arm", "role", "line") or name.startswith("config/")
-    ]
-    return pd.concat([arm_table[settings], summary], axis=1)
+    settings = arm_table.filter(regex="^(arm|role|line|config/.*)$")
+    return pd.concat([settings, summary], axis=1)
 
 
 @dataclass(frozen=True)

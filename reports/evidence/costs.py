@@ -23,12 +23,12 @@ MEASURED = {
     "kept": "cost/kept",
     "layers": "cost/layers",
 }
-"""Column of `prices` -> column of `trials.csv`."""
+"""Column of `by_arm` -> column of `trials.csv`."""
 
 COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
 
 
-def prices(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
+def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """A row per confirmed arm, in the plan's order: means over its n seeds.
 
     intact:     whether the base model stays as it is, so that other tasks can share its pass

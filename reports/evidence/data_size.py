@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
-from reports.evidence.statistics import mean_interval
-from reports.evidence.tables import confirmed
+from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
@@ -28,10 +27,4 @@ def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     labels = {arm.name: arm.label or arm.name for arm in plan.arms}
     rows["line"] = [labels[arm] for arm in rows["arm"]]
-    table = []
-    for (line, examples), of in rows.groupby(["line", "examples"], sort=True):
-        summary = mean_interval(of["score"], limits=bounds(plan.metric))
-        row = {"line": line, "examples": examples}
-        table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
-    found = pd.DataFrame(table, columns=COLUMNS)
-    return found.astype({"mean": float, "low": float, "high": float})
+    return summaries(rows.sort_values(COLUMNS[:2], kind="stable"), COLUMNS[:2], "score", bounds(plan.metric))

@@ -22,9 +22,9 @@ from reports.evidence import (
     ranges,
     resampling,
     rungs,
-    spans,
     tables,
     use_cost,
+    variants,
 )
 from reports.evidence import claims as claiming
 from reports.evidence.convergence import Pace
@@ -248,7 +248,7 @@ class Evidence:
     @cached_property
     def variants(self) -> pd.DataFrame:
         """What trained models lose with something taken away."""
-        return spans.by_variant(self.loaded.results.evaluations, self.trials, self.plan)
+        return variants.score_changes(self.loaded.results.evaluations, self.trials, self.plan)
 
     @cached_property
     def use_costs(self) -> pd.DataFrame:

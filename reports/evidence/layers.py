@@ -8,8 +8,7 @@ import pandas as pd
 
 from adalayers.tasks.metrics import bounds
 from reports.evidence.layer_weights import at_best, state, state_name, weight_columns
-from reports.evidence.statistics import mean_interval
-from reports.evidence.tables import confirmed, is_learned
+from reports.evidence.tables import confirmed, is_learned, summaries, summary
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
 from reports.words.labels import layer_name
@@ -42,14 +41,15 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     last = rows[(rows["mix"] == "last") & alike].assign(state=max(states, default=0))
     if not states or max(states) in set(single["state"]):
         last = last.iloc[:0]
-    table = []
-    used = pd.concat([single, last]).astype({"state": int})
-    for (number, arm, trained), of in used.groupby(["state", "arm", "trained"], sort=True):
-        summary = mean_interval(of["score"], limits=bounds(plan.metric))
-        row = {"state": number, "layer": layer_name(str(number)), "arm": arm, "trained": bool(trained)}
-        table.append(row | {"mean": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n})
-    found = pd.DataFrame(table, columns=SINGLE_COLUMNS)
-    return found.drop_duplicates(["state", "trained"]).astype({"mean": float, "low": float, "high": float})
+    used = (
+        pd.concat([single, last])
+        .astype({"state": int})
+        .sort_values(["state", "arm", "trained"], kind="stable")
+    )
+    used["layer"] = [layer_name(str(number)) for number in used["state"]]
+    return summaries(used, SINGLE_COLUMNS[:4], "score", bounds(plan.metric)).drop_duplicates(
+        ["state", "trained"]
+    )
 
 
 def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
@@ -80,10 +80,7 @@ def profile(
     table = []
     for column, (stream, number) in zip(columns, states, strict=True):
         total = layers.get(stream) or max(other for name, other in states if name == stream) or 1
-        summary = mean_interval(weights[column] * len(columns), limits=(0.0, len(columns)))
         row = {"state": number, "layer": state_name(column), "depth": number / total}
-        table.append(
-            row | {"relative": summary.mean, "low": summary.low, "high": summary.high, "n": summary.n}
-        )
-    found = pd.DataFrame(table, columns=PROFILE_COLUMNS)
-    return found.astype({"relative": float, "low": float, "high": float}).dropna(subset=["relative"])
+        table.append(row | summary(weights[column] * len(columns), limits=(0.0, len(columns))))
+    found = pd.DataFrame(table).rename(columns={"mean": "relative"})[PROFILE_COLUMNS]
+    return found.dropna(subset=["relative"])

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.tasks.metrics import Entities, entities
-from reports.evidence.statistics import mean_interval
+from reports.evidence.tables import summary
 from reports.words.text import several
 
 MISSED, SPURIOUS, BOUNDARIES = "missed", "no entity there", "other boundaries"
@@ -85,43 +85,31 @@ def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     arms: trial_id -> arm. Quarters are of the labels that occur, equal ones in one quarter; fewer where many are equal.
     bias: mean of prediction - label; mae: mean of its absolute value; rmse: root of the mean of its square
     """
-    columns = [
-        "range",
-        "arm",
-        "examples",
-        *(f"{part}_{end}" for part in ERRORS for end in ("mean", "low", "high")),
-        "n",
-    ]
+    ends = [f"{part}_{end}" for part in ERRORS for end in ("mean", "low", "high")]
+    columns = ["range", "arm", "examples", *ends, "n"]
     if rows.empty:
         return pd.DataFrame(columns=columns)
     every = as_numbers(rows).assign(trial_id=rows["trial_id"])
     edges = np.unique(np.quantile(every["label"], [0.25, 0.5, 0.75])).tolist()
     places = np.searchsorted(edges, every["label"], side="right")
-    found = []
+    table = []
     for place in [*sorted(set(places.tolist())), None]:
         within = every if place is None else every[places == place]
         name = ALL if place is None else f"{within['label'].min():g} to {within['label'].max():g}"
         for arm in dict.fromkeys(arms.values()):
-            trials = [trial for trial, of in arms.items() if of == arm]
-            by_seed = {trial: of["residual"] for trial, of in within.groupby("trial_id") if trial in trials}
-            if not by_seed:
+            each = within[within["trial_id"].map(arms) == arm].groupby("trial_id")["residual"]
+            if not len(each):
                 continue
-            row: dict[str, object] = {"range": name, "arm": arm, "n": len(by_seed)}
-            row["examples"] = max(map(len, by_seed.values()))
-            each = {
-                "bias": [float(of.mean()) for of in by_seed.values()],
-                "mae": [float(of.abs().mean()) for of in by_seed.values()],
-                "rmse": [float(np.sqrt((of**2).mean())) for of in by_seed.values()],
+            by_seed = {
+                "bias": each.mean(),
+                "mae": each.apply(lambda residual: residual.abs().mean()),
+                "rmse": each.apply(lambda residual: np.sqrt((residual**2).mean())),
             }
-            for part in ERRORS:
-                summary = mean_interval(each[part], limits=None if part == "bias" else (0.0, np.inf))
-                row |= {
-                    f"{part}_mean": summary.mean,
-                    f"{part}_low": summary.low,
-                    f"{part}_high": summary.high,
-                }
-            found.append(row)
-    return pd.DataFrame(found, columns=columns).astype(dict.fromkeys(columns[3:-1], float))
+            row = {"range": name, "arm": arm, "examples": each.size().max(), "n": len(each)}
+            for part, errors in by_seed.items():
+                row |= summary(errors, f"{part}_", None if part == "bias" else (0.0, np.inf))
+            table.append(row)
+    return pd.DataFrame(table, columns=columns)
 
 
 def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
@@ -180,19 +168,15 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     columns = ["class", "arm", *(f"{part}_{name}" for part in PARTS for name in ("mean", "low", "high")), "n"]
     if not each:
         return pd.DataFrame(columns=columns)
+    scores = pd.concat(each)
+    scores["arm"] = pd.Categorical(scores["arm"], dict.fromkeys(arms.values()))
     table = []
-    order = {arm: place for place, arm in enumerate(dict.fromkeys(arms.values()))}
-    for (kind, arm), of in pd.concat(each).groupby(["class", "arm"], sort=True):
-        row: dict[str, object] = {"class": kind, "arm": arm, "n": len(of)}
+    for (kind, arm), rows_of_arm in scores.groupby(["class", "arm"], sort=True, observed=True):
+        row: dict[str, object] = {"class": kind, "arm": arm, "n": len(rows_of_arm)}
         for part in PARTS:
-            summary = mean_interval(of[part], limits=(0.0, 1.0))
-            row |= {f"{part}_mean": summary.mean, f"{part}_low": summary.low, f"{part}_high": summary.high}
+            row |= summary(rows_of_arm[part], f"{part}_", (0.0, 1.0))
         table.append(row)
-    found = pd.DataFrame(table, columns=columns)
-    found = found.astype(dict.fromkeys(columns[2:-1], float))
-    return found.sort_values(
-        ["class", "arm"], key=lambda c: c.map(order) if c.name == "arm" else c
-    ).reset_index(drop=True)
+    return pd.DataFrame(table, columns=columns)
 
 
 class _Spans:

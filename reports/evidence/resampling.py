@@ -50,11 +50,6 @@ class Predicted:
     predicted: np.ndarray
     n_labels: int
 
-    def only(self, kept: np.ndarray) -> Predicted:
-        """Return the trials for which `kept` [trials] is true."""
-        names = tuple(trial for trial, keep in zip(self.trials, kept, strict=True) if keep)
-        return Predicted(names, self.gold, self.hits[kept], self.predicted[kept], self.n_labels)
-
 
 @dataclass(frozen=True)
 class Numbers:
@@ -63,11 +58,6 @@ class Numbers:
     trials: tuple[str, ...]
     labels: np.ndarray
     predicted: np.ndarray
-
-    def only(self, kept: np.ndarray) -> Numbers:
-        """Return the trials for which `kept` [trials] is true."""
-        names = tuple(trial for trial, keep in zip(self.trials, kept, strict=True) if keep)
-        return Numbers(names, self.labels, self.predicted[kept])
 
 
 Contrast = tuple[Mapping[str, float], Collection[int]]
@@ -104,15 +94,18 @@ def example_variances(
         counted = collect(wanted, plan.metric, n_labels, words=words)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    if counted.trials:
-        whole = resampled(counted, plan.metric, np.ones((1, _examples(counted)), dtype=np.float32))[:, 0]
-        counted = counted.only(np.abs(whole - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME)
-    missing = len(scores) - len(counted.trials)
-    notes = [f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"]
-    drawn = (
-        dict(zip(counted.trials, _draws(counted, plan.metric, seed), strict=True)) if counted.trials else {}
-    )
-    return _variances(drawn, rows, contrasts), notes if missing else []
+    if not counted.trials:
+        return {}, [_not_given(len(scores))]
+    whole = resampled(counted, plan.metric, np.ones((1, _examples(counted)), dtype=np.float32))[:, 0]
+    right = np.abs(whole - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME
+    draws = _draws(counted, plan.metric, seed)
+    drawn = {trial: draws[place] for place, trial in enumerate(counted.trials) if right[place]}
+    missing = len(scores) - len(drawn)
+    return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
+
+
+def _not_given(missing: int) -> str:
+    return f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
 
 
 def _examples(counted: Predicted | Numbers) -> int:

@@ -7,7 +7,7 @@ a 95% t interval (`low`, `high`: NaN where there is none) and the number of seed
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -84,11 +84,11 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "role": arm.role, "aliases": ", ".join(arm.aliases)}
         row |= {**settings[arm.name], "split": split}
-        row |= _summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
-        row |= _summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
+        row |= summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
+        row |= summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
         rows.append(row)
     columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
-    table = pd.DataFrame(rows, columns=[*columns, *_names(""), *_names("val_")])
+    table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
     table.insert(
         list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
     )
@@ -121,10 +121,18 @@ def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     rows = []
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "role": arm.role, **settings[arm.name]}
-        row |= _summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
-        row |= _summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
+        row |= summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
+        row |= summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
         rows.append(row)
-    columns = ["arm", "role", "fusion", *factor_columns(plan), "mix", *_names("entropy_"), *_names("live_")]
+    columns = [
+        "arm",
+        "role",
+        "fusion",
+        *factor_columns(plan),
+        "mix",
+        *_summary_names("entropy_"),
+        *_summary_names("live_"),
+    ]
     table = pd.DataFrame(rows, columns=columns)
     table.insert(
         list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
@@ -180,8 +188,8 @@ def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     rows = confirmed(trials)
     gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
     gaps = by_seed(rows.assign(gap=gap), "gap")
-    found = [{"arm": arm.name, **_summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
-    return pd.DataFrame(found, columns=["arm", *_names("")])
+    found = [{"arm": arm.name, **summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
+    return pd.DataFrame(found, columns=["arm", *_summary_names("")])
 
 
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
@@ -218,13 +226,29 @@ def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
     return pd.Series([np.nan if value is None else value for value in values], index=index, dtype=float)
 
 
-def _summary(
-    values: pd.Series, prefix: str = "", limits: tuple[float, float] | None = None
-) -> dict[str, float | int | None]:
+def summary(
+    values: Iterable[float], prefix: str = "", limits: tuple[float, float] | None = None
+) -> dict[str, float]:
+    """Return mean, low, high and n of `statistics.mean_interval`, NaN where there is none.
+
+    Args:
+        values: One per seed.
+        prefix: What the names begin with.
+        limits: Between which the values lie.
+    """
     interval = mean_interval(values, limits=limits)
-    numbers_ = (interval.mean, interval.low, interval.high, interval.n)
-    return dict(zip(_names(prefix), [np.nan if x is None else x for x in numbers_], strict=True))
+    cells = (interval.mean, interval.low, interval.high, interval.n)
+    return dict(zip(_summary_names(prefix), [math.nan if x is None else x for x in cells], strict=True))
 
 
-def _names(prefix: str) -> list[str]:
+def summaries(
+    rows: pd.DataFrame, by: Sequence[str], value: str, limits: tuple[float, float] | None = None
+) -> pd.DataFrame:
+    """A row per group of rows that agree in the columns `by`, in order of appearance: these, and its `summary`."""
+    groups = rows.groupby(list(by), sort=False)
+    table = [{**dict(zip(by, key, strict=True)), **summary(of[value], limits=limits)} for key, of in groups]
+    return pd.DataFrame(table, columns=[*by, *_summary_names("")])
+
+
+def _summary_names(prefix: str) -> list[str]:
     return [f"{prefix}{name}" for name in ("mean", "low", "high", "n")]

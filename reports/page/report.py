@@ -36,7 +36,6 @@ PARTS = (
     "data_size",
     "few_shot",
     "core",
-    "interaction",
     "convergence",
     "mix",
     "classes",

@@ -34,7 +34,7 @@ class Info:
     Attributes:
         cells: A row per arm: cutoff, line (its other factors), after (whether it is cut after training alone), the
             score's summary, live, deepest.
-        later: Cutoffs tried on trained models, as from `spans.by_variant`, with cutoff and line.
+        later: Cutoffs tried on trained models, as from `variants.score_changes`, with cutoff and line.
     """
 
     cells: pd.DataFrame

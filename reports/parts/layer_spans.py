@@ -27,7 +27,7 @@ TEXTS = 12
 
 @dataclass(frozen=True)
 class Info:
-    """changes: as from `spans.by_variant`, with first, last and renormalised; spread: over seeds, of one score."""
+    """changes: as from `variants.score_changes`, with first, last, renormalised; spread: over seeds, of one score."""
 
     changes: pd.DataFrame
     arms: tuple[str, ...]

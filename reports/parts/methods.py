@@ -39,14 +39,14 @@ class Info:
     """What is shown of methods and their costs.
 
     Attributes:
-        prices: As from `costs.prices`, the best first, with kind, fusion and learning rate.
+        costs: As from `costs.by_arm`, the best first, with kind, fusion and learning rate.
         scores: Arm -> its mean with its interval.
         fronts: Cost -> the arms on its front.
         claims: Arm -> its claim against the control.
         tuned: Trials of each method's search, 0 without one.
     """
 
-    prices: pd.DataFrame
+    costs: pd.DataFrame
     scores: dict[str, str]
     fronts: dict[str, tuple[str, ...]]
     claims: dict[str, Claim]
@@ -63,7 +63,7 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     plan, request = evidence.plan, evidence.loaded.study.request
     maximise = plan.mode == "max"
-    prices = costs.prices(evidence.trials, plan, evidence.split)
+    prices = costs.by_arm(evidence.trials, plan, evidence.split)
     if len(prices) < 2:
         return None
     arms = {arm.name: arm for arm in plan.arms}
@@ -107,11 +107,11 @@ def _kind(arm: PlannedArm, intact: bool) -> str:
 
 
 def section(info: Info) -> list[str]:
-    rows = [_row(info, position, row) for position, row in enumerate(records(info.prices), start=1)]
+    rows = [_row(info, position, row) for position, row in enumerate(records(info.costs), start=1)]
     budget = (
         f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was "
         "best: alike in number, so that one with more of its own to tune is tuned more coarsely."
-        + (" Head2Toe trains twice." if (info.prices["fusion"] == "head2toe").any() else "")
+        + (" Head2Toe trains twice." if (info.costs["fusion"] == "head2toe").any() else "")
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."
     )
@@ -156,11 +156,11 @@ def _short(value: float, how: str) -> str:
 @styled
 def draw(info: Info) -> Figure:
     """Mean score of each method against the cost of training, and of one more task; each front is a line."""
-    names = info.prices["arm"].tolist()
+    names = info.costs["arm"].tolist()
     figure = new_figure(max(4.6, 1.6 + 0.17 * len(names)), width=10.0)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (cost, label) in zip(panels, COSTS.items(), strict=True):
-        cost_panel(axes, info.prices, cost, info.fronts[cost], KINDS, names)
+        cost_panel(axes, info.costs, cost, info.fronts[cost], KINDS, names)
         axes.set_xlabel(label)
     panels[0].set_ylabel(plain_text(textwrap.fill(info.score, 40)))
     front_legend(figure, KINDS, names)
@@ -170,7 +170,7 @@ def draw(info: Info) -> Figure:
 def answer(info: Info) -> list[str]:
     """Name the best mean with the base model intact, the cheapest near it, and the best of all."""
     sign = 1.0 if info.maximise else -1.0
-    intact = info.prices[info.prices["intact"]]
+    intact = info.costs[info.costs["intact"]]
     if intact.empty:
         return []
     best = records(intact)[0]
@@ -183,7 +183,7 @@ def answer(info: Info) -> list[str]:
             f", and {code(cheap['arm'])} adds least of those {near_by} it: {number(cheap['use'], 2)} "
             f"instead of {number(best['use'], 2)} million operations per token"
         )
-    for top in records(info.prices[~info.prices["intact"]])[:1]:
+    for top in records(info.costs[~info.costs["intact"]])[:1]:
         text += f"; a changed base model gives {code(top['arm'])} {number(top['score'])}"
         if sign * (top["score"] - best["score"]) > 0 and best["use"] > 0:
             text += f", for {top['use'] / best['use']:,.0f} times the operations per token of one more task"

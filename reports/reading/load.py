@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,22 +20,19 @@ from adalayers.storage.folder import Folder
 from reports.reading import factors as factoring
 from reports.words import labels
 
-SCORE_ORDER = ("matthews", "f1", "f1_macro", "accuracy", "pearson")
-"""Where `study.json` names no metric, the first of these that `trials.csv` holds."""
-
 
 @dataclass(frozen=True)
 class Plan:
     """What a study set out to do, as far as its report needs it.
 
-    metric:          without prefix ("matthews"); "" where nothing says and there is no score
+    metric:          without prefix ("matthews"); "" where nothing says
     control:         name of the arm that all others are compared with; "" where nothing says
     smallest_effect: smallest difference of the metric worth acting on; None where nothing says
     factors:         what is under study: the first along axes, the others a line each
     nuisance:        names of the hyperparameters that are tuned along
     baseline:        the trivial model's validation score; None where nothing says
     hidden_states:   names of the layers mixed by default ("01", "00" the embeddings)
-    analyses:           analyses made; seed: that of the search, below those of confirmed arms; seeds: planned for each
+    seed:            that of the search, below those of confirmed arms; seeds: planned for each
     comparisons:     what was planned to be compared; without a word on it, what every study compares
     """
 
@@ -51,7 +47,6 @@ class Plan:
     nuisance: tuple[str, ...]
     baseline: float | None
     hidden_states: tuple[str, ...]
-    analyses: int
     seed: int = 0
     seeds: int = 0
     comparisons: tuple[Comparison, ...] = ()
@@ -101,19 +96,18 @@ def load(folder: Folder | str | Path) -> Loaded:
     except BadInput as error:
         raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
     plan = make_plan(study, read.trials, read.folder.uri)
-    problems = (*read.problems, *lacking(study, missing, plan), *oddities(read.trials, plan))
+    lacking = f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in missing)}; what rests on it is left out."
+    problems = (*read.problems, *([lacking] if missing else []), *oddities(read.trials, plan))
     return Loaded(read, study, plan, problems)
 
 
 def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
     """Return the plan that `study.json` states, with what the trials say where it says nothing."""
-    scores = [column.removeprefix("val/") for column in trials.columns if column.startswith("val/")]
-    guess = next((name for name in (*SCORE_ORDER, *scores) if name in scores), "")
     asked, arms, factors = study.request, _arms(study, trials), _factors(study)
     return Plan(
         study=study.study or "study",
         name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
-        metric=asked.metric or guess,
+        metric=asked.metric,
         mode=asked.mode,
         control=asked.control,
         smallest_effect=asked.smallest_effect,
@@ -122,37 +116,11 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         nuisance=asked.nuisance,
         baseline=study.environment.dataset.baseline.get("val"),
         hidden_states=study.environment.hidden_states,
-        analyses=max(1, study.runs.analyses),
         seed=asked.seed,
         seeds=asked.seeds,
         comparisons=tuple(one for one in asked.comparisons if one.weights)
         or tuple(planned_comparisons(arms, [factor.name for factor in factors], asked.control)),
     )
-
-
-def lacking(study: StudyFile, missing: Iterable[str], plan: Plan) -> list[str]:
-    """Return sentences on what `study.json` lacks, with what follows from it where the page changes by it."""
-    guess = f"`{plan.metric}` is taken" if plan.metric else "no score is shown"
-    named = "hyperparameters under study go by their names" if plan.factors else "no factorial core is shown"
-    told = {
-        "request.metric": (not study.request.metric, guess),
-        "request.control": (not study.request.control, "arms are not compared"),
-        "request.smallest_effect": (
-            plan.smallest_effect is None,
-            "`no difference seen` cannot be said of any arm",
-        ),
-        "request.arms": (not study.request.arms, "arms are those of `trials.csv`, without roles"),
-        "request.factors": (not study.request.factors and not study.request.parts, named),
-        "on.dataset.baseline.val": (plan.baseline is None, "the step of convergence is left out"),
-        "on.hidden_states": (not plan.hidden_states, "the depth of layers is not known"),
-    }
-    found = [
-        f"`{results.STUDY}` has no `{path}`; {without}." for path, (lacks, without) in told.items() if lacks
-    ]
-    rest = [path for path in missing if path not in told or not told[path][0]]
-    if rest:
-        found.append(f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in rest)}.")
-    return found
 
 
 def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:

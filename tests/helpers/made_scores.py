@@ -63,7 +63,6 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
         "nuisance": (),
         "baseline": None,
         "hidden_states": (),
-        "analyses": 1,
         "arms": tuple(known),
         "comparisons": tuple(planned_comparisons(known, factors, known[0].name)),
     }
@@ -71,9 +70,16 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
 
 
 def run(
-    seeds: Mapping[str, Collection[int]], planned: int, *analyses: int, until_decided: bool = False
+    seeds: Mapping[str, Collection[int]],
+    planned: int,
+    *analyses: int,
+    until_decided: bool = False,
+    before: Mapping[str, Collection[int]] | None = None,
 ) -> Run:
-    """Return a run that added `seeds` (arm -> seeds), with its analyses."""
+    """Return a run that added `seeds` (arm -> seeds) to those `before`, with its analyses of all of them."""
+    covered = {
+        arm: [*(before or {}).get(arm, ()), *seeds.get(arm, ())] for arm in {**(before or {}), **seeds}
+    }
     return Run(
         ended=f"after {analyses}",
         confirmed=sum(map(len, seeds.values())),
@@ -81,6 +87,7 @@ def run(
         planned=planned,
         until_decided=until_decided,
         analyses=analyses,
+        covered=(covered,) * len(analyses),
     )
 
 
@@ -88,6 +95,11 @@ def whole_runs(arms: Collection[str], *sizes: int, planned: int = 0) -> list[Run
     """Return runs after which every arm had so many seeds, an analysis at the end of each."""
     ends = [0, *sizes]
     return [
-        run(dict.fromkeys(arms, range(before + 1, end + 1)), planned or end, end)
+        run(
+            dict.fromkeys(arms, range(before + 1, end + 1)),
+            planned or end,
+            end,
+            before=dict.fromkeys(arms, range(1, before + 1)),
+        )
         for before, end in itertools.pairwise(ends)
     ]

@@ -97,6 +97,8 @@ class MadeUp:
         study = copy.deepcopy(self.study)
         if counted and "runs" in study:
             study["runs"]["counts"] = results.counts(results.read_trials(place))
+        if "request" in study and not study.get("runs", {}).get("history", True):
+            study["runs"]["history"] = [self._one_run()]
         place.write_json(results.STUDY, study)
         weights = [f"mix/weight_{layer:02d}" for layer in range(1, self.layers + 1)]
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
@@ -129,6 +131,8 @@ class MadeUp:
             }
             run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "analyses": list(analyses)}
             run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(analyses) > 1}
+            all_seeds = {arm["name"]: list(range(1, end + 1)) for arm in self.arms}
+            run["covered"] = [all_seeds] * len(analyses)
             happened.append(dataclasses.asdict(Run(**run, commit="abc", dirty=False)))
             before = end
         self.study["runs"] |= {
@@ -137,6 +141,16 @@ class MadeUp:
             "test_opened": sum(map(bool, runs)),
         }
         return self
+
+    def _one_run(self) -> dict[str, Any]:
+        """Return a run of all trials as they are, with one analysis at its end."""
+        seeds: dict[str, list[int]] = {arm["name"]: [] for arm in self.arms}
+        for row in self.trials:
+            if row["stage"] == "confirm":
+                seeds.setdefault(row["arm"], []).append(row["seed"])
+        most = max(map(len, seeds.values()), default=0)
+        run = Run(confirmed=1, seeds=seeds, planned=max(1, most), analyses=(most,), covered=(seeds,))
+        return dataclasses.asdict(run)
 
     def _arms(self) -> list[dict[str, Any]]:
         arms = [

@@ -83,17 +83,18 @@ def test_an_extension_asked_for_at_once_or_step_by_step_is_the_same():
 def test_what_an_analysis_covered_is_what_its_run_says():
     """A trial that failed and was run again later is no part of the analyses made before."""
     three = {arm: [1, 2, 3] for arm in ARMS}
-    first = replace(run(three | {"a": [1, 3]}, 3, 3), covered=(three | {"a": [1, 3]},))
-    again = replace(run(dict.fromkeys(ARMS, ()) | {"a": [2]}, 3, 3), covered=(three,))
+    first = run(three | {"a": [1, 3]}, 3, 3)
+    again = run({"a": [2]}, 3, 3, before=three | {"a": [1, 3]})
     one, two = analyses([first, again], had(3), plan(ARMS))
     assert (one.seeds["a"], two.seeds["a"]) == ({1, 3}, {1, 2, 3})
     assert (one.budget.spent(3), two.budget.spent(3)) == (0.04, 0.045)
 
 
 def test_a_run_that_goes_on_for_some_arms_alone():
+    three = dict.fromkeys(ARMS, range(1, 4))
     runs = [
-        run(dict.fromkeys(ARMS, range(1, 4)), 20, 3, until_decided=True),
-        run({"control": [4, 5, 6], "a": [4, 5, 6], "b": []}, 20, 6, until_decided=True),
+        run(three, 20, 3, until_decided=True),
+        run({"control": [4, 5, 6], "a": [4, 5, 6]}, 20, 6, until_decided=True, before=three),
     ]
     table = had(6)
     last = analyses(runs, table[(table["arm"] != "b") | (table["seed"] <= 3)], plan(ARMS))[-1]
@@ -122,32 +123,10 @@ def test_a_row_that_is_gone_is_gone_from_every_analysis():
     assert [one.seeds["a"] for one in found] == [{1, 3}, {1, 3, 4, 5, 6}]
 
 
-def test_runs_of_an_older_file_are_an_analysis_each_of_all_they_had():
-    old = [replace(one, planned=0, analyses=()) for one in whole_runs(ARMS, 4, 7)]
-    idle = run(dict.fromkeys(ARMS, ()), 0)
-    found = analyses([*old, idle], had(7), plan(ARMS))
-    assert [(len(one.seeds["a"]), one.budget.spent(one.budget.seeds)) for one in found] == [
-        (4, 0.04),
-        (7, pytest.approx(0.0425)),
-    ]
-
-
-@pytest.mark.parametrize("number", [1, 2, 4])
-def test_runs_that_say_nothing_are_one_analysis_at_the_lasts_part(number):
-    silent = [replace(one, seeds={}) for one in whole_runs(ARMS, 3, 6)]
-    for runs in ([], silent):
-        (one,) = analyses(runs, had(6), plan(ARMS, analyses=number))
-        assert (one.number, one.seeds["a"]) == (number, {1, 2, 3, 4, 5, 6})
-        before = one.before.spent(6) if one.before else 0.0
-        expected = 0.04 if number == 1 else 0.01 / 2 ** (number - 1)
-        assert one.budget.spent(6) - before == pytest.approx(expected)
-    assert analyses([], had(0), plan(ARMS, analyses=number)) == []
-
-
 def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
     """At the first analysis two comparisons have half of 4% each; the third one has a third of what came later."""
     runs = whole_runs(ARMS, 6, 12)
-    later = replace(runs[1], seeds={**runs[1].seeds, "new": [*range(1, 13)]})
+    later = replace(runs[1], covered=({**runs[1].covered[0], "new": [*range(1, 13)]},))
     rng = np.random.default_rng(0)
     names = (*ARMS, "new")
     table = trials(by_seed({arm: rng.normal(0.4, 0.01, 12) for arm in names}))

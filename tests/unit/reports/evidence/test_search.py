@@ -1,4 +1,4 @@
-"""The search as a report reads it: space and importances; and the core's decomposition."""
+"""The search as a report reads it: space and importances."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import optuna
 import pandas as pd
 import pytest
 from optuna.distributions import IntDistribution, distribution_to_json
-from scipy import stats
 
-from adalayers.results.study_file import Factor, RequestRecord, StudyFile
+from adalayers.results.study_file import RequestRecord, StudyFile
 from reports import write
 from reports.evidence import fanova_cache
-from reports.evidence.decomposition import decompose
 from reports.evidence.importances import (
     FANOVA,
     FEWEST,
@@ -37,8 +35,6 @@ WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01")
 LR = Domain("lr", "nuisance", 0.0, 1.0)
 SPACE = [ALPHA, WEIGHT, LR]
 PLAN = make_plan(StudyFile(request=RequestRecord(metric="f1")), pd.DataFrame({"stage": [], "arm": []}))
-FACTORS = (Factor("alpha", scale="log"), Factor("entropy_weight", scale="choice"))
-INTERACTION = "alpha x entropy_weight"
 
 
 def points(n: int = 60, seed: int = 0) -> pd.DataFrame:
@@ -186,80 +182,3 @@ def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, few_resamples)
     assert "fANOVA (Optuna)" in asked.decode()
     assert "PED-ANOVA (Optuna)" in asked.decode()
     assert place.read_bytes(DETAILS) == asked
-
-
-def grid(values: dict[tuple[float, float], list[float]]) -> tuple[pd.DataFrame, dict[str, pd.Series]]:
-    core = pd.DataFrame(
-        [{"arm": f"{a} {b}", "config/alpha": a, "config/entropy_weight": b} for a, b in values]
-    )
-    return core, {f"{a} {b}": pd.Series(of, index=range(1, len(of) + 1)) for (a, b), of in values.items()}
-
-
-def by_part(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(part=table["part"].map(" x ".join)).set_index("part")
-
-
-TWO_BY_TWO = {(1, 0): [0.1, 0.3], (1, 1): [0.2, 0.2], (8, 0): [0.6, 0.6], (8, 1): [0.3, 0.5]}
-
-
-def test_decomposition_of_a_grid_by_hand():
-    table = by_part(decompose(*grid(TWO_BY_TWO), FACTORS))
-    # Cells: 0.2 0.2 / 0.6 0.4, mean 0.35. alpha: -+0.15; lambda: +-0.05; both: -+0.05 crossed.
-    # Squares over 2 seeds: alpha 8 * 0.0225, lambda 8 * 0.0025, both 8 * 0.0025.
-    # Seeds: means 0.3, 0.4, so -+0.05. What is left, seed 1: -.05 +.05 +.05 -.05, seed 2 its mirror:
-    # 8 * 0.0025 = 0.02 over (4 - 1) * (2 - 1) degrees of freedom.
-    noise = 0.02 / 3
-    assert (table["df"] == 1).all()
-    assert set(table["seeds"]) == {2}
-    assert set(table["cells"]) == {4}
-    assert table.loc["alpha", "size"] == pytest.approx(math.sqrt((0.18 - noise) / 4))
-    assert table.loc["entropy_weight", "size"] == pytest.approx(math.sqrt((0.02 - noise) / 4))
-    assert table.loc[INTERACTION, "size"] == pytest.approx(math.sqrt((0.02 - noise) / 2))
-    high = table.loc["alpha", "high"] ** 2 * 4 / noise
-    assert stats.ncf.cdf(0.18 / noise, 1, 3, high) == pytest.approx(0.025, abs=1e-4)
-    assert table.loc["entropy_weight", "low"] == 0
-
-
-def test_a_decomposition_takes_a_whole_grid_and_shared_seeds():
-    core, scores = grid(TWO_BY_TWO)
-    assert decompose(core.iloc[:3], scores, FACTORS).empty
-    assert decompose(core, {name: of for name, of in scores.items() if name != "8 1"}, FACTORS).empty
-    assert decompose(core, scores | {"8 1": scores["8 1"].iloc[:1]}, FACTORS).empty
-    assert decompose(core.iloc[:0], scores, FACTORS).empty
-    more = {name: pd.concat([of, pd.Series([9.0], index=[9])]) for name, of in scores.items()}
-    pd.testing.assert_frame_equal(
-        decompose(core, more | {"8 1": scores["8 1"]}, FACTORS), decompose(core, scores, FACTORS)
-    )
-
-
-def test_seeds_that_agree_have_a_size_and_no_interval():
-    values = {(a, b): [0.1 * a, 0.1 * a + 0.2] for a in (1, 2, 3) for b in (0, 1)}
-    table = by_part(decompose(*grid(values), FACTORS))
-    assert table.loc["alpha", "size"] == pytest.approx(0.1)  # -0.1, 0, 0.1 over two degrees of freedom
-    assert table.loc["entropy_weight", "size"] == pytest.approx(0, abs=1e-9)
-    assert table[["low", "high"]].isna().all(axis=None)
-
-
-def test_a_part_smaller_than_noise_has_no_interval_rather_than_one_of_no_width():
-    rng = np.random.default_rng(0)
-    noise = {a: list(rng.normal(size=3)) for a in range(3)}
-    table = by_part(decompose(*grid({(a, b): noise[a] for a in range(3) for b in (0, 1)}), FACTORS))
-    assert table.loc["entropy_weight", "size"] == 0
-    assert table.loc["entropy_weight", ["low", "high"]].isna().all()
-
-
-def test_the_intervals_of_a_decomposition_cover():
-    rng, effect = np.random.default_rng(0), np.array([-0.01, 0.0, 0.01])
-    true = [math.sqrt((effect**2).sum() / 2), 0.0, 0.0]
-    hits, shown = np.zeros(3), np.zeros(3)
-    for _ in range(300):
-        values = {(a, b): list(effect[a] + 0.01 * rng.normal(size=4)) for a in range(3) for b in range(2)}
-        table = decompose(*grid(values), FACTORS)
-        ends = zip(table["low"], table["high"], true, strict=True)
-        hits += [low <= size <= high for low, high, size in ends]
-        shown += table["low"].notna()
-    assert hits[0] / 300 > 0.92  # no interval is a miss
-    # A part that does nothing has none where F is below 1, so those shown are its larger ones.
-    for place, df in ((1, 1), (2, 2)):
-        assert shown[place] / 300 == pytest.approx(stats.f.sf(1, df, 15), abs=0.1)
-        assert hits[place] / shown[place] > 0.85

@@ -24,7 +24,7 @@ from reports.__main__ import main
 from reports.evidence.claims import FIELDS
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
-from reports.reading.load import Loaded, lacking, load, make_plan
+from reports.reading.load import Loaded, load, make_plan
 from tests.helpers.long_form import LONG, long_but
 from tests.helpers.made_up import CONTROL, MadeUp
 from tests.helpers.studying import without_figures
@@ -150,15 +150,9 @@ def test_a_study_file_without_its_parts_is_named_not_raised(tmp_path, study):
     made = MadeUp(seeds=2)
     made.study = study
     caveats = part(page(made, tmp_path, counted=False), "Caveats")
-    for name in (
-        "request.metric",
-        "request.control",
-        "request.arms",
-        "on.dataset.baseline.val",
-        "on.hidden_states",
-    ):
-        if name != "request.arms" or "arms" not in (study.get("request") or {}):
-            assert f"`study.json` has no `{name}`" in caveats
+    assert "`study.json` has no " in caveats
+    missing = ["environment"] if study.get("request") else ["request", "environment"]
+    assert all(f"`{name}" in caveats for name in [*missing, "runs"])
     assert claims(tmp_path) == {}
 
 
@@ -176,8 +170,7 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth
         study = {**made.study, name: part_}
         read_, missing = parse(study)
         plan = make_plan(read_, loaded.results.trials)
-        problems = tuple(lacking(read_, missing, plan))
-        changed = Loaded(replace(loaded.results, study=study), read_, plan, problems)
+        changed = Loaded(replace(loaded.results, study=study), read_, plan, tuple(missing))
         assert all(text.startswith("# ") for text in pages(Evidence(changed)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from reports.evidence import costs as prices
+from reports.evidence import costs
 from reports.evidence.evidence import Evidence
 from reports.page.report import details_page, short_page
 from reports.parts import methods
@@ -33,19 +33,19 @@ def evidence(tmp_path_factory):
     return Evidence(load(made.write(tmp_path_factory.mktemp("methods") / "study")))
 
 
-def test_prices_are_means_over_seeds_and_say_what_stays_intact(evidence):
-    found = prices.prices(evidence.trials, evidence.plan, evidence.split).set_index("arm")
+def test_costs_are_means_over_seeds_and_say_what_stays_intact(evidence):
+    found = costs.by_arm(evidence.trials, evidence.plan, evidence.split).set_index("arm")
     assert found.loc[DEAR, ["use", "training", "n"]].tolist() == [5.0, 4e9, 4]
     assert found["intact"][[CHEAP, CHANGED]].tolist() == [True, False]
     assert found.loc[DEAR, "score"] == pytest.approx(evidence.scores[DEAR].mean())
-    kinds = methods.info(evidence).prices.set_index("arm")["kind"]
+    kinds = methods.info(evidence).costs.set_index("arm")["kind"]
     assert kinds[[CHEAP, CHANGED]].tolist() == ["frozen, matched", "base model changed"]
 
 
 def test_no_method_on_the_front_is_beaten_in_score_and_cost():
     table = pd.DataFrame({"arm": list("abcd"), "use": [1.0, 2.0, 2.0, 3.0], "score": [0.5, 0.7, 0.6, 0.7]})
-    assert prices.front(table, "use") == ["a", "b"]
-    assert prices.front(table, "use", maximise=False) == ["a"]
+    assert costs.front(table, "use") == ["a", "b"]
+    assert costs.front(table, "use", maximise=False) == ["a"]
 
 
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):

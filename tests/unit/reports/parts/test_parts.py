@@ -9,7 +9,6 @@ from reports.evidence.evidence import Evidence
 from reports.page.report import Page
 from reports.parts import (
     importances,
-    interaction,
     mix,
     quality,
     search,
@@ -31,9 +30,8 @@ def small(tmp_path, **how) -> Evidence:
     return Evidence(read(MadeUp(**{"seeds": 2, "search": 2, "evaluations": 2, **how}), tmp_path))
 
 
-def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
+def test_cells_that_predict_alike_are_counted(tmp_path):
     made = MadeUp(seeds=3, search=0, evaluations=2)
-    assert interaction.info(Evidence(read(made, tmp_path))).alike == 0
     same = {CORE[1], CORE[2], CORE[5]}
     trials = {row["trial_id"] for arm in same for row in made.of(arm)}
     for row in made.predictions:
@@ -41,9 +39,6 @@ def test_cells_that_predict_alike_are_counted_and_leave_no_interval(tmp_path):
             row["prediction"] = 7
     evidence = Evidence(read(made, tmp_path))
     assert len(evidence.alike(CORE)) == 2  # two of the three say nothing new
-    found = interaction.info(evidence)
-    assert found.alike == 2
-    assert found.parts[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(tmp_path):

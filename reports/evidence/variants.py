@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reports.evidence.statistics import mean_interval
-from reports.evidence.tables import confirmed
+from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
 COLUMNS = ["arm", "variant", "mean", "low", "high", "n"]
 
 
-def by_variant(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm and variant: the change of the score on its split, variant minus whole model, over seeds.
 
     low, high: its 95% t interval over the n seeds, not corrected. Empty without `evaluations.parquet`.
@@ -25,10 +24,4 @@ def by_variant(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> p
     for split in rows["split"].unique():
         whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{plan.metric}"))
     rows = rows.assign(change=rows["value"] - whole).dropna(subset=["change"])
-    table = []
-    for (arm, variant), of in rows.groupby(["arm", "variant"], sort=False):
-        summary = mean_interval(of["change"])
-        row = {"arm": arm, "variant": variant, "mean": summary.mean, "low": summary.low, "high": summary.high}
-        table.append({**row, "n": summary.n})
-    found = pd.DataFrame(table, columns=COLUMNS)
-    return found.astype({"mean": float, "low": float, "high": float})
+    return summaries(rows, COLUMNS[:2], "change")
