@@ -169,7 +169,7 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     if not each:
         return pd.DataFrame(columns=columns)
     scores = pd.concat(each)
-    scores["arm"] = pd.Categorical(scores["arm"], dict.fromkeys(arms.values()))
+    scores["arm"] = pd.Categorical(scores["arm"], list(dict.fromkeys(arms.values())))
     table = []
     for (kind, arm), rows_of_arm in scores.groupby(["class", "arm"], sort=True, observed=True):
         row: dict[str, object] = {"class": kind, "arm": arm, "n": len(rows_of_arm)}

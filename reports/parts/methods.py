@@ -63,21 +63,21 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     plan, request = evidence.plan, evidence.loaded.study.request
     maximise = plan.mode == "max"
-    prices = costs.by_arm(evidence.trials, plan, evidence.split)
-    if len(prices) < 2:
+    table = costs.by_arm(evidence.trials, plan, evidence.split)
+    if len(table) < 2:
         return None
     arms = {arm.name: arm for arm in plan.arms}
-    prices = prices.assign(
+    table = table.assign(
         kind=[
-            _kind(arms[name], intact) for name, intact in zip(prices["arm"], prices["intact"], strict=True)
+            _kind(arms[name], intact) for name, intact in zip(table["arm"], table["intact"], strict=True)
         ],
-        fusion=[arms[name].fusion for name in prices["arm"]],
-        rate=[arms[name].config.get("lr", math.nan) for name in prices["arm"]],
+        fusion=[arms[name].fusion for name in table["arm"]],
+        rate=[arms[name].config.get("lr", math.nan) for name in table["arm"]],
     ).sort_values("score", ascending=not maximise, kind="stable")
     return Info(
-        prices,
+        table,
         {row["arm"]: summary(row) for row in records(evidence.arms)},
-        {cost: tuple(costs.front(prices, cost, maximise=maximise)) for cost in COSTS},
+        {cost: tuple(costs.front(table, cost, maximise=maximise)) for cost in COSTS},
         {claim.arm: claim for claim in evidence.claims if claim.control == plan.control and claim.n},
         tuple(dropped.arm for dropped in request.dropped_arms),
         request.trials if evidence.searches else 0,
