@@ -68,9 +68,7 @@ def info(evidence: Evidence) -> Info | None:
         return None
     arms = {arm.name: arm for arm in plan.arms}
     table = table.assign(
-        kind=[
-            _kind(arms[name], intact) for name, intact in zip(table["arm"], table["intact"], strict=True)
-        ],
+        kind=[_kind(arms[name], intact) for name, intact in zip(table["arm"], table["intact"], strict=True)],
         fusion=[arms[name].fusion for name in table["arm"]],
         rate=[arms[name].config.get("lr", math.nan) for name in table["arm"]],
     ).sort_values("score", ascending=not maximise, kind="stable")
