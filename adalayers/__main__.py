@@ -6,25 +6,21 @@ Each command's own module is imported once its flags are parsed: `--help` does n
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from typing import Any
 
-from adalayers.console.progress import log_to_stderr
-from adalayers.errors import BadInput, exit_on_broken_pipe, local_path
+from adalayers.console.command_line import DONE, Parser, run_command
+from adalayers.errors import local_path
 from adalayers.storage.cache_folder import default_cache
-
-logger = logging.getLogger("adalayers")
 
 _FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org/name"
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit code: 0 done, 2 bad input."""
-    log_to_stderr()
-    parser = argparse.ArgumentParser(prog="python -m adalayers", allow_abbrev=False)
-    commands = parser.add_subparsers(required=True)
+    parser = Parser(prog="python -m adalayers", allow_abbrev=False)
+    commands = parser.add_subparsers(required=True, metavar="command")
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
     _add_predict(
@@ -33,17 +29,13 @@ def main(argv: list[str] | None = None) -> int:
         )
     )
     _add_inspect(commands.add_parser("inspect", help="say what a trained task is, and what it costs"))
-    arguments = vars(parser.parse_args(argv))
-    run = arguments.pop("run")
-    try:
-        run(**arguments)
-        sys.stdout.flush()
-    except BadInput as error:
-        logger.error(f"error: {error}")
-        return 2
-    except BrokenPipeError:
-        return exit_on_broken_pipe()
-    return 0
+
+    def run() -> int:
+        arguments = vars(parser.parse_args(argv))
+        arguments.pop("run")(**arguments)
+        return DONE
+
+    return run_command(run)
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import errno
 import os
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,16 +22,6 @@ class BadInput(ValueError):
 
 class CannotWrite(BadInput):
     """A file that could not be written: the disk is full, or its place is not ours to write to."""
-
-
-BROKEN_PIPE = 141
-"""Exit code of a program whose output nobody reads any more, as a shell has it of SIGPIPE."""
-
-
-def exit_on_broken_pipe() -> int:
-    """Drop what is still to be written to stdout, its reader having left (`... | head`); return the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
 
 
 def local_path(text: str | os.PathLike[str], what: str) -> Path:

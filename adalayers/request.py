@@ -157,3 +157,8 @@ class Resources:
         "kill and retry a trial after M minutes without progress (default: 30)", 30.0, "M", above=0
     )
     address: str | None = flag("an existing Ray cluster (default: a local one)", metavar="ADDR")
+
+    @property
+    def threads(self) -> int:
+        """Threads of a trial's computations."""
+        return max(1, int(self.cpus_per_trial))

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adalayers.errors import BadInput, exit_on_broken_pipe
+from adalayers.console.command_line import BAD_INPUT, DONE, Parser, run_command
+from adalayers.errors import BadInput
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit code: 0 done, 2 bad input."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m reports", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
@@ -33,23 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="importances by fANOVA too, next to PED-ANOVA's: minutes for a large search, then kept in "
         "importances.json until its trials change",
     )
-    flags = parser.parse_args(arguments)
-    broken = 0
-    try:
+
+    def run() -> int:
+        flags = parser.parse_args(arguments)
+        broken = False
         for folder in flags.folder:
             written, errors = rebuild(folder, fanova=flags.fanova)
             for path in written:
                 print(path)
             for error in errors:
                 print(error, file=sys.stderr)
-            broken += len(errors)
-        sys.stdout.flush()
-    except BadInput as error:
-        print(error, file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        return exit_on_broken_pipe()
-    return 2 if broken else 0
+            broken = broken or bool(errors)
+        return BAD_INPUT if broken else DONE
+
+    return run_command(run)
 
 
 def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadInput]]:

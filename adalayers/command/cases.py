@@ -48,7 +48,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     space = study.space()
     base = base_config(space, flags.study.fixed, flags.study.epochs)
     several_columns = len({request.label_column for request in flags.requests}) > 1
-    found: list[Case] = []
+    cases: list[Case] = []
     for request in flags.requests:
         suffix = []
         if request.label_column and several_columns:
@@ -56,12 +56,12 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         if flags.label is not None:
             suffix.append(_safe("--label", flags.label))
         case = _case(study, space, base, flags, request, suffix, hold)
-        if any(other.folder.address == case.folder.address for other in found):
+        if any(other.folder.address == case.folder.address for other in cases):
             raise BadInput(
                 f"wanted each backbone, dataset and label column once, got {case.folder.uri} twice; name it once"
             )
-        found.append(case)
-    return found
+        cases.append(case)
+    return cases
 
 
 def tracking_uri(flags: Flags) -> str:
@@ -75,7 +75,7 @@ def _check_output(output: str) -> None:
         raise BadInput("wanted a folder as --output, got none; name one")
     root = Folder(output)
     try:
-        if root.is_local and any(place.is_file() for place in (root.path(), *root.path().parents)):
+        if root.is_local and any(path.is_file() for path in (root.path(), *root.path().parents)):
             raise BadInput(f"wanted a folder as --output, {root.uri} is or lies below a file; name another")
         root.exists()
     except OSError as error:
@@ -140,9 +140,9 @@ def _case(
 
 def _configs(plan: Plan, shape: Shape) -> list[TrialConfig]:
     """Return configurations that read all hidden states that the trials of a plan do."""
-    found = [arm.config for arm in plan.arms]
+    configs = [arm.config for arm in plan.arms]
     for search in plan.searches:
-        found.append(search.base)
+        configs.append(search.base)
         domains = {name: search.space.domains.get(name) for name in ("stream", "hidden_states", "final_norm")}
         choices = {
             name: [*getattr(domain, "categories", ()), *search.space.grid.get(name, ())]
@@ -153,8 +153,8 @@ def _configs(plan: Plan, shape: Shape) -> list[TrialConfig]:
             config = with_overrides(search.base, dict(zip(searched, values, strict=True)))
             with contextlib.suppress(BadInput):  # a choice of the grid that this backbone does not have
                 config.states(shape)
-                found.append(config)
-    return [*found, plan.base] if plan.searches else found
+                configs.append(config)
+    return [*configs, plan.base] if plan.searches else configs
 
 
 def _safe(flag: str, label: str) -> str:

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from adalayers.config import parse_overrides
+from adalayers.console.command_line import Parser
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.request import DataRequest, Resources, StudyRequest, flag
 from adalayers.storage.cache_folder import default_cache
@@ -67,14 +68,9 @@ class Flags:
 GROUPS = {"Data": DataRequest, "Budget": StudyRequest, "Resources": Resources, "Output and cache": Flags}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BadInput(f"{message}; see --help")
-
-
 def parser(study: Study) -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
-    p = _Parser(prog=f"studies/{study.name}.py", description=study.question, allow_abbrev=False)
+    p = Parser(prog=f"studies/{study.name}.py", description=study.question, allow_abbrev=False)
     of_study = {
         "backbones": " ".join(study.defaults.backbones),
         "metrics": "".join(

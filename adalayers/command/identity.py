@@ -75,10 +75,10 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
         why = f"{needed[0]} is not what a study writes" if needed else "analyses are not as many as covered"
         lost = "what happened in the study is in doubt"
         raise damaged(folder, STUDY, why, lost=lost, advice=WAYS_OUT)
-    held, wanted = study.request.flags, to_json(identity)
-    for name in {**held, **wanted}:
-        if held.get(name) != wanted.get(name):
-            raise _another(folder, name, wanted.get(name), held.get(name))
+    stored, wanted = study.request.flags, to_json(identity)
+    for name in {**stored, **wanted}:
+        if stored.get(name) != wanted.get(name):
+            raise _another(folder, name, wanted.get(name), stored.get(name))
     return study
 
 
@@ -87,16 +87,16 @@ def smallest_effect(folder: Folder, before: StudyFile, wanted: float | None, met
 
     Raises `BadInput` where `folder` holds a study with another one.
     """
-    held = before.request.smallest_effect
-    if held is None:
+    stored = before.request.smallest_effect
+    if stored is None:
         return metrics.smallest_effect(metric) if wanted is None else wanted
-    if wanted not in (None, held):
-        raise _another(folder, "smallest_effect", wanted, held)
-    return held
+    if wanted not in (None, stored):
+        raise _another(folder, "smallest_effect", wanted, stored)
+    return stored
 
 
-def _another(folder: Folder, name: str, wanted: Any, held: Any) -> BadInput:
+def _another(folder: Folder, name: str, wanted: Any, stored: Any) -> BadInput:
     return BadInput(
-        f"wanted a study with {name} = {wanted}, {folder.uri} holds one with {name} = {held}; "
+        f"wanted a study with {name} = {wanted}, {folder.uri} holds one with {name} = {stored}; "
         "keep both with --label NAME, or set the old one aside with --fresh"
     )

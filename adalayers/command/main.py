@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adalayers.command.flags import parse
+from adalayers.console.command_line import ALL_FAILED, DONE, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
-from adalayers.console.progress import log_to_stderr
-from adalayers.errors import BadInput, exit_on_broken_pipe
 from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
@@ -25,32 +24,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DONE, ALL_FAILED, BAD_INPUT = 0, 1, 2
-
 
 def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> int:
     """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted.
 
     reports: the package of that name
     """
-    log_to_stderr()
     argv = list(sys.argv[1:] if argv is None else argv)
     command = shlex.join(["python", f"studies/{study.name}.py", *(redacted(word) for word in argv)])
     interrupts = Interrupts(f"interrupted; continue with: {command}")
-    try:
-        with interrupts.listening():
-            ended = _run(study, reports, argv, command)
-    except BadInput as error:
-        logger.error(f"error: {error}")
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        ended = "interrupted"
-    except BrokenPipeError:  # the paths of reports and the plan of a dry run are all that stdout gets
-        return exit_on_broken_pipe()
-    if ended == "interrupted":
-        logger.warning(interrupts.last_words)
-        return INTERRUPTED
-    return ALL_FAILED if ended == "all failed" else DONE
+
+    def run() -> int:
+        try:
+            with interrupts.listening():
+                ended = _run(study, reports, argv, command)
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        if ended == "interrupted":
+            logger.warning(interrupts.last_words)
+            return INTERRUPTED
+        return ALL_FAILED if ended == "all failed" else DONE
+
+    return run_command(run)
 
 
 def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
 from adalayers.console.progress import Rate
 from adalayers.data.feature_plan import feature_plan
-from adalayers.request import Resources
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
@@ -30,11 +28,16 @@ Ended = Literal["done", "all failed", "interrupted"]
 
 def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> Ended:
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
-    began = time.monotonic()
+    hours = flags.resources.max_hours
+    deadline = None if hours is None else time.monotonic() + 3600 * hours
     ready = [_ready(study, flags, case) for case in cases]
-    resources = _left(flags.resources, time.monotonic() - began)
     outcomes = run_study(
-        study, ready, request=flags.study, resources=resources, undecided=reports.undecided_arms
+        study,
+        ready,
+        request=flags.study,
+        resources=flags.resources,
+        deadline=deadline,
+        undecided=reports.undecided_arms,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)
@@ -78,7 +81,6 @@ def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
         experiment=study.name,
         run_name=case.folder.name,
         study_key=case.before.id,
-        artifact_root=None,  # a sqlite file keeps them in `mlartifacts` next to it, a server where it wants
     )
     return ReadyCase(case=case, features=features, data=data, mirror=mirror)
 
@@ -93,13 +95,6 @@ def _measure(study: Study, flags: Flags, case: Case) -> None:
             "" if measured.nothing is None else f" (where there is nothing to find: {measured.nothing:.3g})"
         )
         logger.info(f"{measured.title}: {measured.why or f'{measured.value:.3g}, {measured.unit}{nothing}'}")
-
-
-def _left(resources: Resources, seconds: float) -> Resources:
-    """Return the resources with what is left of their hours after `seconds`."""
-    if resources.max_hours is None:
-        return resources
-    return dataclasses.replace(resources, max_hours=max(0.0, resources.max_hours - seconds / 3600))
 
 
 def _counted(counts: dict[str, dict[str, int]]) -> str:

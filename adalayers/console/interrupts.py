@@ -26,7 +26,7 @@ class Interrupts:
 
     def __init__(self, last_words: str):
         self.last_words = last_words
-        self._held = 0
+        self._deferring = 0
         self.heard = self._due = False
 
     @contextlib.contextmanager
@@ -71,13 +71,13 @@ class Interrupts:
             self.listen()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Keep a signal waiting until the block has ended, so that what it writes is not half done."""
-        self._held += 1
+        self._deferring += 1
         try:
             yield
         finally:
-            self._held -= 1
+            self._deferring -= 1
         self._raise_due()
 
     def quit(self) -> NoReturn:
@@ -91,7 +91,7 @@ class Interrupts:
             self._raise_due()
 
     def _raise_due(self) -> None:
-        if self._due and not self._held:
+        if self._due and not self._deferring:
             self._due = False
             raise KeyboardInterrupt
 
@@ -143,6 +143,6 @@ def raise_heard() -> None:
         raise KeyboardInterrupt
 
 
-def held() -> contextlib.AbstractContextManager[None]:
+def deferred() -> contextlib.AbstractContextManager[None]:
     """Keep a signal waiting until the block has ended; nothing where nothing listens."""
-    return contextlib.nullcontext() if _listening is None else _listening.held()
+    return contextlib.nullcontext() if _listening is None else _listening.deferred()

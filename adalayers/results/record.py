@@ -112,6 +112,9 @@ class StudyRecord:
     def finished(self, trial_id: str) -> bool:
         return trial_id in self.rows and self.rows[trial_id]["status"] in FINISHED
 
+    def ended(self, trial_id: str) -> bool:
+        return trial_id in self.rows and self.rows[trial_id]["status"] != "unfinished"
+
     def score(self, trial_id: str) -> float | None:
         """Return the trial's best validation score, None where it has none."""
         value = self.rows[trial_id].get(f"val/{self.metric}")

@@ -149,11 +149,6 @@ class GitRecord:
     dirty: bool | None = None
 
 
-def machine(device: str, packages: Mapping[str, str]) -> str:
-    """Return what numbers depend on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
-    return f"{device}, torch {packages.get('torch', '')}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentRecord:
     """On what a study ran.
@@ -173,8 +168,8 @@ class EnvironmentRecord:
 
     @property
     def machine(self) -> str:
-        """As a run names it."""
-        return machine(self.device, self.packages)
+        """What numbers depend on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
+        return f"{self.device}, torch {self.packages.get('torch', '')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,8 +290,6 @@ def _value(hint: Any, value: Any, path: str, missing: list[str]) -> Any:
     if hint is Any:
         return value
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
-        return value
     if origin is types.UnionType:
         return _value(next(kind for kind in arguments if kind is not types.NoneType), value, path, missing)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):

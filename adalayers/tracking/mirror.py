@@ -7,11 +7,10 @@ folder later. What is written, and as what, says `mlflow_session`. Importing thi
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -57,19 +56,6 @@ def check_uri(uri: str) -> None:
         raise BadInput(f"wanted a file as MLflow's database, {path} is a folder; name a file in it")
 
 
-def identity(folder: Folder, study: Mapping[str, Any]) -> dict[str, str]:
-    """Return the arguments of `Mirror` that name the study in `folder`, as `sync` finds it again.
-
-    study: its study.json, {} where there is none yet. Experiment and run are named by its `study` and `name`,
-           else as the folder is. A study is told apart by its `id`, else by these two names; without an `id`,
-           one that `--fresh` starts in place of another continues that one's runs.
-    """
-    parts = ["study", "adalayers", *(part for part in folder.uri.split("/") if part)]
-    experiment, run_name = str(study.get("study") or parts[-2]), str(study.get("name") or parts[-1])
-    key = str(study.get("id") or f"{experiment}/{run_name}")
-    return {"experiment": experiment, "run_name": run_name, "study_key": key}
-
-
 def sync(folder: Folder | str, uri: str) -> int:
     """Mirror a whole results folder; return the number of trial runs written, without those already there.
 
@@ -84,8 +70,11 @@ def sync(folder: Folder | str, uri: str) -> int:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        session = Session(uri, **identity(opened, read_document(opened)), artifact_root=None)
-        return session.mirror(opened)
+        study = read_document(opened)
+        named = {key: str(study.get(key) or "") for key in ("study", "name", "id")}
+        return Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"]).mirror(
+            opened
+        )
     # A database's driver may not be installed, hence ImportError.
     except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
         raise BadInput(
@@ -96,142 +85,78 @@ def sync(folder: Folder | str, uri: str) -> int:
 
 
 class Mirror:
-    """Mirror of one study folder, written in batches on one background thread; never raises into the study.
+    """Mirror of one study folder, written on one background thread; never raises into the study.
 
-    What cannot be written is kept and tried again, at most every `RETRY_SECONDS`, and once more by `finish`.
+    What a server that is down or refuses it does not get live, `finish` writes once more from the folder.
 
     Args:
         uri: MLflow's tracking URI; "none" makes an object that does nothing.
         experiment: name of the MLflow experiment, the study's ("alpha_lambda").
         run_name: name of the parent run ("minilm-cola").
-        study_key: what identifies the study; the same key continues the same parent run (see `identity`).
-        artifact_root: folder for artifacts of a new experiment; None: next to a sqlite file. A server has its own.
+        study_key: what identifies the study; the same key continues the same parent run.
     """
 
-    def __init__(
-        self, uri: str, *, experiment: str, run_name: str, study_key: str, artifact_root: str | None
-    ):
+    def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
         self._uri = uri
-        self._open = lambda: Session(
-            uri, experiment=experiment, run_name=run_name, study_key=study_key, artifact_root=artifact_root
-        )
+        self._open = lambda: Session(uri, experiment=experiment, run_name=run_name, study_key=study_key)
         self._study: Mapping[str, Any] = {}
-        self._changed = threading.Condition()  # guards all below
-        self._queue: deque[_Item] = deque()
-        self._refused: list[_Item] = []
-        self._thread: threading.Thread | None = None
-        self._closing = False
-        self._abandoned = False
+        self._queue: queue.SimpleQueue[Callable[[Session], object] | Folder] = queue.SimpleQueue()
+        # A daemon, so that a server that hangs does not hold up the end of the process.
+        self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
         self._why = ""
 
     def start(self, study: dict[str, Any]) -> None:
-        """Queue the parent run: find or create it, and write what study.json says was asked, and on what."""
-        self._study = study = to_json(study)  # a copy: the caller goes on filling its own
-        self._put(_Item("study", lambda session: session.describe(study)))
+        """Find or create the parent run, and write what study.json says was asked, and on what."""
+        if self._uri != "none":
+            self._study = to_json(study)  # a copy: the caller goes on filling its own
+            self._queue.put(lambda session: None)
+            self._thread.start()
 
     def trial(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:
-        """Queue the nested run of a trial that ended: its row of trials.csv, its rows of history.parquet.
+        """Write the nested run of a trial that ended: its row of trials.csv, its rows of history.parquet.
 
         A row that is `unfinished` is left until it ends.
         """
-        if self._uri == "none" or row.get("status") not in RUN_STATUS:
-            return
-        try:
-            trial = Trial.of(row, history)
-        except (KeyError, TypeError, ValueError) as error:
-            with self._changed:
-                self._why = reason(error, self._uri)
-                self._refused.append(_Item("trial", lambda session: None))
-            return
-        self._put(_Item("trial", lambda session: session.write(trial)))
+        if row.get("status") in RUN_STATUS:
+            self._queue.put(lambda session: session.write(Trial.of(row, history)))
 
     def finish(self, folder: Folder, *, timeout: float = 60.0) -> list[str]:
-        """Write the results folder's files and what is still queued, end the parent run, end the thread.
+        """Write the results folder's files and trials that are not there yet, end the parent run, end the thread.
 
-        Trials in the folder that no earlier run could mirror are written as well. Returns within `timeout`
-        seconds, with sentences about what could not be written; none when all is well. The mirror takes
-        nothing more after this call.
+        Returns within `timeout` seconds, with sentences about what could not be written; none when all is well.
         """
         if self._uri == "none":
             return []
-        with self._changed:
-            self._put(_Item("end", lambda session: session.mirror(folder)))
-            self._closing = True
-            self._changed.notify()
-            thread = self._thread
-        if thread is not None:
-            thread.join(timeout)
-        with self._changed:
-            self._abandoned = True
-            if thread is not None and thread.is_alive() and not self._why:
-                self._why = f"no answer within {timeout:g} s"
-            return self._sentences(folder)
-
-    def _put(self, item: _Item) -> None:
-        if self._uri == "none":
-            return
-        with self._changed:
-            if self._closing:
-                return
-            self._queue.append(item)
-            if self._thread is None:
-                # A daemon, so that a server that hangs does not hold up the end of the process.
-                self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        self._queue.put(folder)
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self._why = self._why or f"no answer within {timeout:g} s"
+        if not self._why:
+            return []
+        return [
+            f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
+            f"`python -m adalayers sync {redacted(folder.uri)}` writes what is missing later"
+        ]
 
     def _run(self) -> None:
         session: Session | None = None
-        retry_at = 0.0
-        while True:
-            with self._changed:
-                while not self._closing and (not self._queue or time.monotonic() < retry_at):
-                    self._changed.wait(max(retry_at - time.monotonic(), 0.01) if self._queue else None)
-                if self._abandoned or not self._queue:
-                    return
-                item, last = self._queue[0], self._closing
+        retry_at, last = 0.0, False
+        while not last:
+            item = self._queue.get()
+            last = isinstance(item, Folder)
+            if not last and time.monotonic() < retry_at:
+                continue
             try:
                 if session is None:
                     session = self._open()
-                    session.know(self._study)
-                item.write(session)
+                    session.describe(self._study)
+                if isinstance(item, Folder):
+                    session.mirror(item)
+                    self._why = ""
+                else:
+                    item(session)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
-                down = session is None or is_outage(error)
-                with self._changed:
-                    self._why = reason(error, self._uri)
-                    if not down:
-                        # The server lives and will never take this one: the rest need not wait for it.
-                        self._refused.append(self._queue.popleft())
-                if down and last:
-                    return
-                if down:
+                self._why = reason(error, self._uri)
+                if session is None or is_outage(error):
                     # A new session asks again what is there: a call that timed out may have been carried out.
                     session, retry_at = None, time.monotonic() + RETRY_SECONDS
-            else:
-                with self._changed:
-                    self._queue.popleft()
-                    if not self._refused:
-                        self._why = ""
-
-    def _sentences(self, folder: Folder) -> list[str]:
-        missing = [*self._refused, *self._queue]
-        if not missing:
-            return []
-        trials = sum(item.kind == "trial" for item in missing)
-        if trials:
-            what = f"{trials} trial{' is' if trials == 1 else 's are'}"
-        else:
-            what = "the study is" if missing[0].kind == "study" else "the end of the study is"
-        wrong = "could not be reached" if self._queue else "refused what it was sent"
-        return [
-            f"MLflow at {redacted(self._uri)} {wrong} ({self._why}): {what} not tracked; "
-            f"`python -m adalayers sync {redacted(folder.uri)}` writes {'them' if trials > 1 else 'it'} later"
-        ]
-
-
-@dataclass(frozen=True)
-class _Item:
-    """Something to be written: `kind` is "study", "trial" or "end"."""
-
-    kind: str
-    write: Callable[[Session], object]

@@ -47,7 +47,7 @@ from adalayers.results.files import (
 )
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import Trial, finite_numbers, flat, run_name
+from adalayers.tracking.values import Trial, flat, run_name
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ _READABLE = (".md", ".json", ".csv")
 # What every MLflow server accepts; newer ones accept more.
 _BATCH = 1000
 _BATCH_PARAMS = 100
-_DIGEST, _NOTE = 36, 4000
+_DIGEST, _NOTE, _MOST_RUNS = 36, 4000, 50_000
 
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """By this tag MLflow opens an experiment as one of models that are trained; else it asks, or guesses traces."""
@@ -84,19 +84,16 @@ class Session:
     Every method may raise what MLflow, SQLAlchemy and the file system raise.
     """
 
-    def __init__(
-        self, uri: str, *, experiment: str, run_name: str, study_key: str, artifact_root: str | None
-    ):
+    def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
         set_environment()
         from mlflow import MlflowClient
 
+        artifact_root = None
         if (sqlite := SQLITE.match(uri)) is not None:
             beside = Path(sqlite["path"]).absolute().parent
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
-            artifact_root = artifact_root or str(beside / "mlartifacts")
-        elif uri.startswith(("http://", "https://")):
-            artifact_root = None
+            artifact_root = str(beside / "mlartifacts")
         with _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
@@ -106,16 +103,12 @@ class Session:
         self._source: dict[str, str] = {}
         self._inputs: list[Any] = []
 
-    def know(self, study: Mapping[str, Any]) -> None:
-        """Take what every run says of its study, its source and dataset, from study.json; nothing is written."""
-        self._source, self._inputs = _source(study), _inputs(study)
-
     def describe(self, study: Mapping[str, Any]) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags."""
         from mlflow.entities import Param, RunTag
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
-        self.know(study)
+        self._source, self._inputs = _source(study), _inputs(study)
         with _quiet():
             data = self._client.get_run(self._parent).data
             params = [Param(name, text) for name, text in texts.items() if name not in data.params]
@@ -177,7 +170,10 @@ class Session:
 
         study, trials = read_document(folder), read_trials(folder)
         self.describe(study)
-        outcome = dict(finite_numbers({"runs": study.get("runs") or {}, "trials": counts(trials)}))
+        numbers = {
+            name: value for name, value in (study.get("runs") or {}).items() if isinstance(value, int | float)
+        }
+        outcome = dict(flat({"runs": numbers, "trials": counts(trials)}))
         with _quiet(), tempfile.TemporaryDirectory(prefix="adalayers-") as staged:
             for name in _artifacts(folder):
                 target = Path(staged, name)
@@ -214,21 +210,14 @@ class Session:
     def _find_experiment(self, name: str, artifact_root: str | None) -> str:
         from mlflow.exceptions import MlflowException
 
-        if (experiment := self._client.get_experiment_by_name(name)) is not None:
-            if not experiment.tags.keys() & KIND.keys():  # a user's own choice stays
-                for tag, value in KIND.items():
-                    self._client.set_experiment_tag(experiment.experiment_id, tag, value)
-            return str(experiment.experiment_id)
-        try:
-            location = f"{artifact_root}/{name}" if artifact_root else None
-            return str(self._client.create_experiment(name, location, tags=KIND))
-        except MlflowException as error:
-            # Another study of this name may have been quicker.
-            if error.error_code != "RESOURCE_ALREADY_EXISTS":
-                raise
-            if (experiment := self._client.get_experiment_by_name(name)) is None:
-                raise
-            return str(experiment.experiment_id)
+        if (experiment := self._client.get_experiment_by_name(name)) is None:
+            try:
+                location = f"{artifact_root}/{name}" if artifact_root else None
+                return str(self._client.create_experiment(name, location, tags=KIND))
+            except MlflowException:  # another study of this name may have been quicker
+                if (experiment := self._client.get_experiment_by_name(name)) is None:
+                    raise
+        return str(experiment.experiment_id)
 
     def _find_parent(self, run_name: str) -> str:
         studies = self._runs("tags.`adalayers.kind` = 'study'")
@@ -252,16 +241,11 @@ class Session:
             if "adalayers.trial_id" in run.data.tags
         }
 
-    def _runs(self, filter_string: str) -> Iterator[Any]:
-        token = None
-        while True:
-            page = self._client.search_runs(
-                [self._experiment], filter_string, max_results=500, page_token=token
-            )
-            yield from page
-            token = page.token
-            if not token:
-                return
+    def _runs(self, filter_string: str) -> Sequence[Any]:
+        runs: Sequence[Any] = self._client.search_runs(
+            [self._experiment], filter_string, max_results=_MOST_RUNS
+        )
+        return runs
 
 
 def set_environment() -> None:

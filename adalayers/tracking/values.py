@@ -97,16 +97,6 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield _name(name), (HIDDEN if SECRET_NAME.search(name) else text)[:_PARAM_LENGTH]
 
 
-def finite_numbers(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (name/of/the/leaf, text) of the finite numbers in nested mappings; `counts` are given apart."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            if key != "counts":
-                yield from finite_numbers(item, f"{name}/{key}" if name else str(key))
-    elif _number(value) is not None:
-        yield _name(name), _text(value)
-
-
 def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return name -> (steps, values) of the columns that are series: rising steps, finite values, thinned."""
     if history.empty or "step" not in history:

@@ -6,18 +6,18 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from adalayers.comparisons import block_end
+from adalayers.comparisons import PlannedArm, block_end
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
 from adalayers.results.record import StudyRecord
+from adalayers.results.study_file import StudyFile
 from adalayers.study import ConfirmedArm, Plan, merge, trial_id
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.run_log import InterimAnalysis
+from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
 
 
@@ -31,7 +31,7 @@ class Agenda:
         request: The size of each search, and how often arms are confirmed: with seeds seed + 1 .. seed + seeds.
         undecided: Returns the arms that need more seeds, once an analysis is made: the study then goes on block by
             block until there are none. None: every arm runs with all seeds.
-        analyses: Those of earlier runs.
+        before: The study as earlier runs have left it: their analyses, and the bests of smaller searches.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Agenda:
         request: StudyRequest,
         *,
         undecided: Callable[[], Collection[str]] | None = None,
-        analyses: Sequence[InterimAnalysis] = (),
+        before: StudyFile = StudyFile(),  # noqa: B008  # frozen
     ):
         self.plan, self.record = plan, record
         self.shape, self._about = data.shape, data.about
@@ -53,8 +53,9 @@ class Agenda:
         self.searches = [Search(planned, record, self._identity, request) for planned in plan.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
-        self._undecided, self._analyses = undecided, list(analyses)
-        self._before = len(analyses)
+        self._undecided, self._before = undecided, before
+        self._earlier = analyses_of(before.runs)
+        self._analyses: list[InterimAnalysis] = []
         self._wanted: frozenset[str] | None = None
         self._best_known = False
         self._confirmations = self._confirm()
@@ -78,7 +79,7 @@ class Agenda:
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         searched = sum(search.remaining() for search in self.searches)
-        left = sum(not self._ended(identity) for identity, _, _ in self._confirmations_left())
+        left = sum(not self.record.ended(identity) for identity, _, _ in self._confirmations_left())
         return searched + left + self._best_left()
 
     def _best_left(self) -> int:
@@ -87,7 +88,8 @@ class Agenda:
 
     def next(self) -> TrialJob | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        job = self._next_search() or self._next_confirmation()
+        searched = (search.next() for search in self.searches)
+        job = next(filter(None, searched), None) or self._next_confirmation()
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
@@ -98,11 +100,6 @@ class Agenda:
         self._running.discard(trial_id)
         for search in self.searches:
             search.ended(trial_id, status)
-
-    # Search
-
-    def _next_search(self) -> TrialJob | None:
-        return next((job for search in self.searches if (job := search.next())), None)
 
     # Confirmation
 
@@ -146,7 +143,7 @@ class Agenda:
         for seed in self._seeds()[: self.seeds if most is None else most]:
             for arm in self.arms.copy():
                 identity = self._identity(arm.config, seed)
-                if self._needs(arm) or (finished and self._ended(identity)):
+                if self._needs(arm) or (finished and self.record.ended(identity)):
                     yield identity, arm, seed
 
     # Until decided
@@ -156,41 +153,43 @@ class Agenda:
 
         Without `undecided` there is one at most, made as the run closes: of all whole blocks there are.
         """
-        made = self._analyses[self._before :]
         if not closing or (self.trials and not self._best_known):
-            return made
-        whole, end = 0, 0
-        while end < self.seeds:
-            end = block_end(end, self.seeds)
-            seeds = self._seeds()[:end]
-            arms = [arm for arm in self.arms if self._needs(arm)]
-            if not all(self._ended(self._identity(arm.config, seed)) for arm in arms for seed in seeds):
+            return self._analyses
+        # Blocks until decided were analysed as they ended; failed trials may have been run again since.
+        after = self._whole_blocks() if self._undecided is None else self._last
+        analysis = self._analysis(after)
+        covered = [*self._earlier, *self._analyses][-1].covered if self._last else {}
+        new = any(set(seeds) - set(covered.get(arm, [])) for arm, seeds in analysis.covered.items())
+        return [*self._analyses, analysis] if after >= max(1, self._last) and new else self._analyses
+
+    @property
+    def _last(self) -> int:
+        """After how many seeds the last analysis was made."""
+        return max((analysis.after for analysis in (*self._earlier, *self._analyses)), default=0)
+
+    def _whole_blocks(self) -> int:
+        """Return the number of first seeds, in whole blocks, whose trials have all ended."""
+        whole = 0
+        while whole < self.seeds:
+            end = block_end(whole, self.seeds)
+            if not all(self.record.ended(identity) for identity, _, _ in self._confirmations_left(end)):
                 break
             whole = end
-        last = max((analysis.after for analysis in self._analyses), default=0)
-        if self._undecided is not None:
-            whole = (
-                last  # its blocks were analysed as they ended; failed trials may have been run again since
-            )
-        analysis = self._analysis(whole)
-        known = self._analyses[-1].covered if self._analyses else {}
-        new = any(set(seeds) - set(known.get(arm, [])) for arm, seeds in analysis.covered.items())
-        return [*made, analysis] if whole >= max(1, last) and new else made
+        return whole
 
     def _analysis(self, after: int) -> InterimAnalysis:
         """Return an analysis of what has completed of the first `after` seeds."""
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
-        for row in self._rows("confirm"):
+        for row in self._confirmed():
             if row["status"] == "completed" and int(row["seed"]) <= self.seed + after:
                 covered.setdefault(row["arm"], []).append(int(row["seed"]))
         return InterimAnalysis(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
 
     def _block(self) -> int | None:
         """Return up to how many seeds arms run before the next analysis; None where none is to come."""
-        last = max((analysis.after for analysis in self._analyses), default=0)
         if self._undecided is None:
             return self.seeds
-        return block_end(last, self.seeds) if last < self.seeds and self._wanted_arms() else None
+        return block_end(self._last, self.seeds) if self._last < self.seeds and self._wanted_arms() else None
 
     def _needs(self, arm: ConfirmedArm) -> bool:
         wanted = self._wanted_arms()
@@ -201,7 +200,7 @@ class Agenda:
         if self._undecided is None:
             return None
         if self._wanted is None:
-            if not self._analyses or not self._best_known:
+            if not self._last or not self._best_known:
                 return frozenset(arm.name for arm in self.arms)
             self._wanted = frozenset(self._undecided())
         return self._wanted
@@ -224,27 +223,26 @@ class Agenda:
 
     def _name(self, search: Search, config: TrialConfig) -> str:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
-        name = search.planned.gives
-        grown = re.compile(rf"{re.escape(name)}(-\d+)?")
-        earlier = [row for row in self._rows("confirm") if grown.fullmatch(row["arm"])]
+        name, tunes = search.planned.gives, (search.planned.arm,) if search.planned.arm else ()
+        names = {name, *(arm.name for arm in self.earlier_bests() if arm.tunes[:1] == tunes)}
+        earlier = [row for row in self._confirmed() if row["arm"] in names]
         own = {self._identity(config, seed) for seed in self._seeds()}
         same = [row["arm"] for row in earlier if row["trial_id"] in own]
         return same[0] if same else (f"{name}-{self.trials}" if earlier else name)
 
+    def earlier_bests(self) -> list[PlannedArm]:
+        """Return what searches of earlier runs found best, and was confirmed."""
+        confirmed = {row["arm"] for row in self._confirmed()}
+        arms = self._before.request.arms
+        return [arm for arm in arms if arm.role in ("best", "tuned") and arm.name in confirmed]
+
     # Shared
 
-    def has_run(self, arm: str) -> bool:
-        """Whether there are confirmed trials of an arm."""
-        return any(row["arm"] == arm for row in self._rows("confirm"))
-
-    def _rows(self, stage: str) -> list[dict[str, Any]]:
-        return [row for row in self.record.rows.values() if row["stage"] == stage]
+    def _confirmed(self) -> list[dict[str, Any]]:
+        return [row for row in self.record.rows.values() if row["stage"] == "confirm"]
 
     def _seeds(self) -> range:
         return range(self.seed + 1, self.seed + self.seeds + 1)
-
-    def _ended(self, trial_id: str) -> bool:
-        return trial_id in self.record.rows and self.record.rows[trial_id]["status"] != "unfinished"
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
         return trial_id(config, self.shape, seed, self._about)
@@ -252,20 +250,12 @@ class Agenda:
     def row(self, job: TrialJob) -> dict[str, Any]:
         """Return the columns of `trials.csv` that are known before a trial runs."""
         config = job.config
-        subset = {"train_examples": config.train_examples} if config.train_examples else {}
-        if subset:
-            subset["draw"] = job.seed if config.draw is None else config.draw
-        settings = {
-            f"config/{name}": value
-            for name, value in config.used(self.shape).items()
-            if name not in ("train_examples", "draw")
-        }
-        return {
-            "stage": job.stage,
-            "arm": job.arm,
-            "search": job.search,
-            **settings,
-            "seed": job.seed,
-            "fusion": config.fusion,
-            **subset,
-        }
+        used = config.used(self.shape)
+        draws = {"train_examples", "draw"}
+        row: dict[str, Any] = {"stage": job.stage, "arm": job.arm, "search": job.search}
+        row |= {f"config/{name}": value for name, value in used.items() if name not in draws}
+        row |= {"seed": job.seed, "fusion": config.fusion}
+        if config.train_examples:
+            draw = job.seed if config.draw is None else config.draw
+            row |= {"train_examples": config.train_examples, "draw": draw}
+        return row

@@ -119,14 +119,9 @@ def check_address(asked: str | None) -> None:
 
 
 def _wants_token(shown: str) -> BadInput:
-    mode = os.environ.get("RAY_AUTH_MODE", "")
-    given = [name for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH") if os.environ.get(name)]
-    came = f"that of {' and '.join(given)} is another" if given else "none was found"
-    if mode.lower() != "token":
-        came = f"RAY_AUTH_MODE is {mode or 'not set'}, so that none is sent"
     return BadInput(
-        f"wanted the token of the Ray cluster as --address {shown}, {came}; set RAY_AUTH_MODE=token and "
-        "RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is ~/.ray/auth_token)"
+        f"wanted the token of the Ray cluster as --address {shown}, none or another one came; set RAY_AUTH_MODE=token "
+        "and RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is ~/.ray/auth_token)"
     )
 
 

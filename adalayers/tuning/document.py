@@ -15,7 +15,7 @@ from adalayers.data.prepare import Prepared
 from adalayers.request import StudyRequest
 from adalayers.results.provenance import provenance
 from adalayers.results.study_file import DroppedArm, EnvironmentRecord, RequestRecord, parse
-from adalayers.study import Factor, Plan, Study
+from adalayers.study import Plan, Study
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
@@ -73,26 +73,22 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         )
         for arm in agenda.arms
     )
-    arms += tuple(
-        arm
-        for arm in earlier.arms
-        if arm.role in ("best", "tuned")
-        and arm.name not in {other.name for other in arms}
-        and agenda.has_run(arm.name)
-    )
-    factors = _factors(study, arms)
-    names = [factor.name for factor in factors]
+    names = {arm.name for arm in arms}
+    arms += tuple(arm for arm in agenda.earlier_bests() if arm.name not in names)
+    used = {name for arm in arms for name in arm.levels}  # a factor that no arm uses means nothing here
+    factors = tuple(factor for factor in study.design.factors if factor.name in used)
+    factor_names = [factor.name for factor in factors]
     comparisons = [
         *earlier.comparisons,
-        *study.design.comparisons(_planned(agenda, arms), names, plan.control),
+        *study.design.comparisons(_planned(agenda, arms), factor_names, plan.control),
     ]
     distributions = {
         name: distribution
         for search in reversed(agenda.searches)  # a name that several search is as the first has it
         for name, distribution in search.distributions.items()
     }
-    known = {arm.name for arm in arms}
-    planned = {one.key: one for one in comparisons if one.weights.keys() <= known}
+    names = {arm.name for arm in arms}
+    planned = {planned.key: planned for planned in comparisons if planned.weights.keys() <= names}
     return RequestRecord(
         question=study.question,
         method=dict(study.page.method),
@@ -128,12 +124,6 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         parts=study.page.parts,
         published=plan.published,
     )
-
-
-def _factors(study: Study, arms: Sequence[PlannedArm]) -> tuple[Factor, ...]:
-    """Return the study's factors but those that mean nothing here: which no arm uses."""
-    used = {name for arm in arms for name in arm.levels}
-    return tuple(factor for factor in study.design.factors if factor.name in used)
 
 
 def _planned(agenda: Agenda, arms: Sequence[PlannedArm]) -> list[PlannedArm]:

@@ -31,9 +31,9 @@ MAX_SECONDS = 60.0
 """Longest time between two of them."""
 
 
-def heartbeat_seconds(hang_seconds: float) -> float:
-    """Return the time between heartbeats where `hang_seconds` without one count as hanging."""
-    return min(MAX_SECONDS, hang_seconds / PER_HANG)
+def heartbeat_seconds(hang_minutes: float) -> float:
+    """Return the time between heartbeats where `hang_minutes` without one count as hanging."""
+    return min(MAX_SECONDS, 60 * hang_minutes / PER_HANG)
 
 
 class Heartbeat:
@@ -41,16 +41,16 @@ class Heartbeat:
 
     Args:
         work: the trial's folder.
-        seconds: between two that are written; 0 writes none.
+        hang_minutes: without one, after which the worker counts as hanging.
     """
 
-    def __init__(self, work: Folder, seconds: float):
-        self._work, self._seconds, self._count = work, seconds, 0
+    def __init__(self, work: Folder, hang_minutes: float):
+        self._work, self._seconds, self._count = work, heartbeat_seconds(hang_minutes), 0
         self._written = -float("inf")
 
     def __call__(self) -> None:
         now = time.monotonic()
-        if not self._seconds or now - self._written < self._seconds:
+        if now - self._written < self._seconds:
             return
         import ray
 
@@ -65,14 +65,14 @@ class Watch:
 
     Args:
         running: returns trial id -> its work folder, of the trials that run now.
-        hang_seconds: without a new heartbeat, after which a worker is killed.
+        hang_minutes: without a new heartbeat, after which a worker is killed.
 
     Attributes:
         killed: trial id -> how often its worker was killed.
     """
 
-    def __init__(self, running: Callable[[], Mapping[str, Folder]], hang_seconds: float):
-        self._running, self._seconds = running, hang_seconds
+    def __init__(self, running: Callable[[], Mapping[str, Folder]], hang_minutes: float):
+        self._running, self._hang_minutes = running, hang_minutes
         self._last: dict[str, tuple[Any, float]] = {}
         self.killed: dict[str, int] = {}
 
@@ -82,7 +82,7 @@ class Watch:
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(heartbeat_seconds(self._seconds)):
+            while not ended.wait(heartbeat_seconds(self._hang_minutes)):
                 try:
                     self.check()
                 except Exception as error:  # one failed check shall not end the watch over a study of days
@@ -109,10 +109,11 @@ class Watch:
             last, since = self._last.get(trial_id, (None, now))
             if heartbeat != last:
                 self._last[trial_id] = heartbeat, now
-            elif now - since > self._seconds:
+            elif now - since > 60 * self._hang_minutes:
                 self.killed[trial_id] = self.killed.get(trial_id, 0) + 1
                 logger.warning(
-                    f"trial {trial_id} has made no progress for {duration(self._seconds)}: its worker is killed"
+                    f"trial {trial_id} has made no progress for {duration(60 * self._hang_minutes)}: its worker is "
+                    "killed"
                 )
                 nodes.on(node, kill_worker).remote(pid)
                 self._last[trial_id] = heartbeat, now  # it gets as long again to be dead

@@ -19,9 +19,6 @@ class TrialJob:
         work: Address of the folder where the trial leaves what it did.
         variants: How else its best model is scored.
         case: Number of the study's case whose data it reads.
-        threads: Of its computations.
-        retries: How often it is tried again after an error.
-        heartbeat_seconds: Time between two heartbeats, 0 for none.
     """
 
     trial_id: str
@@ -33,6 +30,3 @@ class TrialJob:
     work: str
     variants: tuple[Variant, ...] = ()
     case: int = 0
-    threads: int = 1
-    retries: int = 0
-    heartbeat_seconds: float = 0.0

@@ -24,7 +24,7 @@ from adalayers.tuning.case import ReadyCase
 from adalayers.tuning.cluster import share
 from adalayers.tuning.document import environment, request_record
 from adalayers.tuning.ray_private import withhold_credentials
-from adalayers.tuning.run_log import RunLog, analyses_of, counts
+from adalayers.tuning.run_log import RunLog, counts
 from adalayers.tuning.scratch import scratch_folder
 from adalayers.tuning.searcher import Abandoned, StudySearcher, scheduler
 from adalayers.tuning.session import Interrupt, ray_session
@@ -62,18 +62,17 @@ def run_study(
     *,
     request: StudyRequest,
     resources: Resources,
+    deadline: float | None,
     undecided: Undecided,
 ) -> list[Outcome]:
-    """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole."""
+    """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
+
+    deadline: by `time.monotonic`, at which it ends in good order; None for none
+    """
     running = [_RunningCase(study, case, request, undecided) for case in cases]
-    interrupt = Interrupt(resources.max_hours)
+    interrupt = Interrupt(deadline)
     if left := sum(case.agenda.remaining() for case in running):
-        searcher = StudySearcher(
-            running,
-            threads=max(1, int(resources.cpus_per_trial)),
-            retries=resources.retries,
-            hang_seconds=60 * resources.hang_minutes,
-        )
+        searcher = StudySearcher(running, resources)
         data = [case.data for case in cases]
         stopping = scheduler(request.scheduler, searcher, epochs=cases[0].case.plan.base.epochs)
         try:
@@ -84,7 +83,7 @@ def run_study(
                     case.log.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)
                 logger.info(f"{total - left} trials done, {left} to run, {concurrency} at a time")
-                _fit(searcher, stopping, data, per_trial, concurrency, interrupt, resources.retries)
+                _fit(searcher, stopping, data, per_trial, concurrency, interrupt, resources)
         except KeyboardInterrupt:
             interrupt.reason = "interrupted"
         except Abandoned as abandoned:
@@ -107,7 +106,7 @@ class _RunningCase:
             data,
             request,
             undecided=self._undecided_arms if request.until_decided else None,
-            analyses=analyses_of(case.before.runs),
+            before=case.before,
         )
         self._environment = environment(case.prepared, ready.features, case.plan)
         self.log = RunLog(case.before.runs, self.record, self._environment, request)
@@ -165,14 +164,14 @@ def _fit(
     per_trial: dict[str, float],
     concurrency: int,
     interrupt: Interrupt,
-    retries: int,
+    resources: Resources,
 ) -> None:
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     withhold_credentials()
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
     with scratch_folder() as scratch, searcher.watch.watching():
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(trainable, data=stored), per_trial),
+            tune.with_resources(tune.with_parameters(trainable, data=stored, resources=resources), per_trial),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=stopping,
@@ -186,7 +185,7 @@ def _fit(
                 name="study",
                 stop=interrupt,
                 verbose=0,
-                failure_config=tune.FailureConfig(max_failures=retries),
+                failure_config=tune.FailureConfig(max_failures=resources.retries),
             ),
         ).fit()
 

@@ -45,7 +45,7 @@ class Search:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna = optuna.create_study(direction="maximize")
         self._suggested: dict[str, optuna.trial.Trial] = {}
-        self._known: set[str] = set()
+        self._seen: set[str] = set()
         self._exhausted = False
         self._replay()
         self._resumed = [row for row in self._rows() if not record.finished(row["trial_id"])]
@@ -63,56 +63,59 @@ class Search:
     @property
     def size(self) -> int:
         """The number of trials that it has when it is done, as known now."""
-        return len(self._known) if self._exhausted else max(self.trials, len(self._known))
+        return len(self._seen) if self._exhausted else max(self.trials, len(self._seen))
 
     @property
     def complete(self) -> bool:
         """Whether the record held all its trials, ended, before anything was suggested."""
-        return not self._resumed and len(self._known) >= self.trials
+        return not self._resumed and len(self._seen) >= self.trials
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
-        return max(0, self.size - sum(self._ended(row["trial_id"]) for row in self._rows()))
+        return max(0, self.size - sum(self._record.ended(row["trial_id"]) for row in self._rows()))
 
     def next(self) -> TrialJob | None:
         """Return the next trial, None where it has no more."""
         while self._resumed:
             row = self._resumed.pop(0)
-            self._known.add(row["trial_id"])
+            self._seen.add(row["trial_id"])
             values = self._values(row)
             config = self._config(values)
             if self._identify(config, self.seed) == row["trial_id"]:
                 self._suggested[row["trial_id"]] = self._ask(values)
                 return self._job(row["trial_id"], config)
         for _ in range(DUPLICATES):
-            if self._exhausted or len(self._known) >= self.trials:
+            if self._exhausted or len(self._seen) >= self.trials:
                 return None
             if self.how == "grid" and not self._points:
                 break
             trial = self._ask(self._points.pop(0) if self._points else {})
             config = self._config(trial.params)
             trial_id = self._identify(config, self.seed)
-            if trial_id in self._known:
-                self._repeat(trial, trial_id)
+            if trial_id in self._seen:
+                completed = self._record.rows.get(trial_id, {}).get("status") == "completed"
+                self._tell(trial, trial_id, "completed" if completed else "failed")
                 continue
-            self._known.add(trial_id)
+            self._seen.add(trial_id)
             self._suggested[trial_id] = trial
             return self._job(trial_id, config)
         self._exhausted = True
         self.notes.append(
-            f"The search space{self._named()} holds no more than {len(self._known)} different configurations; "
+            f"The search space{self._named()} holds no more than {len(self._seen)} different configurations; "
             f"{self.trials} were asked for."
         )
         return None
 
     def ended(self, trial_id: str, status: str) -> None:
         """Tell Optuna how a trial ended: a stopped trial is pruned, not complete. Trials of others are passed over."""
-        if (trial := self._suggested.pop(trial_id, None)) is None:
-            return
-        score = self._record.score(trial_id)
+        if (trial := self._suggested.pop(trial_id, None)) is not None:
+            self._tell(trial, trial_id, status)
+
+    def _tell(self, trial: optuna.trial.Trial, trial_id: str, status: str) -> None:
+        score = self._record.score(trial_id) if status == "completed" else None
         if not self._within(trial.params):
-            status = "outside"  # as a search that goes on is told: Optuna rebuilds no such trial
-        if status == "completed" and score is not None:
+            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
+        elif score is not None:
             self._optuna.tell(trial, score)
         elif status == "stopped":
             for row in self._evaluations(trial_id):
@@ -143,26 +146,16 @@ class Search:
         )
 
     def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:
-        number = len(self._optuna.trials)
+        number = len(self._optuna.get_trials(deepcopy=False))
         # A sampler seeded by the number of the trial: a search that goes on does not draw its first points again.
         seed = int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0])
         sampler = optuna.samplers.TPESampler if self.how == "optuna" else optuna.samplers.RandomSampler
         self._optuna.sampler = sampler(seed=seed)
         if point:
             self._optuna.enqueue_trial(point)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", UserWarning
-            )  # a resumed or published point may lie outside the space
+        with warnings.catch_warnings():  # a resumed or published point may lie outside the space
+            warnings.simplefilter("ignore", UserWarning)
             return self._optuna.ask(self.distributions)
-
-    def _repeat(self, trial: optuna.trial.Trial, trial_id: str) -> None:
-        """Tell Optuna what is known of a suggestion that repeats a trial."""
-        score = self._record.score(trial_id) if self._ended(trial_id) else None
-        if score is not None and self._record.rows[trial_id]["status"] == "completed":
-            self._optuna.tell(trial, score)
-        else:
-            self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
 
     def _initial_points(self) -> list[dict[str, Any]]:
         if self.how == "grid":
@@ -182,39 +175,17 @@ class Search:
             points = [points[i] for i in order]
         else:
             points = [point for point in self.planned.first if point]
-        return [
-            point for point in points if self._identify(self._config(point), self.seed) not in self._known
-        ]
+        return [point for point in points if self._identify(self._config(point), self.seed) not in self._seen]
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
         for row in self._rows():
-            trial_id = row["trial_id"]
-            if not self._record.finished(trial_id):
+            if not self._record.finished(row["trial_id"]):
                 continue
-            self._known.add(trial_id)
-            params = self._values(row)
-            if len(params) < len(self.distributions):
-                continue
-            if not self._within(params):
-                self._optuna.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
-                continue
-            score = self._record.score(trial_id)
-            complete = row["status"] == "completed" and score is not None
-            state = optuna.trial.TrialState.COMPLETE if complete else optuna.trial.TrialState.FAIL
-            reports = {}
-            if row["status"] == "stopped":
-                state = optuna.trial.TrialState.PRUNED
-                reports = {int(point["epoch"]): point["score"] for point in self._evaluations(trial_id)}
-            self._optuna.add_trial(
-                optuna.trial.create_trial(
-                    state=state,
-                    value=score if complete else None,
-                    params=params,
-                    distributions=self.distributions,
-                    intermediate_values=reports,
-                )
-            )
+            self._seen.add(row["trial_id"])
+            values = self._values(row)
+            if len(values) == len(self.distributions):
+                self._tell(self._ask(values), row["trial_id"], row["status"])
 
     def _within(self, params: dict[str, Any]) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""
@@ -243,9 +214,6 @@ class Search:
             for row in self._record.rows.values()
             if row["stage"] == "search" and row.get("search", "") == self.name
         ]
-
-    def _ended(self, trial_id: str) -> bool:
-        return trial_id in self._record.rows and self._record.rows[trial_id]["status"] != "unfinished"
 
     def _config(self, values: dict[str, Any]) -> TrialConfig:
         return with_overrides(self.planned.base, values)

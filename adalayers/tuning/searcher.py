@@ -12,12 +12,12 @@ from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
-from adalayers.request import REDUCTION, grace
+from adalayers.request import REDUCTION, Resources, grace
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.storage.folder import Folder
 from adalayers.tuning import ray_private
 from adalayers.tuning.agenda import Agenda
-from adalayers.tuning.heartbeat import Watch, heartbeat_seconds
+from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.search import Search
 
@@ -31,7 +31,7 @@ class Abandoned(BaseException):
 @contextlib.contextmanager
 def _ours() -> Iterator[None]:
     """Do what the loop asks of us: no signal comes between, and what goes wrong ends the loop."""
-    with interrupts.held():
+    with interrupts.deferred():
         try:
             yield
         except Exception as error:
@@ -55,30 +55,16 @@ class StudySearcher(Searcher):
 
     Args:
         cases: in the order in which they are served.
-        threads: of torch, for each trial.
-        retries: how often a trial is run again whose worker died.
-        hang_seconds: without progress, after which a worker is killed.
+        resources: how often a trial is run again whose worker died, and when one counts as hanging.
 
     Attributes:
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
-    def __init__(
-        self,
-        cases: Sequence[RunningCase],
-        *,
-        threads: int,
-        retries: int,
-        hang_seconds: float,
-    ):
+    def __init__(self, cases: Sequence[RunningCase], resources: Resources):
         super().__init__(metric="best", mode="max")
-        self.cases, self._retries = cases, retries
-        self._worker: dict[str, Any] = {
-            "threads": threads,
-            "retries": retries,
-            "heartbeat_seconds": heartbeat_seconds(hang_seconds),
-        }
-        self.watch = Watch(self._work, hang_seconds)
+        self.cases, self._retries = cases, resources.retries
+        self.watch = Watch(self._work, resources.hang_minutes)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, str]] = {}
 
@@ -94,7 +80,7 @@ class StudySearcher(Searcher):
             if not isinstance(job, str):
                 self._trials[trial_id] = number, job.trial_id
                 case.record.begin(job.trial_id, case.agenda.row(job))
-                return {"job": dataclasses.replace(job, case=number, **self._worker)}
+                return {"job": dataclasses.replace(job, case=number)}
             waiting = waiting or job == "wait"
         return None if waiting else Searcher.FINISHED
 

@@ -82,7 +82,7 @@ def ray_session(asked: str | None) -> Iterator[None]:
             with watched():
                 yield
         finally:
-            with interrupts.held(), interrupts.insisting():
+            with interrupts.deferred(), interrupts.insisting():
                 ray.shutdown()
 
 
@@ -115,7 +115,7 @@ def _end(scratch: Path) -> None:
     """End what a Ray that did not come up has left; its own shutdown knows nothing of it."""
     import ray
 
-    with interrupts.held(), interrupts.insisting():
+    with interrupts.deferred(), interrupts.insisting():
         ray.shutdown()
         end_processes([scratch])
 
@@ -196,8 +196,8 @@ class Interrupt(Stopper):
     reason: None, "interrupted" or "time is up"
     """
 
-    def __init__(self, max_hours: float | None = None):
-        self._deadline = None if max_hours is None else time.monotonic() + 3600 * max_hours
+    def __init__(self, deadline: float | None = None):
+        self._deadline = deadline
         self.reason: str | None = None
 
     def __call__(self, trial_id: str, result: object) -> bool:

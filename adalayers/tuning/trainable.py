@@ -19,7 +19,7 @@ from adalayers.config import hyperparameters, trial_config
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
 from adalayers.models.saved import save
-from adalayers.request import DataRequest
+from adalayers.request import DataRequest, Resources
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
@@ -36,7 +36,11 @@ SCHEDULED = ("epoch", "best", "round")
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
 
-def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = None) -> None:
+def trainable(
+    config: dict[str, Any],
+    data: Sequence[ray.ObjectRef] | None = None,
+    resources: Resources = Resources(),  # noqa: B008  # frozen
+) -> None:
     """Train one trial under Ray Tune, reporting `epoch`, `val/*`, `mix/*`, `best` and `last` per evaluation.
 
     Args:
@@ -45,6 +49,7 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
             outside a study. `train_examples` is then the pool that is drawn and stored.
         data: Of a study, by case. `config` then holds a `TrialJob` alone, as `job`; what the trial does is left in the
             folder that the job names, exceptions included, and Tune hears of what its scheduler decides by.
+        resources: Of a study.
 
     Raises:
         BadInput: For an unknown key or an impossible value.
@@ -52,9 +57,9 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     if data is not None:
         job: TrialJob = config["job"]
         _leave_out_imports()  # before its data come: those must be collected
-        torch.set_num_threads(job.threads)
-        Heartbeat(Folder(job.work), job.heartbeat_seconds)()  # hidden states may be far away
-        run_in_study(job, ray.get(data[job.case]))
+        torch.set_num_threads(resources.threads)
+        Heartbeat(Folder(job.work), resources.hang_minutes)()  # hidden states may be far away
+        run_in_study(job, ray.get(data[job.case]), resources)
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
     for key in config:
@@ -70,7 +75,7 @@ def trainable(config: dict[str, Any], data: Sequence[ray.ObjectRef] | None = Non
     train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=on_evaluation)
 
 
-def run_in_study(job: TrialJob, data: TrialData) -> None:
+def run_in_study(job: TrialJob, data: TrialData, resources: Resources) -> None:
     """Train one trial of a study, as `trainable` says; what it did is left in its folder, failures included."""
     work = Folder(job.work)
     # Next to 0 a CPU takes up to a hundred times as long: gradients of a batch that is known by heart.
@@ -81,7 +86,7 @@ def run_in_study(job: TrialJob, data: TrialData) -> None:
         scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
         tune.report({**scheduled, "last": evaluation.last})
 
-    for retries_left in reversed(range(1 + job.retries)):
+    for retries_left in reversed(range(1 + resources.retries)):
         try:
             outcome = train(
                 job.config,
@@ -92,7 +97,7 @@ def run_in_study(job: TrialJob, data: TrialData) -> None:
                 device=_device(),
                 on_evaluation=on_evaluation,
                 checkpoint=work,
-                on_batch=Heartbeat(work, job.heartbeat_seconds),
+                on_batch=Heartbeat(work, resources.hang_minutes),
             )
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise

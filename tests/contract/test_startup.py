@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from adalayers.errors import BROKEN_PIPE
+from adalayers.console.command_line import BROKEN_PIPE
 from tests.helpers.studying import ROOT
 
 HEAVY = (

@@ -1,70 +1,16 @@
 """What the dry run says of the data."""
 
 import json
-from types import SimpleNamespace
-
-import numpy as np
-import pytest
 
 from adalayers.backbones import loading
-from adalayers.command import expected
-from adalayers.command.estimate import backbone_line, shared, timed_config
+from adalayers.command.estimate import backbone_line
 from adalayers.command.main import main
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
-from adalayers.study import ConfirmedArm, Plan, Space
-from adalayers.tuning.searcher import Rungs
 from studies.backbones import STUDY
 from tests.helpers.studying import NoPages
 from tests.helpers.tiny import tiny_backbone
-
-
-def test_examples_that_also_stand_in_train_are_said_where_there_are_any():
-    assert shared({"validation": 0, "test": 0}) == ""
-    assert shared({"validation": 3, "test": 0}) == "3 of validation are also in the training data"
-    assert (
-        shared({"validation": 3, "test": 1041})
-        == "3 of validation and 1,041 of test are also in the training data"
-    )
-
-
-def test_without_a_search_the_control_arm_is_timed():
-    base, control = trial_config(), trial_config(batch_size=600, epochs=96)
-    plan = Plan(base, Space({}, {}, {}), [ConfirmedArm("control", "published", control)])
-    assert timed_config(plan, 0) == control
-    assert timed_config(plan, 3) == base
-
-
-def test_a_scheduler_lets_some_trials_go_on_and_patience_ends_the_rest():
-    many = expected.searched(64, 20, "asha")
-    assert 2 / 20 < many.low < many.expected < many.high < 0.6
-    assert expected.searched(64, 20, "asha") == many, "the same draws each time"
-    assert expected.searched(1, 20, "asha") == (1, 1, 1), "the first has nothing to be compared with"
-    assert expected.searched(64, 20, "fifo") == (1, 1, 1)
-    assert expected.searched(64, 1, "asha") == (1, 1, 1)
-    assert expected.patient(trial_config(epochs=20, patience=4)) == (0.25, 0.625, 1)
-    assert expected.patient(trial_config(epochs=3, patience=5)) == (1, 1, 1)
-
-
-def test_what_is_expected_is_what_the_scheduler_does():
-    """Ray's own rungs, with trials one after the other that rank the same at all of them."""
-    rng, epochs, shares = np.random.default_rng(1), 20, []
-    for _ in range(20):
-        rungs, trained = Rungs(SimpleNamespace(finished=list), epochs=epochs), 0
-        for number, score in enumerate(rng.random(30)):
-            trial = SimpleNamespace(trial_id=str(number))
-            rungs.on_trial_add(None, trial)
-            for epoch in range(1, epochs + 1):
-                ends = epoch
-                if (
-                    epoch == epochs
-                    or rungs.on_trial_result(None, trial, {"epoch": epoch, "best": score}) == "STOP"
-                ):
-                    break
-            trained += ends
-        shares.append(trained / (30 * epochs))
-    assert np.mean(shares) == pytest.approx(expected.searched(30, epochs, "asha").expected, rel=0.1)
 
 
 def llama(folder, **sizes):

@@ -108,7 +108,7 @@ def test_two_signals_at_once_are_one(start):
 
 
 def test_a_signal_waits_for_what_is_held(start):
-    body = """with interrupts.held():
+    body = """with interrupts.deferred():
             rest(1)
             print("written", flush=True)
         time.sleep(60)"""
@@ -145,7 +145,7 @@ def test_handlers_are_put_back_and_may_be_taken_again():
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert interrupts.listening() is None
     interrupts.raise_heard()
-    with interrupts.held():
+    with interrupts.deferred():
         pass
 
 

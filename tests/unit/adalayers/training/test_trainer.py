@@ -15,6 +15,7 @@ from ray import tune
 from adalayers.data.trial_data import SplitData
 from adalayers.features.features import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
+from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.training import evaluation, trainer
@@ -68,7 +69,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         job = TrialJob(
             trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
         )
-        run_in_study(job, data)
+        run_in_study(job, data, Resources())
         note = work.read_json(PROGRESS)
         note["row"].pop("seconds", None)
         return note
@@ -140,10 +141,8 @@ def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tr
 
     monkeypatch.setattr(trainer, "build_model", once_broken)
     work = Folder(tmp_path)
-    job = TrialJob(
-        trial_id="t", stage="search", arm="", seed=3, config=config(), work=work.uri, retries=retries
-    )
-    run_in_study(job, made_data())
+    job = TrialJob(trial_id="t", stage="search", arm="", seed=3, config=config(), work=work.uri)
+    run_in_study(job, made_data(), Resources(retries=retries))
     note = work.read_json(PROGRESS)
     assert (note["status"], len(begun)) == (status, tried)
     assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")

@@ -6,9 +6,11 @@ import optuna
 import pytest
 from ray import tune
 
+from adalayers.comparisons import PlannedArm
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
 from adalayers.tuning.agenda import Agenda
@@ -57,8 +59,19 @@ def folder(tmp_path):
 
 
 def agenda(
-    folder, *, record=None, trials=3, seeds=2, search="optuna", plan=None, undecided=None, analyses=()
+    folder,
+    *,
+    record=None,
+    trials=3,
+    seeds=2,
+    search="optuna",
+    plan=None,
+    undecided=None,
+    analyses=(),
+    arms=(),
 ):
+    runs = tuple(Run(analyses=(analysis.after,), covered=(analysis.covered,)) for analysis in analyses)
+    before = StudyFile(request=RequestRecord(arms=arms), runs=RunsRecord(history=runs))
     record = record or StudyRecord(folder, "accuracy")
     return Agenda(
         plan or made_plan(),
@@ -66,7 +79,7 @@ def agenda(
         DATA,
         StudyRequest(search=search, trials=trials, seeds=seeds),
         undecided=undecided,
-        analyses=analyses,
+        before=before,
     )
 
 
@@ -235,6 +248,11 @@ def test_a_best_that_changes_as_the_search_grows_gets_a_name_of_its_own(folder):
 
     more = run(agenda(folder, trials=4), score)
     assert {arm for arm, _ in names(more)} == {"search-best-4"}
+    # The same best goes on under that name, which study.json has among its arms.
+    arms = tuple(PlannedArm(name, "best") for name in ("search-best", "search-best-4"))
+    assert {arm for arm, seed in names(run(agenda(folder, trials=5, seeds=3, arms=arms))) if seed == 3} == {
+        *("alpha=1", "alpha=8", "uniform", "search-best-4")
+    }
 
 
 def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_path):
@@ -368,8 +386,7 @@ def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(fol
     assert ends(made) == []
     run(made)
     assert ends(made) == [5]
-    longer = agenda(folder, trials=0, seeds=8, analyses=(InterimAnalysis(5, {}),))
-    longer._analyses[0].covered.update(made.analyses(closing=True)[0].covered)
+    longer = agenda(folder, trials=0, seeds=8, analyses=made.analyses(closing=True))
     assert ends(longer) == [], "nothing new yet"
     for seed_end in range(3):  # arms of seed 6, one after another
         finish(longer, longer.next())
