@@ -100,8 +100,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
             "estimated",
             "" if _timed(prepared) else "without a pass of the backbone, from its weights' operations",
         ),
-        f"  disk        {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come; results about "
-        f"{_disk(prepared, [run.config for run in runs], concurrency) / 1e6:.0f} MB",
+        f"  disk        {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come; results "
+        f"about {_disk(prepared, [run.config for run in runs], concurrency) / 1e6:.0f} MB",
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(max(each))}; in all about "
         f"{duration(extraction + expected / concurrency)}, "
         f"at most {duration(SPREAD * (extraction + most / concurrency))}",
