@@ -223,7 +223,7 @@ class Agenda:
 
     def _name(self, search: Search, config: TrialConfig) -> str:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
-        name, tunes = search.planned.gives, (search.planned.arm,) if search.planned.arm else ()
+        name, tunes = search.planned.gives, (search.planned.name,) if search.planned.name else ()
         names = {name, *(arm.name for arm in self.earlier_bests() if arm.tunes[:1] == tunes)}
         earlier = [row for row in self._confirmed() if row["arm"] in names]
         own = {self._identity(config, seed) for seed in self._seeds()}
