@@ -1,4 +1,4 @@
-"""Odd and damaged input, drawn at random: flags, hyperparameters, datasets, backbones, results, caches, checkpoints.
+"""Odd and damaged input, drawn at random: flags, hyperparameters, datasets, backbones, results, caches, best/ folders.
 
     python -m tests.fuzz [--cases 2000] [--seed 0] [--kind NAME...]
 
@@ -12,10 +12,14 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import dataclasses
 import hashlib
 import io
 import json
+import math
+import os
 import random
+import re
 import shutil
 import signal
 import string
@@ -33,6 +37,7 @@ import numpy as np
 import pandas as pd
 import torch
 from hypothesis import strategies
+from safetensors.torch import load_file, save_file
 
 from adalayers.backbones import sources
 from adalayers.backbones.loading import load as load_backbone
@@ -41,11 +46,16 @@ from adalayers.command.flags import parse, parser
 from adalayers.command.identity import opened, smallest_effect
 from adalayers.config import FUSIONS, hyperparameters, trial_config
 from adalayers.data.prepare import prepare
+from adalayers.deploy.model_card import description
+from adalayers.deploy.predictor import Predictor
+from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
 from adalayers.features.features import stored
 from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.models.factory import build_model
+from adalayers.models.saved import CONFIG, WEIGHTS, save
 from adalayers.request import DataRequest, StudyRequest
-from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.files import BEST, TRIALS, read_trials
 from adalayers.results.record import StudyRecord
 from adalayers.states import Shape, Stream
 from adalayers.storage.folder import Folder
@@ -59,7 +69,8 @@ from tests.helpers.made_data import made_data
 from tests.helpers.made_up import MadeUp
 from tests.helpers.studying import world
 
-HANG_SECONDS = 60
+HANG_SECONDS = 20
+"""Within so many an answer, or a refusal, is there."""
 WORDS = (
     "",
     "\n",
@@ -124,6 +135,7 @@ class Fuzz:
         with contextlib.suppress(KeyboardInterrupt):
             train(self.config, self.data, seed=1, on_evaluation=_stop, checkpoint=Folder(root / "checkpoint"))
         self.score = train(self.config, self.data, seed=1).history
+        self.parts = self._trained_parts()
 
     def request(self, backbone: Path, dataset: Path) -> DataRequest:
         return DataRequest(str(backbone), str(dataset), max_length=16)
@@ -132,6 +144,25 @@ class Fuzz:
         features = stored(cache, self.prepared.source, self.encoded, lambda: self.backbone)
         read = features.read(np.arange(4), self.prepared.source.states, torch.device("cpu"))
         return {state.key: read[state].clone() for state in self.prepared.source.states}
+
+    def _trained_parts(self) -> list[str]:
+        """Write a `best/` of every fusion, of each way to change the base model, and of words; return their names."""
+        changed = {base_model: {"base_model": base_model} for base_model in ("adapters", "fine-tuned")}
+        words = {"words": {"fusion": "concat", "feedforward": 4}}
+        asked = {**{name: {"fusion": name} for name in FUSIONS}, **changed, **words}
+        for name, values in asked.items():
+            config = trial_config(heads=2, **values)
+            shape, labels = self.prepared.shape, ["no", "yes"]
+            if name == "words":
+                shape, labels = dataclasses.replace(shape, head="token", n_outputs=3), ["O", "B-X", "I-X"]
+            model = build_model(config, shape, self.prepared.source)
+            model.prepare_training()
+            kind = "token" if name == "words" else "sequence"
+            about = {"kind": kind, "labels": labels, "backbone": self.prepared.about()["backbone"]}
+            folder = Folder(shutil.copytree(self.root / "study", self.root / "parts" / name))
+            about["trial_id"] = read_trials(folder)["trial_id"][0]
+            save(model, folder.child(BEST), about=about)
+        return list(asked)
 
     @contextlib.contextmanager
     def copy(self, name: str) -> Iterator[Path]:
@@ -239,6 +270,20 @@ class Fuzz:
             if not all(torch.equal(got[key], values) for key, values in self.whole.items()):
                 raise Lost(f"other hidden states from a store whose {struck.name} was damaged")
 
+    def best(self, rng: random.Random) -> None:
+        with self.copy(f"parts/{rng.choice(self.parts)}") as study:
+            folder = study / BEST
+            _spoil_parts(folder, rng)
+            task = TrainedTask.from_pretrained(folder, backbone=str(self.made["backbone"])).model
+            description(task)
+            (answers,) = Predictor({"task": task}, self.prepared.source).predict(
+                ["All that it says, and more."]
+            )
+            numbers = re.findall(r"\bnan\b|\binf\b", str(dataclasses.asdict(answers["task"])))
+            labels = json.loads((folder / CONFIG).read_text()).get("labels", [])
+            if numbers or (labels and set(labels) != set(task.about["labels"])):
+                raise Lost(f"an answer from damaged parts: {answers['task']}")
+
     def checkpoint(self, rng: random.Random) -> None:
         with self.copy("checkpoint") as folder:
             _damage(folder / CHECKPOINT, rng)
@@ -254,8 +299,9 @@ KINDS: dict[str, int] = {
     "results": 2,
     "cache": 1,
     "checkpoint": 1,
+    "best": 4,
 }
-"""Kind of case -> of twenty cases, how many."""
+"""Kind of case -> of 24 cases, how many."""
 
 
 def _made_study(folder: Path) -> None:
@@ -313,6 +359,47 @@ def _damage(path: Path, rng: random.Random) -> None:
     path.write_bytes(bytes(data))
 
 
+def _spoil_parts(folder: Path, rng: random.Random) -> None:
+    """Damage a file of trained parts: its bytes, what it says, its tensors, or what kind of file it is."""
+    how = rng.random()
+    config, weights = folder / CONFIG, folder / WEIGHTS
+    if how < 0.05:
+        _damage(folder.parent / rng.choice(["study.json", TRIALS]), rng)
+    elif how < 0.4:
+        _spoil_json(config, rng)
+    elif how < 0.7:
+        _spoil_tensors(weights, rng)
+    elif how < 0.9:
+        _damage(rng.choice([config, weights]), rng)
+    else:
+        path = rng.choice([config, weights])
+        path.unlink()
+        rng.choice(
+            [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("no")]
+        )(path)
+
+
+def _spoil_tensors(path: Path, rng: random.Random) -> None:
+    """Drop, add or rename a tensor, or change its shape, type or some of its values."""
+    tensors = load_file(path)
+    name = rng.choice(sorted(tensors))
+    tensor = tensors.pop(name)
+    how = rng.randrange(7)
+    if how == 1:
+        tensors[f"{name}.{_word(rng)}"] = tensor
+    elif how == 2:
+        tensors[name], tensors["one.more"] = tensor, torch.zeros(2)
+    elif how == 3:
+        tensors[name] = torch.zeros([rng.choice([0, size, size + 1]) for size in tensor.shape])
+    elif how == 4:
+        tensors[name] = tensor.to(rng.choice([torch.float64, torch.int64, torch.bool, torch.bfloat16]))
+    elif how > 4:
+        flat = tensor.flatten().clone()
+        flat[rng.randrange(len(flat))] = rng.choice([-1, 2**31] if how == 5 else [math.nan, math.inf, -3e38])
+        tensors[name] = flat.reshape(tensor.shape)
+    save_file(tensors, path)
+
+
 def _spoil_json(path: Path, rng: random.Random) -> None:
     """Replace one value of a JSON file, at any depth, by one of another kind."""
     document = json.loads(path.read_text())
@@ -326,7 +413,7 @@ def _spoil_json(path: Path, rng: random.Random) -> None:
     if steps:
         holder, key = steps[-1]
         holder[key] = rng.choice(
-            [None, -1, 0, 10**12, 1.5, "x", [], {}, [None], {"a": 1}, True, float("nan")]
+            [None, -1, 0, 2 * 10**7, 10**12, 1.5, "x", [], {}, [None], {"a": 1}, True, float("nan")]
         )
     path.write_text(json.dumps(document))
 

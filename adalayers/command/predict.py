@@ -21,6 +21,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import Rate
 from adalayers.deploy.predictions import Prediction, task_kind
 from adalayers.deploy.predictor import Predictor, Words
+from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
@@ -95,7 +96,7 @@ def _tasks(
     models = [
         TrainedTask.from_pretrained(folder, backbone=backbone, data_dir=data_dir).model for folder in folders
     ]
-    source = base_model_source(models[0].about, backbone, data_dir)
+    source = base_model_source(models[0].about, models[0].shape, backbone, data_dir)
     tasks: dict[str, FusionModel] = {}
     for folder, model in zip(folders, models, strict=True):
         base = model.about.get("backbone", {})
@@ -110,8 +111,8 @@ def _tasks(
 
 def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
     """Return what a task is called: its dataset's name, else its folder's; numbered where another has it."""
-    data = task.about.get("study", {}).get("dataset", {}).get("name")
-    name = data or Path(folder).resolve().name
+    study = study_of(task.about)
+    name = study.dataset.name if study else Path(folder).resolve().name
     return name if name not in taken else f"{name}-{1 + sum(other.startswith(name) for other in taken)}"
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from adalayers.deploy.predictions import label_names, task_kind
-from adalayers.deploy.summary import LEVEL
+from adalayers.deploy.summary import LEVEL, ScoreSummary, study_of
 from adalayers.models.model import FusionModel
 from adalayers.storage import hub
 
@@ -32,8 +32,8 @@ def model_card(model: FusionModel) -> str:
 
 def description(model: FusionModel) -> str:
     """Return what is known of a trained task as Markdown: what it is, scores, mix weights, cost, training."""
-    about = model.about
-    data = about.get("study", {}).get("dataset", {}).get("name") or about.get("dataset", {}).get("source")
+    study, dataset = study_of(model.about), model.about.get("dataset")
+    data = study.dataset.name if study else dataset.get("source") if isinstance(dataset, dict) else None
     title = f"# {data or 'unknown data'} on {hub.last_part(_backbone(model).partition('@')[0])}"
     sections = [title, _contents(model), _scores(model), _mix_weights(model), _cost(model), _training(model)]
     return "\n\n".join(section for section in sections if section)
@@ -62,14 +62,14 @@ def _contents(model: FusionModel) -> str:
 
 
 def _scores(model: FusionModel) -> str:
-    study = model.about.get("study", {})
-    rows = [
-        f"| {score['split']} | {score['metric']} | {score['value']:.4f} | {_interval(score)} | {score['n']} |"
-        for score in study.get("scores", ())
-    ]
-    if not rows:
+    study = study_of(model.about)
+    if study is None or not study.scores:
         return ""
-    smoke = " **A smoke run: these numbers mean nothing.**" if study.get("smoke") else ""
+    rows = [
+        f"| {score.split} | {score.metric} | {score.value:.4f} | {_interval(score)} | {score.n} |"
+        for score in study.scores
+    ]
+    smoke = " **A smoke run: these numbers mean nothing.**" if study.smoke else ""
     head = "| split | score | this model | mean over seeds | n |\n|---|---|---|---|---|"
     return (
         "\n".join(["## Scores", "", head, *rows, ""])
@@ -78,10 +78,11 @@ def _scores(model: FusionModel) -> str:
     )
 
 
-def _interval(score: dict[str, Any]) -> str:
+def _interval(score: ScoreSummary) -> str:
     """Return the mean of a score with its interval: "0.5210 [0.4921, 0.5499]"."""
-    mean = f"{score['mean']:.4f}"
-    return mean if score["low"] is None else f"{mean} [{score['low']:.4f}, {score['high']:.4f}]"
+    if score.low is None or score.high is None:
+        return f"{score.mean:.4f}"
+    return f"{score.mean:.4f} [{score.low:.4f}, {score.high:.4f}]"
 
 
 def _mix_weights(model: FusionModel) -> str:
@@ -102,7 +103,8 @@ def _mix_weights(model: FusionModel) -> str:
 def _cost(model: FusionModel) -> str:
     """Return what is read of the base model, and what the task takes next to its pass."""
     layers, operations = model.shape.streams[0].layers, 2 * model.weights_at_use()
-    layer_parameters = model.about.get("study", {}).get("backbone", {}).get("layer_parameters") or 0
+    study = study_of(model.about)
+    layer_parameters = study.layer_parameters if study else 0
     share = (
         f", {operations / (2 * layer_parameters * layers):.2%} of the base model's layers"
         if layer_parameters
@@ -121,20 +123,20 @@ def _cost(model: FusionModel) -> str:
 
 
 def _training(model: FusionModel) -> str:
-    study = model.about.get("study")
-    if not study:
+    study = study_of(model.about)
+    if study is None:
         return ""
-    data = study["dataset"]
-    revision = f" at revision `{data['revision']}`" if data.get("revision") else ""
-    sizes = ", ".join(f"{count:,} {split}" for split, count in data.get("examples", {}).items())
+    data = study.dataset
+    revision = f" at revision `{data.revision}`" if data.revision else ""
+    sizes = ", ".join(f"{count:,} {split}" for split, count in data.examples.items())
     lines = [
-        f"- Data: {data['name']} (`{data['source']}`{revision}); examples: {sizes}",
+        f"- Data: {data.name} (`{data.source}`{revision}); examples: {sizes}",
         f"- Base model: `{_backbone(model)}`" + (", frozen" if _frozen(model) else ""),
-        f"- Study: `{study['study']}` (`{study['name']}`), selected by {study['metric']} on validation"
-        + (f"; arm `{study['arm']}`" if study.get("arm") else "; found by its search"),
+        f"- Study: `{study.study}` (`{study.name}`), selected by {study.metric} on validation"
+        + (f"; arm `{study.arm}`" if study.arm else "; found by its search"),
     ]
-    if study.get("commit"):
-        lines.append(f"- Code: commit `{study['commit']}`")
+    if study.commit:
+        lines.append(f"- Code: commit `{study.commit}`")
     return "\n".join(["## Trained on", "", *lines])
 
 

@@ -106,7 +106,7 @@ class Predictor:
         """Return the predictions of every task for each text, by name.
 
         Raises:
-            BadInput: A text has no token.
+            BadInput: A text has no token, or a task's outputs are not finite.
         """
         tokenized = self.tokenize(texts)
         self.cut += sum(text.cut for text in tokenized)
@@ -115,6 +115,11 @@ class Predictor:
         for batch in token_batches(lengths, BATCH_TOKENS):
             for name, outputs in self._outputs([tokenized[i] for i in batch]):
                 for i, output in zip(batch, outputs, strict=True):
+                    if not output.isfinite().all():
+                        raise BadInput(
+                            f"wanted finite outputs of {name!r}, got others for {texts[i][:60]!r}; take another copy "
+                            "of its trained parts"
+                        )
                     predictions[i][name] = prediction_of(self.tasks[name], texts[i], tokenized[i], output)
         return predictions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy import stats
 
 from adalayers.errors import BadInput
 from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
-from adalayers.results.study_file import StudyFile, read_study
+from adalayers.results.study_file import StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
 
@@ -20,31 +20,91 @@ LEVEL = 0.95
 """Of the intervals over seeds."""
 
 
-def study_summary(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the study around a `best/` folder says of its model, in values that JSON has.
+@dataclass(frozen=True)
+class ScoreSummary:
+    """A score of a model next to those of its arm over seeds: their mean, and its Student interval at `LEVEL`.
+
+    low and high are None where there is one seed.
+    """
+
+    split: str
+    metric: str
+    value: float
+    mean: float
+    n: int
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """The data of a study; examples: by split."""
+
+    name: str
+    source: str
+    examples: dict[str, int]
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """What a study says of its best model.
+
+    Attributes:
+        arm:              the configuration that it is one seed of; empty for one of the search
+        metric:           the score that selected it
+        layer_parameters: of a layer of the base model; 0 where nobody counted
+        commit:           of the code
+    """
+
+    study: str
+    name: str
+    smoke: bool
+    arm: str
+    metric: str
+    layer_parameters: int
+    dataset: DatasetSummary
+    scores: tuple[ScoreSummary, ...]
+    commit: str | None = None
+
+
+def study_of(about: Mapping[str, Any]) -> StudySummary | None:
+    """Return what a study said of a model, as it was saved with it; None where nothing was.
+
+    Raises:
+        BadInput: It cannot be read.
+    """
+    if "study" not in about:
+        return None
+    try:
+        summary: StudySummary = from_json(StudySummary, about["study"], "study")
+    except ValueError as error:
+        raise BadInput(
+            f"wanted what a study said of trained parts, in their config.json {error}; take another copy"
+        ) from error
+    return summary
+
+
+def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary | None:
+    """Return what the study around a `best/` folder says of its model.
 
     Args:
         folder: Of trained parts.
         about:  What is saved with them.
 
     Returns:
-        What an earlier call left in `about`, or {}, where there is no study around; else
-        study, name, smoke: the study's; commit: of the code
-        arm, metric:  the configuration it is one seed of, and the score that selected it
-        dataset, backbone: name, id and size of each
-        scores:       by split and metric: `value`, its own; `mean`, `low`, `high`, `n`: of its arm over seeds, a
-                      Student interval at `LEVEL`; without an interval where there is one seed
+        What an earlier call left in `about`, or None, where there is no study around.
 
     Raises:
-        BadInput: The study has no such trial.
+        BadInput: The study has no such trial, or cannot be read.
     """
     path = Path(folder).expanduser().resolve()
     if path.name != BEST or not all((path.parent / name).is_file() for name in (STUDY, TRIALS)):
-        return dict(about.get("study", {}))
+        return study_of(about)
     study_folder = Folder(path.parent)
     study, _ = read_study(study_folder)
     trials = read_trials(study_folder)
-    rows = trials[trials["trial_id"] == about.get("trial_id")]
+    rows = trials[trials["trial_id"] == str(about.get("trial_id"))]
     if rows.empty:
         raise BadInput(
             f"wanted the trial {about.get('trial_id')!r} in {study_folder.uri}/{TRIALS}, it has none; "
@@ -54,42 +114,36 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> dict[str, Any
     if row["stage"] == "confirm":
         of_arm = (trials["arm"] == row["arm"]) & (trials["stage"] == "confirm")
         rows = trials[of_arm & (trials["status"] == "completed")]
-    environment = study.environment
-    dataset, backbone = asdict(environment.dataset), asdict(environment.backbone)
-    return {
-        "study": study.study,
-        "name": study.name,
-        "smoke": study.runs.smoke,
-        "commit": environment.git.commit,
-        "arm": str(row["arm"]),
-        "metric": study.request.metric,
-        "dataset": {key: dataset[key] for key in ("name", "source", "revision", "kind", "examples")},
-        "backbone": {key: backbone[key] for key in ("name", "layers", "parameters", "layer_parameters")},
-        "scores": _scores(study, row, rows),
-    }
+    dataset = study.environment.dataset
+    return StudySummary(
+        study=study.study,
+        name=study.name,
+        smoke=study.runs.smoke,
+        arm=str(row["arm"]),
+        metric=study.request.metric,
+        layer_parameters=study.environment.backbone.layer_parameters or 0,
+        dataset=DatasetSummary(dataset.name, dataset.source, dataset.examples, dataset.revision),
+        scores=_scores(study, row, rows),
+        commit=study.environment.git.commit,
+    )
 
 
-def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> list[dict[str, Any]]:
+def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[ScoreSummary, ...]:
     """Return the scores of a trial next to those of its arm, the study's metric first."""
     kind = KINDS.get(study.environment.dataset.kind)
     metrics = dict.fromkeys((study.request.metric, *(kind.metrics if kind else ())))
-    columns = {
-        f"{prefix}/{metric}": {"split": split, "metric": metric}
+    return tuple(
+        _score(split, metric, float(row[column]), seeds[column].dropna().astype(float))
         for prefix, split in (("test", "test"), ("val", "validation"))
         for metric in metrics
-    }
-    return [
-        {**names, "value": float(row[column]), **_interval(seeds[column])}
-        for column, names in columns.items()
-        if column in seeds and not pd.isna(row[column])
-    ]
+        if (column := f"{prefix}/{metric}") in seeds and not pd.isna(row[column])
+    )
 
 
-def _interval(values: pd.Series) -> dict[str, Any]:
-    """Return mean, Student interval and number of a score over seeds."""
-    values = values.dropna().astype(float)
-    n, mean = len(values), float(values.mean())
+def _score(split: str, metric: str, value: float, seeds: pd.Series) -> ScoreSummary:
+    """Return a score with mean, Student interval and number over seeds."""
+    n, mean = len(seeds), float(seeds.mean()) if len(seeds) else value
     if n < 2:
-        return {"mean": mean, "low": None, "high": None, "n": n}
-    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * values.std(ddof=1) / n**0.5)
-    return {"mean": mean, "low": mean - half, "high": mean + half, "n": n}
+        return ScoreSummary(split, metric, value, mean, n)
+    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * seeds.std(ddof=1) / n**0.5)
+    return ScoreSummary(split, metric, value, mean, n, mean - half, mean + half)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from adalayers.models.model import FusionModel
 from adalayers.models.saved import CONFIG, WEIGHTS, load, save
 from adalayers.storage import hub
 from adalayers.storage.folder import Folder
+from adalayers.storage.to_json import to_json
 
 CARD = "README.md"
 
@@ -61,7 +63,7 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
             folder = _downloaded(str(name), of_hub)
         model = load(folder, backbone=backbone, data_dir=data_dir)
         if study := study_summary(folder, model.about):
-            model.about = {**model.about, "study": study}
+            model.about = {**model.about, "study": to_json(asdict(study))}
         return cls(model)
 
     def _save_pretrained(self, save_directory: Path) -> None:

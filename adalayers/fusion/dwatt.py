@@ -72,7 +72,7 @@ class DWAtt(Fusion):
         self.projected = Projected(self.states, inner, k)
         self.embeddings: Tensor
         embeddings, values = [], []
-        seed = int(torch.randint(1 << 31, ()))
+        seed = int(torch.randint(1 << 31, (), device="cpu"))
         for state in self.states:
             with drawing(seed, state.key):  # as the projections: the start depends on no other state
                 embeddings.append(torch.randn(KEY_LATENT))

@@ -39,7 +39,7 @@ class ExtraLayersConfig(ProjectedConfig):
 
     fusion: ClassVar[str] = "extra-layers"
 
-    added_layers: int | None = bounded(None, AT_LEAST_1)
+    added_layers: int | None = bounded(None, AT_LEAST_1, maximum=2**8)
 
     def unused(self, shape: Shape) -> set[str]:
         return super().unused(shape) - (set() if self.own_width else {"heads"})

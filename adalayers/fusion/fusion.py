@@ -68,6 +68,9 @@ class Examples(Protocol):
 class Fusion(nn.Module, ABC):
     """What a method must say of itself. Only `fuse` has no default.
 
+    One is made without a look at the numbers in its tensors, so that it can be made on torch's meta device: by that
+    `load` compares saved tensors before it takes memory for any.
+
     Args:
         states: The hidden states it may read, in order.
         width:  Of what it gives.

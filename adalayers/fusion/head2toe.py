@@ -75,12 +75,12 @@ class Head2Toe(Fusion):
     ):
         super().__init__(states, labels)
         self.lasso, self.fraction = lasso, fraction
-        self._seed = int(torch.randint(1 << 31, ()))
+        self._seed = int(torch.randint(1 << 31, (), device="cpu"))
         self.probe = nn.Linear(len(self.states) * inner, labels)
         self.register_buffer("kept", torch.ones(len(self.states), inner, dtype=torch.bool))
         self.register_buffer("selected", torch.tensor(False))
+        self._second, self._counts = False, [inner] * len(self.states)
         self._start("first")
-        self._note()
         self.register_load_state_dict_post_hook(Head2Toe._note)
 
     def _note(self, *_: object) -> None:
@@ -91,7 +91,7 @@ class Head2Toe(Fusion):
     def _start(self, name: str) -> None:
         """Draw the probe on the kept features, and set it to 0 elsewhere."""
         kept = self.kept.flatten()
-        bound = math.sqrt(6 / (int(kept.sum()) + self.width))
+        bound = math.sqrt(6 / (sum(self._counts) + self.width))
         with drawing(self._seed, name):
             drawn = torch.empty(self.probe.weight.shape).uniform_(-bound, bound)
         self.probe.weight.copy_(drawn.to(kept.device) * kept)
@@ -147,8 +147,8 @@ class Head2Toe(Fusion):
             return False
         self.kept.copy_(most_important(self.importance().detach(), self.fraction))
         self.selected.fill_(True)
-        self._start("second")
         self._note()
+        self._start("second")
         return True
 
     @torch.no_grad()

@@ -27,7 +27,7 @@ def projections(states: Sequence[State], inner: int, k: int) -> Iterator[nn.Line
 
 def projection_seed() -> int:
     """Return a seed from torch's global stream, which all projections of a fusion then start from."""
-    return int(torch.randint(1 << 31, ()))
+    return int(torch.randint(1 << 31, (), device="cpu"))
 
 
 def projection(seed: int, state: State, inner: int, k: int) -> nn.Linear:

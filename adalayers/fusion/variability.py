@@ -86,7 +86,7 @@ class SelectedLayer(Fusion):
         self._seed = projection_seed()
         # One projection, which starts as that of the state that is read: others would never be trained.
         self.project = None if k is None else projection(self._seed, self.states[-1], inner, k)
-        self._note()
+        self.selected = self.states[-1]
         self.register_load_state_dict_post_hook(SelectedLayer._note)
 
     def _note(self, *_: object) -> None:

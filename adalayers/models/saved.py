@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
 
 from adalayers.backbones import sources
-from adalayers.config import TrialConfig, as_values, trial_config
+from adalayers.config import as_values
 from adalayers.errors import BadInput
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
-from adalayers.states import Shape, Stream
+from adalayers.models.parts import CONFIG, FORMAT, WEIGHTS, read_parts
+from adalayers.states import Shape
 from adalayers.storage.folder import Folder, require_files
 from adalayers.storage.redaction import redacted
-
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-FORMAT = 2
 
 
 def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> None:
@@ -55,66 +50,54 @@ def load(
         A `FusionModel`; parts that were trained along with a base model are a `TrainableBaseModel` with it.
 
     Raises:
-        BadInput: The folder holds no trained parts, or a fusion that is not known here; the base model cannot be had or
-            is another one.
+        BadInput: The folder holds no trained parts, or damaged ones, or a fusion that is not known here; the base model
+            cannot be had or is another one.
     """
-    config, shape, about, tensors = _read(folder)
+    opened = require_files(
+        folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
+    )
+    with _refused(opened):
+        parts = read_parts(opened)
     source = None
-    if backbone is not None or config.base_model != "frozen":
-        source = base_model_source(about, backbone, data_dir)
-    model = build_model(config, shape, source)
-    model.load_state_dict(tensors)
-    model.about = about
+    if backbone is not None or parts.config.base_model != "frozen":
+        source = base_model_source(parts.about, parts.shape, backbone, data_dir)
+    model = build_model(parts.config, parts.shape, source)
+    with _refused(opened):
+        model.load_state_dict(parts.tensors)
+    model.about = parts.about
     model.fusion.finish()
     return model.eval()
 
 
-def _read(folder: Folder | str | Path) -> tuple[TrialConfig, Shape, dict[str, Any], dict[str, Tensor]]:
-    """Return what `save` was given, and the tensors of the trained parts by name."""
-    place = require_files(
-        folder, (CONFIG, WEIGHTS), wanted="the trained parts of a study", advice="its best/ folder"
-    )
+@contextlib.contextmanager
+def _refused(folder: Folder) -> Iterator[None]:
+    """Raise `BadInput` that names the folder for what its damaged files raise as they are read and loaded."""
     try:
-        about = place.read_json(CONFIG)
-        tensors = load_tensors(place.read_bytes(WEIGHTS))
-        if not isinstance(about, dict):
-            raise ValueError(f"{CONFIG} holds no object")
-    except (ValueError, SafetensorError) as error:
+        yield
+    except (ValueError, LookupError, TypeError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadInput(
-            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} or {WEIGHTS} cannot be read ({error}); "
+            f"wanted trained parts in {redacted(folder.uri)}, what is there cannot be loaded ({why}); "
             "take another copy, or run the study's command again, which writes them anew"
-        ) from error
-    if (version := about.pop("format", None)) != FORMAT:
-        raise BadInput(
-            f"wanted trained parts of format {FORMAT} in {place.uri}, got format {version}, written by "
-            "another version; load them with that version"
-        )
-    try:
-        config, shape = trial_config(**about.pop("trial")), about.pop("shape")
-        streams = tuple(Stream(**stream) for stream in shape.pop("streams"))
-        return config, Shape(streams=streams, **shape), about, tensors
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise BadInput(
-            f"wanted trained parts in {redacted(place.uri)}, their {CONFIG} does not say what they are "
-            f"({type(error).__name__}: {error}); take another copy"
         ) from error
 
 
 def base_model_source(
-    about: Mapping[str, Any], name: str | None = None, data_dir: str | Path | None = None
+    about: Mapping[str, Any], shape: Shape, name: str | None = None, data_dir: str | Path | None = None
 ) -> sources.BackboneSource:
     """Return where the base model of trained parts is.
 
     Args:
         about:    What the parts were trained on.
+        shape:    What they know of their base model.
         name:     Where to look; None: by the id and revision in `about`.
         data_dir: A folder of local copies of backbones.
 
     Raises:
         BadInput: `about` does not name a base model, it cannot be had, or what is there is another one.
     """
-    backbone = about.get("backbone", {})
-    if not {"id", "fingerprint"} <= set(backbone):
+    backbone = about.get("backbone")
+    if backbone is None:
         raise BadInput(
             "wanted the base model that these parts were trained on, their config.json does not say which one it was; "
             "save them with about={'backbone': ...}"
@@ -132,5 +115,10 @@ def base_model_source(
             f"wanted the base model {full_id!r} of fingerprint {backbone['fingerprint']}, {str(source.folder)!r} has "
             f"{source.fingerprint}: another model, revision or tokeniser; name the place of the same one with "
             "backbone=... (--backbone)"
+        )
+    if (shape.streams, shape.width, shape.family) != (source.streams, source.width, source.family):
+        raise BadInput(
+            f"wanted parts of the base model {full_id!r}, their {CONFIG} describes one of {shape.family!r} with "
+            f"{shape.streams[0].layers} layers of width {shape.width}; take another copy of them"
         )
     return source

@@ -266,6 +266,22 @@ def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
         raise BadInput(f"{folder.uri}: {error}") from error
 
 
+def from_json(kind: Any, value: Any, path: str) -> Any:
+    """Return a value of JSON as the type `kind`, dataclasses included.
+
+    Raises:
+        ValueError: Something is missing, or of another type; `path` says where, from the document's root.
+    """
+    missing: list[str] = []
+    try:
+        read = _value(kind, value, path, missing)
+    except TypeError:
+        missing.append(path)
+    if missing:
+        raise ValueError(f"{missing[0]} is missing, or of another type than is wanted")
+    return read
+
+
 _hints = functools.cache(typing.get_type_hints)
 
 

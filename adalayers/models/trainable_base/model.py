@@ -166,16 +166,28 @@ class TrainableBaseModel(FusionModel):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
-        """Load what `state_dict` returned; a base model that is still as it was is changed as that one's first."""
+        """Load what `state_dict` returned; a base model that is still as it was is changed as that one's first.
+
+        Raises:
+            ValueError: Other tensors, or a span that the base model does not have.
+        """
         if not self.span.any():
-            self._change(*state_dict["span"].tolist())
+            first, last, deepest = state_dict["span"].tolist()
+            if not (first >= 1 and 0 <= last <= deepest <= self.base.stream.layers):
+                raise ValueError(
+                    f"wanted span to be layers of the base model, got {first}, {last}, {deepest}"
+                )
+            self._change(first, last, deepest)
         wanted, given = set(self.state_dict()), set(state_dict)
         if strict and wanted != given:
             raise ValueError(
                 f"wanted the parameters of this model, missing {sorted(wanted - given)}, "
                 f"unknown {sorted(given - wanted)}"
             )
-        return super().load_state_dict(state_dict, strict=False, assign=assign)
+        loaded = super().load_state_dict(state_dict, strict=False, assign=assign)
+        if any(state.number > self.span[2] for state in self.fusion.live()):
+            raise ValueError(f"wanted span to reach all layers that are read, got {self.span.tolist()}")
+        return loaded
 
     def as_variant(self, variant: Variant) -> contextlib.AbstractContextManager[None] | None:
         """Return what `FusionModel.as_variant` does; with adapters, `without` takes away those of the layers.
