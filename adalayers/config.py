@@ -73,7 +73,7 @@ BELOW_1 = Bound(lambda value: 0 <= value < 1, "a number of at least 0 and below 
 def bounded(default: Any, bound: Bound, *, maximum: int = MAXIMUM, **metadata: Any) -> Any:
     """Return a field of a configuration whose values are checked; None is allowed where it is the default.
 
-    `absent=` is the former default, of a field whose default has changed.
+    `absent=` is the first default that there was, of a field whose default has changed.
     """
     return dataclasses.field(default=default, metadata={"bound": bound, "maximum": maximum, **metadata})
 
@@ -251,7 +251,7 @@ class TrialConfig(ABC):
         """Return what tells this configuration from others: what it uses, as far as it is not the default.
 
         A field that is added with a default therefore renames no trial. Where a default changes, the field's
-        metadata keeps the former one as `absent`: the value that trials had before they named it.
+        metadata keeps the first one as `absent`: the value that trials had before they named it.
         """
         fields = dataclasses.fields(self)
         absent = {field.name: field.metadata.get("absent", field.default) for field in fields}

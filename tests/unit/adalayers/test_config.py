@@ -141,7 +141,7 @@ def test_a_field_that_is_added_with_a_default_renames_no_trial():
 
 
 def test_defaults_are_what_identities_of_earlier_trials_rest_on():
-    """Whoever changes one keeps the former in the field's metadata, as `absent`."""
+    """Whoever changes one keeps the first that there ever was in the field's metadata, as `absent`."""
     held = {
         field.name: field.metadata.get("absent", field.default)
         for field in dataclasses.fields(LayerMixConfig)
