@@ -76,6 +76,7 @@ def _add_sync(parser: argparse.ArgumentParser) -> None:
 
 
 def _sync(*, folder: str, tracking_uri: str | None) -> None:
+    from adalayers.console.progress import show
     from adalayers.storage.folder import Folder
     from adalayers.storage.redaction import redacted
     from adalayers.tracking.mirror import default_uri, sync
@@ -83,7 +84,7 @@ def _sync(*, folder: str, tracking_uri: str | None) -> None:
     results = Folder(folder)
     uri = tracking_uri or default_uri(results.parent().parent())
     written = sync(results, uri)
-    print(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
+    show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:

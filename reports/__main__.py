@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from adalayers.console.command_line import BAD_INPUT, DONE, Parser, run_command
 from adalayers.errors import BadInput
+from adalayers.escaping import plain
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
@@ -41,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for folder in flags.folder:
             written, errors = rebuild(folder, fanova=flags.fanova)
             for path in written:
-                print(path)
+                print(plain(path))
             for error in errors:
-                print(error, file=sys.stderr)
+                print(plain(error), file=sys.stderr)
             broken = broken or bool(errors)
         return BAD_INPUT if broken else DONE
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adalayers.console.progress import duration
+from adalayers.console.progress import duration, show
 from adalayers.errors import BadInput
 from adalayers.features.store import META, PROGRESS, USED, try_exclusive
 
@@ -67,8 +67,8 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     stores = entries(root)
     if not removal.names and removal.unused_days is None and removal.keep_gb is None:
         for entry in stores:
-            print(_described(entry))
-        print(f"{len(stores)} stores, {_size(sum(entry.bytes for entry in stores))}, in {root}")
+            show(_described(entry))
+        show(f"{len(stores)} stores, {_size(sum(entry.bytes for entry in stores))}, in {root}")
         return
     chosen = _chosen(stores, removal)
     if removal.names and not chosen:
@@ -80,13 +80,13 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     freed = 0
     for entry in chosen:
         if removal.dry_run:
-            print(f"would remove {entry.name}, {_size(entry.bytes)}")
+            show(f"would remove {entry.name}, {_size(entry.bytes)}")
         elif _remove(entry):
             freed += entry.bytes
-            print(f"removed {entry.name}, {_size(entry.bytes)}")
+            show(f"removed {entry.name}, {_size(entry.bytes)}")
         else:
-            print(f"left {entry.name}: another process is computing it")
-    print(f"{_size(freed)} freed")
+            show(f"left {entry.name}: another process is computing it")
+    show(f"{_size(freed)} freed")
 
 
 def entries(root: Path) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adalayers.escaping import code, escape
 from adalayers.results.files import PREDICTIONS, load
 from adalayers.results.record import StudyRecord
 from adalayers.storage.folder import Folder
@@ -9,6 +10,8 @@ from adalayers.tasks.task import Task
 
 EXAMPLES = "examples.md"
 MOST = 50
+MOST_CHARACTERS = 10_000
+"""Of a text; beyond that, it is cut."""
 
 
 def write_examples(folder: Folder, task: Task) -> str:
@@ -24,7 +27,7 @@ def write_examples(folder: Folder, task: Task) -> str:
     else:
         rows = task.kind.mistakes(study.predictions.query("trial_id == @best"))
         lines += [
-            f"Trial `{best}`, the best confirmed one on validation: {len(rows)} mistakes, "
+            f"Trial {code(best)}, the best confirmed one on validation: {len(rows)} mistakes, "
             f"the {task.kind.first_mistakes} {MOST} below.",
             "",
         ]
@@ -39,14 +42,9 @@ def write_examples(folder: Folder, task: Task) -> str:
                 "|---|---|---|---|---|",
             ]
             for row in rows[rows["split"] == prefix].head(MOST).to_dict("records"):
-                cells = [
-                    row["index"],
-                    row["label"],
-                    row["prediction"],
-                    f"{row['score']:.3f}",
-                    _cell(inputs[row["index"]]),
-                ]
-                lines.append(f"| {' | '.join(map(str, cells))} |")
+                said = [escape(row[name]) for name in ("index", "label", "prediction")]
+                said += [f"{row['score']:.3f}", _cell(inputs[row["index"]])]
+                lines.append(f"| {' | '.join(said)} |")
             lines.append("")
     folder.write_bytes(EXAMPLES, ("\n".join(lines) + "\n").encode())
     return f"{folder.uri}/{EXAMPLES}"
@@ -54,4 +52,4 @@ def write_examples(folder: Folder, task: Task) -> str:
 
 def _cell(text: str | tuple[str, str] | list[str]) -> str:
     joined = text if isinstance(text, str) else (" / " if isinstance(text, tuple) else " ").join(text)
-    return joined.replace("|", "\\|").replace("\n", " ")
+    return escape(joined, MOST_CHARACTERS)

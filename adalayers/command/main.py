@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from adalayers.command.flags import parse
 from adalayers.console.command_line import ALL_FAILED, DONE, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
+from adalayers.console.progress import show
 from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
@@ -57,7 +58,7 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
         from adalayers.command.estimate import describe
 
         for case in cases(study, flags):
-            print(describe(case.prepared, case.plan, flags), flush=True)
+            show(describe(case.prepared, case.plan, flags))
         return "done"
     from adalayers.command.run import run
     from adalayers.storage.lock import one_driver

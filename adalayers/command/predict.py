@@ -18,12 +18,13 @@ from typing import Literal
 import torch
 
 from adalayers.backbones.sources import BackboneSource
-from adalayers.console.progress import Rate
+from adalayers.console.progress import Rate, show
 from adalayers.deploy.predictions import Prediction, task_kind
 from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
+from adalayers.escaping import CONTROL, plain
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import base_model_source
 
@@ -152,18 +153,20 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
 
 
 def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
-    print(f"{number}: {text}", *(f"   {name}: {answer}" for name, answer in answers.items()), sep="\n")
+    show("\n".join([f"{number}: {text}", *(f"   {name}: {answer}" for name, answer in answers.items())]))
 
 
 def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
     tasks = {name: asdict(answer) for name, answer in answers.items()}
-    print(json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=False))
+    line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=False)
+    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
     table = csv.DictWriter(sys.stdout, _COLUMNS, lineterminator="\n")
     for name, answer in answers.items():
-        table.writerows({"line": number, "task": name, "text": text, **row} for row in answer.rows())
+        rows = ({"line": number, "task": name, "text": text, **row} for row in answer.rows())
+        table.writerows({key: plain(value) for key, value in row.items()} for row in rows)
 
 
 _PRINT: dict[Form, Callable[[int, str, Mapping[str, Prediction]], None]] = {

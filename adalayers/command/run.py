@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from adalayers.command.cases import tracking_uri
 from adalayers.command.examples import write_examples
 from adalayers.command.flags import Flags
-from adalayers.console.progress import Rate
+from adalayers.console.progress import Rate, show
 from adalayers.data.feature_plan import feature_plan
 from adalayers.storage.folder import Folder
 from adalayers.study import Study
@@ -46,10 +46,10 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         for sentence in ready_case.mirror.finish(case.folder):
             logger.warning(sentence)
         logger.info(f"{case.folder.name} {outcome.state}: {_counted(outcome.counts)}")
-        print(report, flush=True)
+        show(report)
     if len(cases) > 1:
         root = Folder(flags.output).child(study.name)
-        print(reports.write_cover(root, [case.folder for case in cases]), flush=True)
+        show(reports.write_cover(root, [case.folder for case in cases]))
     if any(outcome.state == "interrupted" for outcome in outcomes):
         return "interrupted"
     if not all(outcome.all_failed for outcome in outcomes):

@@ -7,13 +7,18 @@ import sys
 import time
 from typing import Any, TextIO
 
+from adalayers.escaping import plain
+
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 2.0
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):
-    """Writes to what `sys.stderr` is at the time, as the handler of last resort of `logging` does."""
+    """Writes to what `sys.stderr` is at the time, as the handler of last resort of `logging` does, nothing but text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return plain(super().format(record))
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
@@ -26,6 +31,11 @@ def log_to_stderr() -> None:
     package.handlers = [_ToStderr()]
     package.propagate = False
     package.setLevel(logging.INFO)
+
+
+def show(text: object) -> None:
+    """Print a result to stdout, nothing but text."""
+    print(plain(text), flush=True)
 
 
 def duration(seconds: float) -> str:

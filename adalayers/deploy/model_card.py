@@ -7,6 +7,7 @@ from typing import Any
 
 from adalayers.deploy.predictions import label_names, task_kind
 from adalayers.deploy.summary import LEVEL, ScoreSummary, study_of
+from adalayers.escaping import code, escape
 from adalayers.models.model import FusionModel
 from adalayers.storage import hub
 
@@ -34,7 +35,8 @@ def description(model: FusionModel) -> str:
     """Return what is known of a trained task as Markdown: what it is, scores, mix weights, cost, training."""
     study, dataset = study_of(model.about), model.about.get("dataset")
     data = study.dataset.name if study else dataset.get("source") if isinstance(dataset, dict) else None
-    title = f"# {data or 'unknown data'} on {hub.last_part(_backbone(model).partition('@')[0])}"
+    base = hub.last_part(_backbone(model).partition("@")[0])
+    title = f"# {escape(data or 'unknown data')} on {escape(base)}"
     sections = [title, _contents(model), _scores(model), _mix_weights(model), _cost(model), _training(model)]
     return "\n\n".join(section for section in sections if section)
 
@@ -56,8 +58,8 @@ def _contents(model: FusionModel) -> str:
     sharing = " One pass of the base model serves its own task and any number of these." if frozen else ""
     return (
         f"A trained fusion of hidden states (`{model.config.fusion}`) and a head for {task_kind(model).title}: "
-        f"{model.n_parameters():,} trained parameters next to `{_backbone(model)}`; {base_weights} inside.{sharing}"
-        + (f" Labels: {', '.join(f'`{label}`' for label in labels)}." if labels else "")
+        f"{model.n_parameters():,} trained parameters next to {code(_backbone(model))}; {base_weights} inside.{sharing}"
+        + (f" Labels: {', '.join(map(code, labels))}." if labels else "")
     )
 
 
@@ -66,7 +68,7 @@ def _scores(model: FusionModel) -> str:
     if study is None or not study.scores:
         return ""
     rows = [
-        f"| {score.split} | {score.metric} | {score.value:.4f} | {_interval(score)} | {score.n} |"
+        f"| {escape(score.split)} | {escape(score.metric)} | {score.value:.4f} | {_interval(score)} | {score.n} |"
         for score in study.scores
     ]
     smoke = " **A smoke run: these numbers mean nothing.**" if study.smoke else ""
@@ -127,21 +129,21 @@ def _training(model: FusionModel) -> str:
     if study is None:
         return ""
     data = study.dataset
-    revision = f" at revision `{data.revision}`" if data.revision else ""
-    sizes = ", ".join(f"{count:,} {split}" for split, count in data.examples.items())
+    revision = f" at revision {code(data.revision)}" if data.revision else ""
+    sizes = ", ".join(f"{count:,} {escape(split)}" for split, count in data.examples.items())
     lines = [
-        f"- Data: {data.name} (`{data.source}`{revision}); examples: {sizes}",
-        f"- Base model: `{_backbone(model)}`" + (", frozen" if _frozen(model) else ""),
-        f"- Study: `{study.study}` (`{study.name}`), selected by {study.metric} on validation"
-        + (f"; arm `{study.arm}`" if study.arm else "; found by its search"),
+        f"- Data: {escape(data.name)} ({code(data.source)}{revision}); examples: {sizes}",
+        f"- Base model: {code(_backbone(model))}" + (", frozen" if _frozen(model) else ""),
+        f"- Study: {code(study.study)} ({code(study.name)}), selected by {escape(study.metric)} on validation"
+        + (f"; arm {code(study.arm)}" if study.arm else "; found by its search"),
     ]
     if study.commit:
-        lines.append(f"- Code: commit `{study.commit}`")
+        lines.append(f"- Code: commit {code(study.commit)}")
     return "\n".join(["## Trained on", "", *lines])
 
 
 def _use(model: FusionModel) -> str:
-    base = _backbone(model).partition("@")[0]
+    base = json.dumps(_backbone(model).partition("@")[0])
     if not _frozen(model):
         return (
             "## Use\n\n```python\nfrom adalayers import TrainedTask\n\n"
@@ -149,7 +151,7 @@ def _use(model: FusionModel) -> str:
         )
     return (
         "## Use\n\n```python\nimport adalayers\nfrom transformers import AutoModel, AutoTokenizer\n\n"
-        f'base, tokenizer = AutoModel.from_pretrained("{base}"), AutoTokenizer.from_pretrained("{base}")\n'
+        f"base, tokenizer = AutoModel.from_pretrained({base}), AutoTokenizer.from_pretrained({base})\n"
         'task = adalayers.TrainedTask.from_pretrained("<this repository>")\n'
         "with adalayers.attach(base.eval(), task=task) as attached:\n"
         '    base(**tokenizer("A text.", return_tensors="pt"))  # or a task model\'s own pass\n'

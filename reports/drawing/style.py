@@ -15,6 +15,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from adalayers.escaping import plain
+
 WIDTH = 8.0
 """Inches: about the width of a page on GitHub at 110 dots per inch, so that 10 points read as text."""
 
@@ -94,8 +96,8 @@ def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str,
 
 
 def plain_text(text: object) -> str:
-    """Return text from data such that no dollar sign in it starts mathematics."""
-    return str(text).replace("$", r"\$")
+    """Return text from data such that no dollar sign in it starts mathematics, and no control character is drawn."""
+    return plain(text).replace("$", r"\$")
 
 
 def say_empty(axes: Axes, why: str) -> None:

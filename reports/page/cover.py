@@ -16,7 +16,7 @@ from reports.parts import distances, layer_profiles
 from reports.reading.frames import records
 from reports.reading.load import Loaded
 from reports.words.labels import SPLITS, short
-from reports.words.text import NONE, code, escape, estimate, folded, listed, number, table
+from reports.words.text import NONE, code, escape, estimate, folded, link, listed, number, table
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Entry:
     @property
     def report(self) -> str:
         """The link to its page, as Markdown."""
-        return f"[{escape(self.name)}](<{self.link}/report.md>)"
+        return link(self.name, f"{self.link}/report.md")
 
     @property
     def score(self) -> str:

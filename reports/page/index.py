@@ -9,7 +9,7 @@ from typing import Any
 
 from adalayers.results.study_file import StudyFile
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
-from reports.words.text import NONE, code, count, escape, listed, table
+from reports.words.text import NONE, code, count, escape, link, listed, table
 
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")
 """How `--fresh` renames the study it sets aside: by the time."""
@@ -32,9 +32,7 @@ def index(lines: Sequence[Line], covers: Sequence[str] = ()) -> str:
     current = [line for line in lines if line not in broken and line not in aside]
     parts = ["# All studies", f"{count(len(current), 'study', 'studies')}, each with its report."]
     if covers:
-        named = [
-            f"[{escape(link.rsplit('/', 1)[-1] or 'this folder')}](<{link}/report.md>)" for link in covers
-        ]
+        named = [link(cover.rsplit("/", 1)[-1] or "this folder", f"{cover}/report.md") for cover in covers]
         parts.append(f"Over several backbones and datasets: {', '.join(named)}.")
     if current:
         parts.append(_studies(current))
@@ -60,7 +58,7 @@ def _studies(lines: Sequence[Line]) -> str:
             _verdict(
                 [claim for claim in line.claims if claim.get("primary", True)], line.study.request.control
             ),
-            f"[{escape(line.link.rsplit('/', 1)[-1])}](<{line.link}/report.md>)",
+            link(line.link.rsplit("/", 1)[-1], f"{line.link}/report.md"),
         ]
         for line in lines
     ]

@@ -59,11 +59,11 @@ def info(evidence: Evidence) -> Info | None:
 
 
 def section(info: Info) -> list[str]:
-    over = several(short(factor) for factor in info.factors)
+    over = [short(factor) for factor in info.factors]
     first = short(info.factors[0])
     return [
-        f"Mean {info.split} score over {over}, all else alike; each cell is an arm.",
-        figure_link("core_heatmap", f"Mean score over {over}, a cell per arm"),
+        f"Mean {info.split} score over {several(map(escape, over))}, all else alike; each cell is an arm.",
+        figure_link("core_heatmap", f"Mean score over {several(over)}, a cell per arm"),
         table(
             ["", *(escape(f"{first} = {level_name(known)}") for known in info.columns)],
             [

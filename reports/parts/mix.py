@@ -151,7 +151,7 @@ def section(info: Info) -> list[str]:
 def _links(info: Info) -> list[str]:
     if info.rows.empty:
         return []
-    first = escape(short(info.first))
+    first = short(info.first)
     entropy = figure_link("mix_entropy", f"Entropy of the mix weights against {first}, a dot per seed")
     weights = figure_link("mix_layers", f"Mix weights of every trained model by layer, a panel per {first}")
     return [entropy, weights] if info.layers else [entropy]

@@ -15,7 +15,7 @@ from reports.evidence.tables import confirmed
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.words.text import count, listed, number
+from reports.words.text import count, fenced, listed, number
 
 MOST_SEEDS = 100
 """Seeds beyond which a next run is not suggested."""
@@ -119,12 +119,15 @@ def _next(info: Info) -> list[str]:
     if not info.command:
         return []
     if not info.finished:
-        return ["The study is not finished; the same command continues it:", _shell(info.command)]
+        return ["The study is not finished; the same command continues it:", fenced(info.command, "sh")]
     if not info.open:
         return ["Every primary comparison is decided; more seeds would add nothing."]
     paired = [claim for claim in info.open if claim.n]
     if not paired:
-        return ["What is open has no pairs of seeds yet; the same command continues:", _shell(info.command)]
+        return [
+            "What is open has no pairs of seeds yet; the same command continues:",
+            fenced(info.command, "sh"),
+        ]
     seeds, within = _seeds(paired, info)
     if seeds is None:
         return [
@@ -135,7 +138,7 @@ def _next(info: Info) -> list[str]:
     rest = f" ({more} more would take over {seeds} seeds)" if more else ""
     return [
         f"The next run, to decide {count(within, 'further comparison')}{rest}:",
-        _shell(_with_seeds(info.command, seeds)),
+        fenced(_with_seeds(info.command, seeds), "sh"),
     ]
 
 
@@ -172,10 +175,6 @@ def _with_seeds(command: str, seeds: int) -> str:
         flags.add_argument(flag, action="store_true")
     _, others = flags.parse_known_args(words)
     return shlex.join([*others, "--until-decided", "--seeds", str(seeds)])
-
-
-def _shell(command: str) -> str:
-    return f"```sh\n{command}\n```"
 
 
 PART = Part("Limits and the next run", info, section)

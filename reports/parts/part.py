@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from matplotlib.figure import Figure
 
 from reports.evidence.evidence import Evidence
+from reports.words.text import escape
 
 Info = TypeVar("Info")
 
@@ -61,4 +62,4 @@ def own_parts(evidence: Evidence) -> tuple[str, ...]:
 
 def figure_link(name: str, text: str) -> str:
     """Return a figure as Markdown."""
-    return f"![{text}]({FIGURES}/{name}.png)"
+    return f"![{escape(text)}]({FIGURES}/{name}.png)"

@@ -130,17 +130,17 @@ def _facts(
         names = ("steps an epoch", "epochs, at most", "steps in all, at most")
         for name, one, other in zip(names, here, there, strict=True):
             yield name, (f"{one:,}", f"{other:,}")
-    yield "hidden states mixed", (published.states_here, published.states)
+    yield "hidden states mixed", (escape(published.states_here), escape(published.states))
     for name, there in published.config.items():
         if name in config and name not in ("hidden_states", "epochs") and config[name] != there:
-            yield code(name), (as_text(config[name]), as_text(there))
+            yield code(name), (code(as_text(config[name])), code(as_text(there)))
     selects = f"{short(published.selects)}{' over tags' if evidence.tokens else ''}"
     if evidence.plan.metric != published.selects:
         yield "score that selects", (short(evidence.plan.metric), selects)
     if any(of.get("examples") for of in study.environment.dataset.truncated.values()):
         longest = study.request.flags.get("max_length")
-        yield "tokens of a text, at most", (as_text(longest), f"{published.max_length}")
-    yield "precision", (_precision(study), published.precision)
+        yield "tokens of a text, at most", (escape(as_text(longest)), f"{published.max_length}")
+    yield "precision", (escape(_precision(study)), escape(published.precision))
     yield "seeds", (f"{evidence.plan.seeds}", f"{published.seeds}")
 
 

@@ -17,7 +17,19 @@ from reports.reading.frames import numbers
 from reports.reading.load import as_text
 from reports.reading.space import describe
 from reports.words import labels
-from reports.words.text import NONE, code, count, escape, folded, listed, number, prose, several, table
+from reports.words.text import (
+    NONE,
+    code,
+    count,
+    escape,
+    fenced,
+    folded,
+    listed,
+    number,
+    prose,
+    several,
+    table,
+)
 
 OF_SOME_STUDIES = ("pretrained for", "cut to the maximum length", "also in train")
 """Facts that are left out, rather than called "not stated", where `study.json` does not hold them."""
@@ -64,7 +76,9 @@ def info(evidence: Evidence) -> Info:
     return Info(
         method=request.method,
         tools=tuple(tool for tool in (request.search, request.scheduler) if tool),
-        speed_factors=tuple(short(factor) for factor in evidence.plan.factors if factor.changes_speed),
+        speed_factors=tuple(
+            escape(short(factor)) for factor in evidence.plan.factors if factor.changes_speed
+        ),
         seeds=request.seeds,
         tuned="methods" in request.parts and evidence.searches > 1,
         tested=evidence.split == "test",
@@ -103,7 +117,7 @@ def section(info: Info) -> list[str]:
         else "",
         *_labels(info),
         "To repeat the study (first line) and to rebuild this page from its files (last line):",
-        "\n".join(["```", *commands, "python -m reports <the folder of this page>", "```"]),
+        fenced("\n".join([*commands, "python -m reports <the folder of this page>"])),
     ]
 
 

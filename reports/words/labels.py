@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+ODD = re.compile(r"[^\w/ .,:()+-]")
+"""What no name of a column has: it is left out of labels, which stand on pages and in figures as they are."""
+
 
 class Label(str):
     """What an axis calls a column, "accuracy (share correct, 0 to 1)"; `name` leaves out the unit."""
@@ -46,12 +51,12 @@ SPLITS = {"val": "validation", "test": "test", "train": "training"}
 def label(column: str) -> Label:
     """Return the label of a column, prefixes (`val/`, `test/`, `config/`) spelled out; unknown names stay."""
     prefix, _, rest = column.partition("/")
-    known = LABELS.get(rest, Label(rest))
+    known = LABELS.get(rest, Label(ODD.sub("?", rest)))
     if column in LABELS:
         return LABELS[column]
     if prefix in SPLITS and rest:
         return Label(f"{SPLITS[prefix]} {known.name}", known.unit)
-    return known if prefix == "config" and rest else Label(column)
+    return known if prefix == "config" and rest else Label(ODD.sub("?", column))
 
 
 def short(column: str) -> str:

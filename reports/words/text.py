@@ -7,6 +7,12 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from adalayers.escaping import code as code
+from adalayers.escaping import escape as escape
+from adalayers.escaping import fenced as fenced
+from adalayers.escaping import link as link
+from adalayers.escaping import prose as prose
+
 NONE = "—"
 
 
@@ -45,32 +51,6 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; cells are Markdown already (`escape` and `code` make them safe)."""
     lines = [f"| {' | '.join(heads)} |", f"|{'|'.join(' --- ' for _ in heads)}|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-def code(text: object) -> str:
-    """Return text as code, safe in a table; nothing for nothing."""
-    clean = " ".join(str(text).split()).replace("`", "'").replace("|", "\\|")
-    return f"`{clean}`" if clean else ""
-
-
-def escape(text: object, most: int = 300) -> str:
-    """Return text as one line that Markdown leaves as it is, cut at `most` characters."""
-    clean = " ".join(str(text).split())
-    return _escaped(clean if len(clean) <= most else clean[: most - 1] + "…")
-
-
-def _escaped(clean: str) -> str:
-    for character in "\\`*_[]|#":
-        clean = clean.replace(character, f"\\{character}")
-    return clean.replace("<", "&lt;").replace(">", "&gt;")
-
-
-def prose(text: object, most: int = 2000) -> str:
-    """Return text as `escape` does, but for names between backticks, which are code."""
-    pieces = " ".join(str(text).split())[:most].split("`")
-    if len(pieces) % 2 == 0:  # a backtick without its other half
-        return escape(text, most)
-    return "".join(code(piece) if position % 2 else _escaped(piece) for position, piece in enumerate(pieces))
 
 
 def several(names: Iterable[str], most: int = 4) -> str:

@@ -1,0 +1,81 @@
+"""Texts of data and files are shown as they are: no markup, no remote image, no control character."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reports import write_cover
+from reports.drawing.style import plain_text
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.reading.load import load
+from tests.helpers.made_layers import with_single_layers
+from tests.helpers.made_published import with_published
+from tests.helpers.made_up import MadeUp
+from tests.helpers.studying import without_figures
+
+HOSTILE = " \x1b[31m<img src=x>![r](http://x/y.png)`|\n# H\u202e"
+READ = {"role", "kind", "mode", "scale", "metric", "control", "fusion", "mix", "parts", "format", "split"}
+READ |= {"space", "scientific", "nuisance", "levels", "weights", "seeds", "distribution"}
+"""Keys of `study.json` whose values the report computes with."""
+
+
+def spoilt(value, key=""):
+    """Return a value of `study.json` with what a page must not hold at the end of each text."""
+    if isinstance(value, dict):
+        return {name: spoilt(inner, name) if name not in READ else inner for name, inner in value.items()}
+    if isinstance(value, list):
+        return [spoilt(inner, key) for inner in value]
+    return value + HOSTILE if isinstance(value, str) and not (key == "name" and value in NAMES) else value
+
+
+NAMES = ("alpha", "entropy_weight")
+"""Of factors: columns of `trials.csv`."""
+
+
+def hostile(made: MadeUp) -> MadeUp:
+    made.study |= {name: spoilt(made.study[name], name) for name in made.study}
+    made.study["environment"]["dataset"]["distribution"] = {"train": {f"yes{HOSTILE}": 3, "no": 5}}
+    request = made.study["request"]
+    request["method"] = {f"{title}{HOSTILE}": text for title, text in request["method"].items()}
+    request["control"] += HOSTILE
+    for row in made.trials:
+        row["arm"] += HOSTILE if row["arm"] else ""
+        row["error"] = f"an error{HOSTILE}"
+    for row in made.predictions:
+        row |= {name: f"{row[name]}{HOSTILE}" for name in ("label", "prediction")}
+    return made
+
+
+STUDIES = {
+    "factorial": lambda: MadeUp(seeds=2, search=14, evaluations=2, failed=(("best", 2),)),
+    "tokens": lambda: with_published(
+        with_single_layers(MadeUp(seeds=2, search=2, evaluations=2, tokens=True))
+    ),
+}
+
+
+def check(text: str) -> None:
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    shown = re.sub(r"(?ms)^```.*?^```$", "", text)
+    shown = re.sub(r"(?<!\\)`[^`\n]*`", "", shown)
+    for markup in ("<img", r"(?<!\\)\]\(http", "\n# H"):
+        found = re.search(markup, shown)
+        assert not found, shown[max(0, found.start() - 200) : found.start() + 50]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_no_text_of_data_or_files_is_markup(tmp_path, study):
+    made = hostile(STUDIES[study]())
+    evidence = Evidence(load(made.write(tmp_path / f"odd{HOSTILE.replace('/', '')}")))
+    for page in (short_page, details_page):
+        check(page(evidence).text())
+    with without_figures():
+        write_cover(tmp_path, [path.name for path in tmp_path.iterdir()])
+    check((tmp_path / "report.md").read_text())
+
+
+def test_a_figure_holds_no_control_character():
+    assert plain_text(f"$x{HOSTILE}").startswith(r"\$x ?[31m<img")
