@@ -24,6 +24,10 @@ class CannotWrite(BadInput):
     """A file that could not be written: the disk is full, or its place is not ours to write to."""
 
 
+class Unreachable(CannotWrite, OSError):
+    """A store at a URI that refuses a call, or does not answer it in time."""
+
+
 def local_path(text: str | os.PathLike[str], what: str) -> Path:
     """Return an absolute path, `~` filled in.
 

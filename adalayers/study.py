@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
@@ -198,7 +198,7 @@ class Setting:
     def own_settings(self, *names: str) -> dict[str, Any]:
         """Return the study's own values of some hyperparameters, those that follow from others worked out."""
         values = self.base.resolved(self.shape)
-        return {name: values[name] for name in names}
+        return {name: values[name] for name in names if name in values}
 
 
 def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[int]:
@@ -394,7 +394,19 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
 
     Raises `BadInput` for an impossible value.
     """
+    own = {name: value for name, value in fixed.items() if name == "fusion"}
+    _require(with_overrides(trial_config(), own), [*space.scientific, *space.fixed])
     return with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
+
+
+def _require(config: TrialConfig, names: Iterable[str]) -> None:
+    """Raise `BadInput` where a fusion that the user has chosen lacks what the study sets."""
+    hyperparameters = {"fusion", *config.values()}
+    if lacking := [name for name in names if name not in hyperparameters]:
+        raise BadInput(
+            f"wanted a fusion with {' and '.join(lacking)}, which this study is about or sets, got --set "
+            f"fusion={config.fusion}, which has none; leave fusion out, or run another study"
+        )
 
 
 def plan(study: Study, space: Space, setting: Setting) -> Plan:
@@ -420,7 +432,9 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
             config = arm_config(arm.overrides, setting)
         except BadInput as error:
             if arm is wanted[0]:
-                raise BadInput(f"wanted the control arm {arm.name!r} to run, but {error}") from error
+                fixed = " ".join(f"{name}={value}" for name, value in setting.fixed.items())
+                given = f" with --set {fixed}" if fixed else ""
+                raise BadInput(f"wanted the control arm {arm.name!r} to run{given}, but {error}") from error
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label), setting.shape)

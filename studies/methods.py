@@ -21,6 +21,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
+from adalayers.errors import BadInput
 from adalayers.presets import logit_travel
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Space, Study, Tuning
 
@@ -117,6 +118,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     frozen = [Arm(name, "frozen", overrides) for name, (overrides, _) in fusions(setting).items()]
     changed = [Arm(name, "changed", overrides) for name, (overrides, _) in tuned(setting).items()]
     published, rates = setting.published, setting.own_settings("mix_lr", "batch_size")
+    if "mix_lr" not in rates:
+        raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
     travel = logit_travel(published.source, **rates, train_examples=setting.train_examples)
     return [*frozen, *changed], [
         f"`{CONTROL}` is AdaLayers with the thesis's values for {published.source} ({published.words}). "

@@ -47,6 +47,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         tasks.canonical(request.dataset)
     space = study.space()
     base = base_config(space, flags.study.fixed, flags.study.epochs)
+    if "fusion" in flags.study.fixed:
+        space = space.without([name for name in space.nuisance if name not in base.values()])
     several_columns = len({request.label_column for request in flags.requests}) > 1
     cases: list[Case] = []
     for request in flags.requests:

@@ -21,12 +21,13 @@ from adalayers.console.progress import duration
 from adalayers.data.feature_plan import SAMPLE, feature_plan, missing_bytes, not_stored
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
+from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.request import REDUCTION, StudyRequest, grace
 from adalayers.states import State
 from adalayers.study import Plan
 from adalayers.tensors.ragged import ragged_index
-from adalayers.training.trainer import train
+from adalayers.training.trainer import Diverged, train
 
 CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
 """Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
@@ -266,6 +267,11 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         if not _timed(prepared):
             config = dataclasses.replace(config, base_model="frozen")
         train(config, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
+    except Diverged as error:
+        raise BadInput(
+            f"wanted settings that can be timed, those of the study diverge within a few steps ({error}); change what "
+            "--set fixes"
+        ) from error
     finally:
         torch.set_num_threads(threads)
     per_example = (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)

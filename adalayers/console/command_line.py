@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import NoReturn
 
 from adalayers.console.progress import log_to_stderr
-from adalayers.errors import BadInput
+from adalayers.errors import FULL, BadInput
 
 logger = logging.getLogger(__name__)
 
 DONE, ALL_FAILED, BAD_INPUT, BROKEN_PIPE = 0, 1, 2, 141
 """Exit codes; the last one as a shell has it of SIGPIPE."""
+
+
+_LONG_WORD = re.compile(r"\S{200,}")
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,15 +32,41 @@ class Parser(argparse.ArgumentParser):
 
 
 def run_command(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code: what it returns, or 2 for bad input, which is said on stderr."""
+    """Run a command and return its exit code: what it returns, or 2 for bad input, which is said on stderr.
+
+    What stdout cannot show of a text (`é` in an ASCII terminal) is escaped.
+    """
     log_to_stderr()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = command()
+        try:
+            code = command()
+        except SystemExit as ended:  # --help
+            code = ended.code if isinstance(ended.code, int) else DONE
         sys.stdout.flush()
     except BadInput as error:
-        logger.error(f"error: {error}")
+        logger.error(f"error: {_LONG_WORD.sub(_shortened, str(error))}")
         return BAD_INPUT
     except BrokenPipeError:  # stdout's reader has left (`... | head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.filename is not None or error.errno not in (*FULL, errno.EIO):
+            raise
+        _drop_output()
+        logger.error(
+            f"error: wanted to write to standard output, which failed ({error.strerror}); make room there"
+        )
+        return BAD_INPUT
     return code
+
+
+def _shortened(word: re.Match[str]) -> str:
+    """Return the beginning and the end of a word: a message shall not be as long as what was typed."""
+    return f"{word[0][:100]}…{word[0][-50:]}"
+
+
+def _drop_output() -> None:
+    """Let what is still to be written to stdout go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the first ends what runs in good order, as `KeyboardInterrupt`; the second quits at once."""
+"""Signals: the first ends what runs in good order, as `KeyboardInterrupt`; the second quits at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
 INSIST_SECONDS = 0.05
 AGAIN_SECONDS = 0.5
@@ -31,7 +31,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM over, in the main thread; elsewhere they stay as they are."""
+        """Take the signals over, in the main thread; elsewhere they stay as they are."""
         global _listening
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -48,9 +48,10 @@ class Interrupts:
                 signal.signal(number, handler or signal.SIG_DFL)
 
     def listen(self) -> None:
-        """Take the signals over."""
+        """Take the signals over; `nohup` has SIGHUP ignored, which stays so."""
         for number in SIGNALS:
-            signal.signal(number, self._heard)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._heard)
 
     @contextlib.contextmanager
     def insisting(self) -> Iterator[None]:

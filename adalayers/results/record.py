@@ -206,8 +206,9 @@ def _left(work: Folder) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return what a trial has left: its progress, {} for none, and its files of rows. Raises `_Damaged`."""
     name = PROGRESS
     try:
-        progress = work.read_json(PROGRESS) if work.exists(PROGRESS) else {}
-        if progress:
+        progress = {}
+        if work.exists(PROGRESS):
+            progress = work.read_json(PROGRESS)
             pd.DataFrame(progress["history"])
             progress = {
                 "status": str(progress["status"]),

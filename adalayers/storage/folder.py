@@ -12,21 +12,59 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from pyarrow import fs
 
-from adalayers.errors import FULL, BadInput, CannotWrite
+from adalayers.errors import FULL, BadInput, CannotWrite, Unreachable
 from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
 _LEFT_SECONDS = 600.0
 """A file half written is left over from a killed process when nobody has touched it for so long."""
+
+
+CALL_SECONDS, SLOW_SECONDS = 15.0, 60.0
+"""How long a store at a URI may take to answer, and to pass on a piece of a file, or delete and move."""
+_PIECE_BYTES = 8 << 20
+
+Answer = TypeVar("Answer")
+
+
+def _answered(call: Callable[..., Answer], *given: Any, uri: str, seconds: float) -> Answer:
+    """Return what a store at a URI answers.
+
+    It is asked in a thread of its own: pyarrow tries for up to 20 minutes, and hears no signal meanwhile.
+
+    Raises:
+        Unreachable: No answer in time, or a refusal; that something is not there is passed on as it is.
+    """
+    answer: Future[Answer] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(call(*given))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="adalayers-store", daemon=True).start()
+    try:
+        return answer.result(seconds)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise
+    except OSError as error:
+        why = reason(error, uri) if answer.done() else f"no answer within {seconds:g} s"
+        raise Unreachable(
+            f"wanted to reach {redacted(uri)}, which failed ({why}); check its address, your permission and the "
+            "network, then run the same command again"
+        ) from error
 
 
 def _integer(digits: str) -> int:
@@ -56,7 +94,11 @@ class Folder:
         self._base, self._query = base.rstrip("/"), mark + query
         try:
             if "://" in text:
-                self._fs, self._root = fs.FileSystem.from_uri(self.address)
+                self._fs, self._root = _answered(
+                    fs.FileSystem.from_uri, self.address, uri=self.address, seconds=CALL_SECONDS
+                )
+                if not self._root:
+                    raise ValueError("it names no bucket")
             else:
                 self._fs, self._root = fs.LocalFileSystem(), str(Path(text).expanduser().resolve())
                 self._base = self._root
@@ -103,13 +145,13 @@ class Folder:
         return Path(self._at(name))
 
     def exists(self, name: str = "") -> bool:
-        return bool(self._fs.get_file_info(self._at(name)).type != fs.FileType.NotFound)
+        return bool(self._ask(self._fs.get_file_info, self._at(name)).type != fs.FileType.NotFound)
 
     def names(self, name: str = "") -> list[str]:
         """Return the sorted names of files and folders directly below `name`; empty where there is no such folder."""
         selector = fs.FileSelector(self._at(name), allow_not_found=True)
         try:
-            return sorted(info.base_name for info in self._fs.get_file_info(selector))
+            return sorted(info.base_name for info in self._ask(self._fs.get_file_info, selector))
         except NotADirectoryError:
             return []
 
@@ -117,8 +159,14 @@ class Folder:
         at = self._at(name)
         if self.is_local and os.path.exists(at) and not os.path.isfile(at):  # a pipe would be waited for
             raise OSError(errno.EINVAL, "it is no file", at)
-        with self._fs.open_input_stream(at) as stream:
-            return bytes(stream.read())
+        stream = self._ask(self._fs.open_input_stream, at)
+        if self.is_local:
+            with stream:
+                return bytes(stream.read())
+        pieces = []
+        while piece := self._ask(stream.read, _PIECE_BYTES, slow=True):
+            pieces.append(piece)
+        return b"".join(pieces)
 
     def write_bytes(self, name: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old or the new one, never a part.
@@ -132,15 +180,22 @@ class Folder:
             if self.is_local:
                 _replace(target, data)
             else:  # object stores show a file only once it is whole
-                self._fs.create_dir(target.rsplit("/", 1)[0], recursive=True)
-                with self._fs.open_output_stream(target) as stream:
-                    stream.write(data)
+                self._ask(self._fs.create_dir, target.rsplit("/", 1)[0])
+                stream = self._ask(self._fs.open_output_stream, target)
+                for start in range(0, len(data), _PIECE_BYTES):
+                    self._ask(stream.write, data[start : start + _PIECE_BYTES], slow=True)
+                self._ask(stream.close, slow=True)
+        except Unreachable:
+            raise
         except OSError as error:
             raise self._cannot_write(name, error) from error
 
     def read_json(self, name: str) -> Any:
-        """Raises `ValueError` where it is no JSON, or has an integer that no float can hold."""
-        return json.loads(self.read_bytes(name), parse_int=_integer)
+        """Raises `ValueError` where it is no JSON, or nothing that a study writes."""
+        try:
+            return json.loads(self.read_bytes(name), parse_int=_integer)
+        except RecursionError:
+            raise ValueError("it is nested too deep") from None
 
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
@@ -163,15 +218,21 @@ class Folder:
             elif os.path.lexists(at):
                 os.unlink(at)
             return
-        kind = self._fs.get_file_info(at).type
+        kind = self._ask(self._fs.get_file_info, at).type
         if kind == fs.FileType.Directory:
-            self._fs.delete_dir(at)
+            self._ask(self._fs.delete_dir, at, slow=True)
         elif kind == fs.FileType.File:
-            self._fs.delete_file(at)
+            self._ask(self._fs.delete_file, at)
 
     def move(self, name: str, to: Folder) -> None:
         """Move `name` to be the folder or file `to`, on the same file system."""
-        self._fs.move(self._at(name), to._root)
+        self._ask(self._fs.move, self._at(name), to._root, slow=True)
+
+    def _ask(self, call: Callable[..., Answer], *given: Any, slow: bool = False) -> Answer:
+        """Call the file system: in time, where it is not this machine's."""
+        if self.is_local:
+            return call(*given)
+        return _answered(call, *given, uri=self.uri, seconds=SLOW_SECONDS if slow else CALL_SECONDS)
 
     def check(self) -> None:
         """Raise `CannotWrite` where the folder itself lies behind a link below the root that the user named."""

@@ -9,7 +9,9 @@ HIDDEN = "***"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 # The last "@" ends the user's part; a password may hold "@", and "/" after a colon that starts no port.
 _CREDENTIALS = re.compile(r"://(?:[^/?#]*|[^/@]*:(?!\d+(?:/|$)).*)@")
-_QUERY_VALUE = re.compile(r"([?&;][^=&;#]*)=[^&;#]*")
+_QUERY_VALUE = re.compile(
+    r"([?&;](?!(?:region|scheme|endpoint_override|retry_limit_seconds)=)[^=&;#]*)=[^&;#]*"
+)
 _SECRET_QUERY = re.compile(
     r"[?&;][^=&;#]*(?:pass|pwd|secret|token|key|sig|cred|auth)[^=&;#]*=", re.IGNORECASE
 )
@@ -19,7 +21,7 @@ SECRET_NAME = re.compile(
 
 
 def redacted(uri: str) -> str:
-    """Return `uri` fit to be shown: without user and password, and without the values of its query."""
+    """Return `uri` fit to be shown: without user and password, and without what its query may keep secret."""
     return _QUERY_VALUE.sub(rf"\1={HIDDEN}", _CREDENTIALS.sub(f"://{HIDDEN}@", uri))
 
 

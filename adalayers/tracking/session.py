@@ -29,6 +29,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pandas as pd
 
@@ -88,16 +90,16 @@ class Session:
         set_environment()
         from mlflow import MlflowClient
 
-        artifact_root = None
+        self._artifacts: Path | None = None
         if (sqlite := SQLITE.match(uri)) is not None:
             beside = Path(sqlite["path"]).absolute().parent
             beside.mkdir(parents=True, exist_ok=True)
             # MLflow's own default is a folder in the working directory.
-            artifact_root = str(beside / "mlartifacts")
+            self._artifacts = beside / "mlartifacts"
         with _quiet():
             self._client = MlflowClient(tracking_uri=uri)
             self._key = study_key
-            self._experiment = self._find_experiment(experiment, artifact_root)
+            self._experiment = self._find_experiment(experiment)
             self._parent = self._find_parent(run_name)
             self._written = self._find_trials()
         self._source: dict[str, str] = {}
@@ -182,6 +184,8 @@ class Session:
                     target.write_text(clean(folder.read_bytes(name).decode(errors="replace")))
                 else:
                     target.write_bytes(folder.read_bytes(name))
+            if self._artifacts:
+                self._refuse_links(self._artifacts, _artifacts(folder))
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
                 outcome["mlflow.note.content"] = Path(staged, REPORT).read_text()[:_NOTE]
@@ -202,17 +206,34 @@ class Session:
             self._client.set_terminated(self._parent, _study_status(study, trials))
         return written
 
+    def _refuse_links(self, root: Path, names: Sequence[str]) -> None:
+        """Raise `BadInput` where a file of the parent run would be written outside `root`, which is beside a database.
+
+        A results folder may come from elsewhere, with links in it, or a database that names another machine's folders.
+        """
+        inside = Path(os.path.realpath(root.parent), root.name)
+        uri = urlsplit(self._client.get_run(self._parent).info.artifact_uri)
+        if uri.scheme not in ("", "file"):
+            return
+        for name in names:
+            target = Path(os.path.realpath(Path(url2pathname(uri.path), name)))
+            if not target.is_relative_to(inside):
+                raise BadInput(
+                    f"wanted MLflow's files below {inside}, {name} would be written to {target}; remove the link, or "
+                    "give another --tracking-uri"
+                )
+
     def _log_to_parent(self, params: Sequence[Any], tags: Sequence[Any]) -> None:
         for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
             part = slice(start, start + _BATCH_PARAMS)
             self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
 
-    def _find_experiment(self, name: str, artifact_root: str | None) -> str:
+    def _find_experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException
 
         if (experiment := self._client.get_experiment_by_name(name)) is None:
             try:
-                location = f"{artifact_root}/{name}" if artifact_root else None
+                location = f"{self._artifacts}/{name}" if self._artifacts else None
                 return str(self._client.create_experiment(name, location, tags=KIND))
             except MlflowException:  # another study of this name may have been quicker
                 if (experiment := self._client.get_experiment_by_name(name)) is None:

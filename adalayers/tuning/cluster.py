@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ from adalayers.states import Precision
 from adalayers.storage.folder import Folder
 from adalayers.storage.hub import PROBE_SECONDS
 from adalayers.storage.redaction import reason
-from adalayers.tuning import nodes, ray_private
+from adalayers.tuning import ray_private
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def check_address(asked: str | None) -> None:
     parts = urlsplit(f"ray-cluster://{address}")
     try:
         socket.create_connection((parts.hostname or "", parts.port or 0), timeout=PROBE_SECONDS).close()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise BadInput(
             f"wanted a Ray cluster as --address {shown}, nothing answers there ({error}); {advice} for a local one"
         ) from error
@@ -158,7 +158,7 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
         folder.write_bytes(word, b"driver")
     try:
         answers = {
-            node: nodes.on(node, _reach).remote([folder.address for folder in results], paths, word, node)
+            node: _on(node, _reach).remote([folder.address for folder in results], paths, word, node)
             for node in others
         }
         missing = {
@@ -176,6 +176,16 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
             f"{len(filling)} machines of the cluster do not see the store of hidden states; they compute it"
         )
     _fill_all(filling, data, others)
+
+
+def _on(node: str, function: Callable[..., object], gpus: float = 0) -> Any:
+    """Return the function as a Ray task of that machine, which takes no CPU and is not tried again."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return ray.remote(num_cpus=0, num_gpus=gpus, max_retries=0)(function).options(
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+    )
 
 
 def _folders_read(split: SplitData) -> list[Path]:
@@ -260,7 +270,7 @@ def _fill_all(
                     )
                 gpus = 1 if features.meta.get("computed_with", {}).get("device") == "cuda" else 0
                 precision = features.meta["key"]["precision"]
-                task = nodes.on(node, _fill, gpus).remote(
+                task = _on(node, _fill, gpus).remote(
                     str(features.folder), case.source, split.tokens, precision
                 )
                 filling.append((node, task))

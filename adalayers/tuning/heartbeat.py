@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import psutil
+import ray
+from ray.tune import Callback
 
 from adalayers.console.progress import duration
 from adalayers.errors import BadInput
 from adalayers.storage.folder import Folder
-from adalayers.tuning import nodes
+from adalayers.tuning import ray_private
+from adalayers.tuning.job import TrialJob
 
 logger = logging.getLogger(__name__)
 
@@ -52,16 +54,15 @@ class Heartbeat:
         now = time.monotonic()
         if now - self._written < self._seconds:
             return
-        import ray
-
-        node = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
         self._written, self._count = now, self._count + 1
         with suppress(BadInput):  # the trial's own writes say what is wrong with the folder
-            self._work.write_json(HEARTBEAT, {"pid": os.getpid(), "node": node, "count": self._count})
+            self._work.write_json(HEARTBEAT, {"pid": os.getpid(), "count": self._count})
 
 
-class Watch:
-    """Reads the running trials' heartbeats, and kills the workers of those that have stopped.
+class Watch(Callback):
+    """Reads the running trials' heartbeats, and kills the workers of those that have stopped, or never began.
+
+    Tune tells it of each trial's start.
 
     Args:
         running: returns trial id -> its work folder, of the trials that run now.
@@ -73,6 +74,7 @@ class Watch:
 
     def __init__(self, running: Callable[[], Mapping[str, Folder]], hang_minutes: float):
         self._running, self._hang_minutes = running, hang_minutes
+        self._workers: dict[str, Any] = {}
         self._last: dict[str, tuple[Any, float]] = {}
         self.killed: dict[str, int] = {}
 
@@ -96,32 +98,31 @@ class Watch:
         finally:
             ended.set()
 
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Note the worker of a trial that begins, or goes on in another one."""
+        job: TrialJob = trial.config["job"]
+        self._workers[job.trial_id] = ray_private.worker_of(trial)
+        self._last[job.trial_id] = None, time.monotonic()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # pickled by Tune for a restore that is never made from it
+
     def check(self) -> None:
         """Kill the workers without a new heartbeat for too long, by this machine's clock: others may differ."""
         now, running = time.monotonic(), self._running()
-        self._last = {trial_id: last for trial_id, last in self._last.items() if trial_id in running}
-        for trial_id, work in running.items():
+        for trial_id in {*self._workers} - running.keys():
+            del self._workers[trial_id], self._last[trial_id]
+        for trial_id, worker in list(self._workers.items()):
             try:
-                heartbeat = work.read_json(HEARTBEAT)
-                pid, node = int(heartbeat["pid"]), str(heartbeat["node"])
-            except (OSError, ValueError, KeyError, TypeError):  # none yet, or being written
-                continue
-            last, since = self._last.get(trial_id, (None, now))
-            if heartbeat != last:
+                heartbeat = running[trial_id].read_json(HEARTBEAT)
+            except (OSError, ValueError):  # none yet, or being written
+                heartbeat = None
+            last, since = self._last[trial_id]
+            if heartbeat not in (None, last):
                 self._last[trial_id] = heartbeat, now
             elif now - since > 60 * self._hang_minutes:
                 self.killed[trial_id] = self.killed.get(trial_id, 0) + 1
-                logger.warning(
-                    f"trial {trial_id} has made no progress for {duration(60 * self._hang_minutes)}: its worker is "
-                    "killed"
-                )
-                nodes.on(node, kill_worker).remote(pid)
+                minutes = duration(60 * self._hang_minutes)
+                logger.warning(f"trial {trial_id} has made no progress for {minutes}: its worker is killed")
+                ray.kill(worker)
                 self._last[trial_id] = heartbeat, now  # it gets as long again to be dead
-
-
-def kill_worker(pid: int) -> None:
-    """Kill a process if it is a Ray worker: the number may be another process's by now."""
-    with suppress(psutil.Error):
-        process = psutil.Process(pid)
-        if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::"):
-            process.kill()

@@ -17,6 +17,7 @@ NAMES = {
     "ray._private.services:find_bootstrap_address": "--address auto: the cluster that `ray start` made here",
     "ray._raylet:GcsClient": "--address: whether a Ray cluster answers there",
     "ray.tune.schedulers:ASHAScheduler.on_trial_add": "--scheduler asha: `_trial_info`, which it fills",
+    "ray.tune.experiment.trial:Trial.set_ray_actor": "--hang-minutes: `temporary_state.ray_actor`, which it sets",
     "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "no keys of AWS in Ray's logs",
 }
 """Where each name is, and what needs it."""
@@ -35,6 +36,11 @@ def address_of_this_machine() -> str | None:
 def forget_trial(scheduler: Any, trial_id: str) -> None:
     """Drop what an ASHA scheduler keeps of a trial that has ended."""
     scheduler._trial_info.pop(trial_id, None)
+
+
+def worker_of(trial: Any) -> Any:
+    """Return the actor that runs a trial of Tune."""
+    return trial.temporary_state.ray_actor
 
 
 def withhold_credentials() -> None:

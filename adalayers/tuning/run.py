@@ -185,6 +185,7 @@ def _fit(
                 name="study",
                 stop=interrupt,
                 verbose=0,
+                callbacks=[searcher.watch],
                 failure_config=tune.FailureConfig(max_failures=resources.retries),
             ),
         ).fit()

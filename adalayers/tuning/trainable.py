@@ -154,8 +154,12 @@ def _write_progress(
     work: Folder, status: str, *, error: str = "", row: Any = None, history: Any = None
 ) -> None:
     """Write the trial's progress; last of all it writes, so that a status never promises files that are not there."""
-    earlier = work.read_json(PROGRESS) if row is None and work.exists(PROGRESS) else {}
-    row, history = row or {}, history or earlier.get("history", [])
+    if history is None:
+        try:
+            history = work.read_json(PROGRESS)["history"]
+        except (OSError, ValueError, TypeError, KeyError):  # none yet, or damaged
+            history = []
+    row = row or {}
     work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
 

@@ -55,6 +55,10 @@ def refuse(argv, capsys):
         (["--tracking-uri", "http://[::1"], "an MLflow tracking URI"),
         (["--tracking-uri", "sqlite://"], "a file as MLflow's database"),
         (["--gpus-per-trial", "4096"], "--gpus-per-trial"),
+        (["--output", "s3://"], "'s3://' (ValueError: it names no bucket)"),
+        (["--address", "a" * 5000 + ":1"], "a Ray cluster as --address"),
+        (["--set", "fusion=scalar-mix"], "--set fusion=scalar-mix"),
+        (["--search", "o" * 5000], "--search"),
     ],
 )
 def test_flags(argv, wanted, made, tmp_path, capsys):
@@ -70,6 +74,11 @@ def test_a_length_beyond_the_backbones_positions(made, tmp_path, capsys):
     assert "--max-length of at most" in refuse(
         [*flags(made, tmp_path / "r"), "--max-length", "100000"], capsys
     )
+
+
+def test_a_dry_run_of_settings_that_diverge(made, tmp_path, capsys):
+    argv = [*flags(made, tmp_path / "r"), "--dry-run", "--set", "lr=1e30", "optimiser=adamw"]
+    assert "diverge within a few steps" in refuse(argv, capsys)
 
 
 def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM in a process of its own: once, twice, both at once as `timeout` sends them, and while held."""
+"""Signals in a process of its own: once, twice, both at once as `timeout` sends them, and while held."""
 
 import contextlib
 import os
@@ -160,3 +160,12 @@ def test_elsewhere_than_in_the_main_thread_signals_stay_as_they_are():
     thread.start()
     thread.join()
     assert found == [None]
+
+
+def test_a_hangup_that_nohup_ignores_is_not_heard():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts("").listening():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

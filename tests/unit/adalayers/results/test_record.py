@@ -204,6 +204,15 @@ def test_a_trial_that_left_a_damaged_file_runs_again(folder, record, name, left,
     assert again.end(T1)["status"] == "completed"
 
 
+@pytest.mark.parametrize("text", [b"null", b"[]", b"{}", b'{"history": 3}', b"[" * 100_000])
+def test_progress_that_no_trial_writes_is_made_again(folder, record, text, capsys):
+    record.work(T1).write_bytes(PROGRESS, text)
+    again = StudyRecord(folder, "f1")
+    assert f"trial {T1} left {PROGRESS}, which cannot be read" in capsys.readouterr().err
+    leave(again, T1)
+    assert again.end(T1)["status"] == "completed"
+
+
 def test_a_trial_whose_files_are_damaged_as_it_ends_has_failed(folder, record):
     leave(record, T1)
     damage(record.work(T1), PREDICTIONS, 9)

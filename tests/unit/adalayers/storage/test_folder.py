@@ -2,7 +2,10 @@
 
 import errno
 import os
+import signal
+import socket
 import stat
+import time
 
 import pytest
 
@@ -140,3 +143,68 @@ def test_what_a_killed_process_left_half_written_goes_when_it_is_old(folder):
         os.utime(folder.path(name), (then, then))
     folder.tidy()
     assert folder.names() == [new, "my.partial", "trials.csv"]
+
+
+@pytest.mark.parametrize("root", ["s3://", "gs://", "s3:///results"])
+def test_a_uri_without_a_bucket_is_named(root):
+    with pytest.raises(BadInput, match=r"names no bucket|can be opened"):
+        Folder(root)
+
+
+@pytest.fixture(params=["s3://bucket/x?region=r&scheme=http&", "gs://anonymous@bucket/x?scheme=http&"])
+def silent(request, monkeypatch):
+    """A folder in a store that accepts what is asked and never answers."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        yield Folder(f"{request.param}endpoint_override=127.0.0.1%3A{port}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda folder: folder.exists("study.json"),
+        lambda folder: folder.names(),
+        lambda folder: folder.read_bytes("study.json"),
+        lambda folder: folder.write_bytes("study.json", b"{}"),
+        lambda folder: folder.delete("study.json"),
+        lambda folder: folder.move("study.json", folder.child("other")),
+    ],
+)
+def test_a_store_that_does_not_answer_is_named_in_time(silent, call, monkeypatch):
+    monkeypatch.setattr(folders, "CALL_SECONDS", 0.3)
+    monkeypatch.setattr(folders, "SLOW_SECONDS", 0.3)
+    began = time.monotonic()
+    with pytest.raises(
+        BadInput, match=r"wanted to reach (s3|gs)://.*bucket/x, which failed \(no answer within"
+    ):
+        call(silent)
+    assert time.monotonic() - began < 2
+
+
+def test_a_signal_is_heard_while_a_store_does_not_answer(silent):
+    class Heard(Exception):
+        pass
+
+    def hear(number, frame):
+        raise Heard
+
+    before = signal.signal(signal.SIGALRM, hear)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        began = time.monotonic()
+        with pytest.raises(Heard):
+            silent.exists("study.json")
+        assert time.monotonic() - began < 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_document_nested_too_deep_is_none(folder):
+    folder.write_bytes("study.json", b"[" * 100_000 + b"]" * 100_000)
+    with pytest.raises(ValueError, match="nested too deep"):
+        folder.read_json("study.json")

@@ -343,6 +343,25 @@ def test_what_is_no_place_for_runs_is_refused(bad: str, said: str, folder: Folde
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("linked", ["mlartifacts", "mlartifacts/alpha_lambda/{run}/artifacts/report.md"])
+def test_nothing_is_written_through_a_link_beside_the_database(
+    linked: str, folder: Folder, uri: str, tmp_path: Path
+) -> None:
+    """A results folder may come from elsewhere."""
+    write_folder(folder, [row("t1")])
+    assert sync(folder, uri) == 1
+    outside, inside = tmp_path / "outside", tmp_path / "out put"
+    link = inside / linked.format(run=runs(uri)[0].info.run_id)
+    link.rename(outside)
+    link.symlink_to(outside)
+    before = {path: path.read_bytes() for path in (outside, *outside.rglob("*")) if path.is_file()}
+    write_folder(folder, [row("t1"), row("t2")])
+    folder.write_bytes("report.md", b"another")
+    with pytest.raises(BadInput, match=r"would be written to .*outside"):
+        sync(folder, uri)
+    assert {path: path.read_bytes() for path in (outside, *outside.rglob("*")) if path.is_file()} == before
+
+
 def test_a_user_s_own_active_run_is_left_alone(
     folder: Folder, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,6 +508,7 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
         ("s3://bucket/model@main", "s3://bucket/model@main"),
         ("sqlite:////out/mlflow.db", "sqlite:////out/mlflow.db"),
         ("none", "none"),
+        ("s3://b/x?region=eu-west-1&token=hunter2", "s3://b/x?region=eu-west-1&token=***"),
     ],
 )
 def test_redaction(uri: str, shown: str) -> None:

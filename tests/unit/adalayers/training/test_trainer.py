@@ -66,6 +66,8 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
 
     def run(name, **changes):
         work = Folder(tmp_path / name)
+        if name == "diverges":
+            work.write_bytes(PROGRESS, b"null")  # damage, which is replaced
         job = TrialJob(
             trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
         )

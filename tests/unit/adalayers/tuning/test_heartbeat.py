@@ -1,7 +1,6 @@
 """Heartbeats: written now and then; a worker without one for too long is killed, and no other process."""
 
-import subprocess
-import sys
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -29,38 +28,53 @@ def test_a_heartbeat_is_written_now_and_then(tmp_path, clock):
     assert (heartbeat_seconds(1.0), heartbeat_seconds(1e9)) == (6.0, 60.0)
 
 
-def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, capsys):
-    works = {name: Folder(tmp_path / name) for name in ("silent", "alive", "waiting")}
+def watch_of(monkeypatch, works):
+    """Return a watch, and what it kills: each trial's worker goes by its name."""
+    killed = []
+    monkeypatch.setattr(heartbeat.ray, "kill", killed.append)
     watch = Watch(lambda: works, 1.0)
-    with mock.patch.object(heartbeat.nodes, "on") as on:
-        for minute in range(4):
-            clock.now = 1000.0 + 61 * minute
-            works["alive"].write_json(HEARTBEAT, {"pid": 2, "node": "n", "count": minute})
-            if minute == 0:
-                works["silent"].write_json(HEARTBEAT, {"pid": 1, "node": "m", "count": 0})
-            watch.check()
-    assert on.mock_calls == [mock.call("m", heartbeat.kill_worker), mock.call().remote(1)] * 3, (
+    for name in works:
+        started(watch, name)
+    return watch, killed
+
+
+def started(watch, name):
+    trial = SimpleNamespace(
+        config={"job": SimpleNamespace(trial_id=name)}, temporary_state=SimpleNamespace(ray_actor=name)
+    )
+    watch.on_trial_start(0, [], trial)
+
+
+def test_a_worker_without_heartbeats_is_killed_and_no_other(tmp_path, clock, monkeypatch, capsys):
+    works = {name: Folder(tmp_path / name) for name in ("silent", "alive", "never began")}
+    watch, killed = watch_of(monkeypatch, works)
+    works["waits for a machine"] = Folder(tmp_path / "waits")
+    for minute in range(4):
+        clock.now = 1000.0 + 61 * minute
+        works["alive"].write_json(HEARTBEAT, {"pid": 2, "count": minute})
+        if minute == 0:
+            works["silent"].write_json(HEARTBEAT, {"pid": 1, "count": 0})
+        watch.check()
+    assert killed == ["never began", "silent"] * 3 or killed == ["silent", "never began"] * 3, (
         "a minute to be dead"
     )
-    assert watch.killed == {"silent": 3}
-    assert "trial silent has made no progress" in capsys.readouterr().err
+    assert watch.killed == {"silent": 3, "never began": 3}
+    assert "trial never began has made no progress for 60 s" in capsys.readouterr().err
+    started(watch, "silent")  # in another worker, which has as long as any
+    clock.now += 50
+    watch.check()
+    assert watch.killed["silent"] == 3
+    del works["silent"]
+    clock.now += 100
+    watch.check()
+    assert watch.killed["silent"] == 3
 
 
-def test_a_damaged_heartbeat_is_none(tmp_path, clock):
+def test_a_damaged_heartbeat_is_none(tmp_path, clock, monkeypatch):
     work = Folder(tmp_path)
-    watch = Watch(lambda: {"t": work}, 1.0)
-    with mock.patch.object(heartbeat.nodes, "on") as on:
-        for seconds, text in enumerate([b"", b"[1]", b'{"pid": "x"}', b'{"pid"']):
-            clock.now = 1000.0 + 100 * seconds
-            work.write_bytes(HEARTBEAT, text)
-            watch.check()
-    on.assert_not_called()
-
-
-def test_only_workers_of_ray_are_killed():
-    """The number of a worker that died may be another process's by now."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        heartbeat.kill_worker(other.pid)
-        with pytest.raises(subprocess.TimeoutExpired):
-            other.wait(0.5)
-        other.stdin.close()
+    watch, killed = watch_of(monkeypatch, {"t": work})
+    work.write_bytes(HEARTBEAT, b'{"pid"')
+    for seconds in (30, 59, 61):
+        clock.now = 1000.0 + seconds
+        watch.check()
+    assert killed == ["t"]

@@ -1,0 +1,65 @@
+"""How commands end: exit codes, and what stdout and stderr take."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adalayers.__main__ import main
+from adalayers.console.command_line import run_command
+from adalayers.errors import BadInput
+from tests.conftest import ROOT
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("command", [["adalayers", "cache", "--cache-dir", "."], ["adalayers", "--help"]])
+def test_a_full_stdout_is_bad_input(command, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT)},
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: wanted to write to standard output")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_a_terminal_cannot_show_is_escaped(tmp_path):
+    code = (
+        "from adalayers.console.command_line import run_command; run_command(lambda: print('caf\\xe9') or 0)"
+    )
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env=environment,
+    )
+    assert (done.stdout, done.stderr) == ("caf\\xe9\n", "")
+
+
+def test_a_message_is_not_as_long_as_what_was_typed(capsys):
+    def refuse():
+        raise BadInput(f"wanted a name, got {'x' * 5000}; name another")
+
+    assert run_command(refuse) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: wanted a name, got xxx")
+    assert said.endswith("; name another\n")
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize("argv", [["cache", "--keep-gb", "much"], ["nothing"], [], ["inspect"]])
+def test_a_mistyped_command_is_named_first(argv, capsys):
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert "usage" not in said
