@@ -27,6 +27,7 @@ from adalayers.errors import BadInput
 from adalayers.escaping import CONTROL, plain
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import base_model_source
+from adalayers.storage.hub import first_line
 
 logger = logging.getLogger(__name__)
 
@@ -127,9 +128,9 @@ def _opened(text: str | None, file: str | None) -> Iterator[Iterable[bytes]]:
     else:
         try:
             stream = Path(file).open("rb")  # noqa: SIM115  # closed below
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL
             raise BadInput(
-                f"wanted a file of texts, {file!r} cannot be read ({error.strerror}); check the path"
+                f"wanted a file of texts, {file!r} cannot be read ({first_line(error)}); check the path"
             ) from error
         with stream:
             yield stream
@@ -140,14 +141,19 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     rate, empty = Rate("predict", "kB"), 0
     reader = stream if isinstance(stream, io.BufferedReader) else None
     total = os.fstat(reader.fileno()).st_size if reader else 0  # 0 of a pipe and a terminal
-    for number, line in enumerate(stream, start=1):
-        if reader and total:
-            rate(reader.tell() // 1000, max(1, total // 1000))
-        text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
-        if text.strip():
-            yield number, text
-        else:
-            empty += 1
+    try:
+        for number, line in enumerate(stream, start=1):
+            if reader and total:
+                rate(reader.tell() // 1000, max(1, total // 1000))
+            text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
+            if text.strip():
+                yield number, text
+            else:
+                empty += 1
+    except OSError as error:
+        raise BadInput(
+            f"wanted lines of text, reading them failed ({error.strerror}); check the file"
+        ) from error
     if empty:
         logger.warning(f"{empty} lines without a word were left out")
 
@@ -158,8 +164,9 @@ def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> No
 
 def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
     tasks = {name: asdict(answer) for name, answer in answers.items()}
-    line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=False)
-    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
+    ascii_alone = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=ascii_alone)
+    print(CONTROL.sub(lambda found: f"\u{ord(found[0]):04x}", line))
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:

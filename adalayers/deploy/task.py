@@ -11,7 +11,7 @@ from huggingface_hub.errors import HfHubHTTPError
 
 from adalayers.deploy.model_card import model_card
 from adalayers.deploy.summary import study_summary
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, local_path
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import CONFIG, WEIGHTS, load, save
 from adalayers.storage import hub
@@ -58,7 +58,7 @@ class TrainedTask(ModelHubMixin, library_name="adalayers", tags=["adalayers", "l
         Raises:
             BadInput: There is no such folder or repository, or it holds something else.
         """
-        folder = Path(name).expanduser()
+        folder = local_path(name, "a folder of trained parts")
         if not folder.is_dir():
             folder = _downloaded(str(name), of_hub)
         model = load(folder, backbone=backbone, data_dir=data_dir)

@@ -155,7 +155,11 @@ def test_what_the_command_cannot_do_is_bad_input(made, predict, tmp_path, monkey
         ([tmp_path / "none", "--text", "a"], "wanted a folder of trained parts, or a hub id"),
         (["org/none", "--text", "a"], "HF_HUB_OFFLINE is set"),
         ([tmp_path, "--text", "a"], "wanted the trained parts of a study, found no config.json"),
+        (["~nouser/best", "--text", "a"], "wanted a path as a folder of trained parts, got '~nouser/best'"),
+        (["x" * 5000, "--text", "a"], "File name too long"),
         ([made["text"].best, "--file", tmp_path / "none"], "cannot be read"),
+        ([made["text"].best, "--file", "a\0b"], "embedded null byte"),
+        ([made["text"].best, "--file", "/proc/self/mem"], "reading them failed"),
         ([made["text"].best, "--text", "a", "--max-length", "0"], "--max-length of at least 1"),
         ([foreign, "--text", "a"], "another model, revision or tokeniser"),
     ):
