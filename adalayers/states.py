@@ -158,6 +158,7 @@ def listed_layers(hidden_states: str) -> list[int] | None:
         return None
     name, colon, numbers = hidden_states.partition(":")
     parts = numbers.split(",")
-    if name == "layers" and colon and all(part.isdecimal() for part in parts):
+    # No model has a layer of more digits, and Python refuses to read thousands of them.
+    if name == "layers" and colon and all(part.isdecimal() and len(part) <= 6 for part in parts):
         return sorted({int(part) for part in parts})
     raise unknown("value of hidden_states", hidden_states, (*NAMED_CHOICES, "layers:1,6,12"))

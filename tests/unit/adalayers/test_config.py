@@ -34,6 +34,7 @@ from tests.helpers.states import encoder, made_shape
         {"lr": -1e-3},
         {"epochs": 0},
         {"batch_size": 2.5},
+        {"hidden_states": f"layers:{'9' * 5000}"},
     ],
 )
 def test_impossible_values_are_bad_input_that_names_them(overrides):
