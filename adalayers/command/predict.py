@@ -166,7 +166,7 @@ def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> No
     tasks = {name: asdict(answer) for name, answer in answers.items()}
     ascii_alone = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=ascii_alone)
-    print(CONTROL.sub(lambda found: f"\u{ord(found[0]):04x}", line))
+    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
