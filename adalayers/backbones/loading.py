@@ -13,6 +13,7 @@ from torch import nn
 from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import Backbone, list_of_layers
 from adalayers.backbones.sources import BackboneSource
+from adalayers.console.progress import size
 from adalayers.errors import BadInput
 from adalayers.states import ComputeType
 from adalayers.storage import hub
@@ -44,8 +45,8 @@ def load(source: BackboneSource) -> Backbone:
     needed = weight_bytes(source, depth=depth)
     if needed > memory:
         raise BadInput(
-            f"wanted {needed / 1e9:.1f} GB of memory for {source.name} in {source.dtype}, this "
-            f"machine has {memory / 1e9:.1f} GB; read fewer layers (--set hidden_states=layers:1,6), compute in "
+            f"wanted {size(needed)} of memory for {source.name} in {source.dtype}, this "
+            f"machine has {size(memory)}; read fewer layers (--set hidden_states=layers:1,6), compute in "
             "bfloat16 (--backbone-dtype bfloat16), or take a smaller backbone"
         )
     model = _random(source) if source.random else _pretrained(source, depth)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adalayers.console.progress import duration, show
+from adalayers.console.progress import duration, show, size
 from adalayers.errors import BadInput
-from adalayers.features.store import META, PROGRESS, USED, try_exclusive
+from adalayers.features.store import META, PROGRESS, USED, checked, try_exclusive
 
 DAY = 86400.0
 
@@ -26,12 +25,14 @@ class Entry:
         bytes: Its size.
         used: When it was last used, in seconds since the epoch.
         about: Its `meta.json`; empty for one that is not finished.
+        wrong: What is wrong with a finished one, if anything is.
     """
 
     folder: Path
     bytes: int
     used: float
     about: dict[str, Any]
+    wrong: str | None
 
     @property
     def name(self) -> str:
@@ -68,7 +69,7 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     if not removal.names and removal.unused_days is None and removal.keep_gb is None:
         for entry in stores:
             show(_described(entry))
-        show(f"{len(stores)} stores, {_size(sum(entry.bytes for entry in stores))}, in {root}")
+        show(f"{len(stores)} stores, {size(sum(entry.bytes for entry in stores))}, in {root}")
         return
     chosen = _chosen(stores, removal)
     if removal.names and not chosen:
@@ -80,13 +81,13 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     freed = 0
     for entry in chosen:
         if removal.dry_run:
-            show(f"would remove {entry.name}, {_size(entry.bytes)}")
+            show(f"would remove {entry.name}, {size(entry.bytes)}")
         elif _remove(entry):
             freed += entry.bytes
-            show(f"removed {entry.name}, {_size(entry.bytes)}")
+            show(f"removed {entry.name}, {size(entry.bytes)}")
         else:
             show(f"left {entry.name}: another process is computing it")
-    show(f"{_size(freed)} freed")
+    show(f"{size(freed)} freed")
 
 
 def entries(root: Path) -> list[Entry]:
@@ -98,15 +99,13 @@ def entries(root: Path) -> list[Entry]:
 
 def _entry(folder: Path) -> Entry:
     marks = [folder / name for name in (USED, META, PROGRESS) if (folder / name).exists()] or [folder]
-    try:
-        about = json.loads((folder / META).read_text())
-    except (OSError, ValueError):
-        about = {}
+    about, wrong = checked(folder)
     return Entry(
         folder=folder,
         bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         used=max(mark.stat().st_mtime for mark in marks),
         about=about,
+        wrong=wrong,
     )
 
 
@@ -127,21 +126,22 @@ def _chosen(stores: list[Entry], removal: Removal) -> list[Entry]:
 def _remove(entry: Entry) -> bool:
     """Remove a store; return False, leaving it, where another process is computing it."""
     with try_exclusive(entry.folder) as ours:
-        if ours:
+        if ours and entry.folder.is_symlink():  # what it points to is not ours
+            entry.folder.unlink()
+        elif ours:
             shutil.rmtree(entry.folder)
         return ours
 
 
 def _described(entry: Entry) -> str:
     about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
-    what = (
-        f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, "
-        f"{about.get('tokens', '?')} tokens, {about.get('stored_as', '?')}"
-        if about
-        else "not finished: the next study that needs it goes on with it"
-    )
-    return f"{entry.name}  {_size(entry.bytes)}, used {ago} ago  {what}"
-
-
-def _size(n: float) -> str:
-    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.1f} MB"
+    if not (entry.folder / META).exists():
+        what = "not finished: the next study that needs it goes on with it"
+    elif entry.wrong:
+        what = f"damaged ({entry.wrong}): the next study that needs it computes it again"
+    else:
+        what = (
+            f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, "
+            f"{about.get('tokens', '?')} tokens, {about.get('stored_as', '?')}"
+        )
+    return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"

@@ -45,6 +45,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def size(n: float) -> str:
+    """Return a number of bytes as people say it: "25.48 GB", "3.0 MB", "12.0 kB", "10 bytes"."""
+    for factor, unit in ((1e6, "MB"), (1e3, "kB")):
+        if factor <= n < 1e9:
+            return f"{n / factor:.1f} {unit}"
+    return f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n:.0f} bytes"
+
+
 class Rate:
     """Progress of one long step, such as computing hidden states; prints at most every few seconds."""
 

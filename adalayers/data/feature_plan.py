@@ -15,6 +15,7 @@ import psutil
 import torch
 
 from adalayers.backbones.tokens import Encoded
+from adalayers.console.progress import size
 from adalayers.data.prepare import Prepared
 from adalayers.features.features import Mode, serving_folder, stored_bytes
 from adalayers.features.store import is_whole
@@ -51,22 +52,24 @@ def feature_plan(
         gpus_per_trial: GPUs of a trial, or the share of one that it has; None: one.
         dry_run: Write nothing, not even to time the disk.
     """
-    size = f"{prepared.store_bytes / 1e9:.2f} GB of hidden states"
+    states = f"{size(prepared.store_bytes)} of hidden states"
     if asked != "auto":
-        return FeaturePlan(asked, f"as asked; {size}")
+        return FeaturePlan(asked, f"as asked; {states}")
     memory, disk, gpu = free_bytes(cache)
     if missing_bytes(prepared, cache) > disk:
-        return FeaturePlan("live", f"{size} do not fit the {disk / 1e9:.2f} GB that are free for the cache")
+        return FeaturePlan("live", f"{states} do not fit the {size(disk)} that are free for the cache")
     gpu = None if gpu is None else gpu / max(1.0, 1.0 / (gpus_per_trial or 1.0))
     if gpu is not None and prepared.store_bytes <= MEMORY_SHARE * gpu:
-        return FeaturePlan("memory", f"{size} fit the {gpu / 1e9:.1f} GB of GPU memory that a trial can have")
+        return FeaturePlan("memory", f"{states} fit the {size(gpu)} of GPU memory that a trial can have")
     if prepared.store_bytes <= MEMORY_SHARE * memory:
-        fits = f"{size} fit the {memory / 1e9:.1f} GB of memory that are free"
+        fits = f"{states} fit the {size(memory)} of memory that are free"
         return FeaturePlan("memory", fits) if gpu is None else FeaturePlan("disk", f"{fits}, not the GPU's")
     if dry_run or _read_only(cache):
-        return FeaturePlan("disk", f"{size} exceed memory; live if the disk proves slower than the backbone")
+        return FeaturePlan(
+            "disk", f"{states} exceed memory; live if the disk proves slower than the backbone"
+        )
     read, forward = prepared.store_bytes / read_rate(cache), forward_seconds(prepared)
-    why = f"{size} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
+    why = f"{states} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
     return FeaturePlan("disk" if read <= forward else "live", why)
 
 

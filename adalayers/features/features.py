@@ -27,6 +27,7 @@ from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.loading import shared_backbone
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
+from adalayers.console.progress import size
 from adalayers.errors import FULL, BadInput, CannotWrite
 from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
@@ -303,7 +304,7 @@ def _fill(
     needed, free = stored_bytes(source, n_tokens, stored_as) - written, shutil.disk_usage(folder.parent).free
     if needed > free:
         raise BadInput(
-            f"wanted {needed / 1e9:.1f} GB for hidden states in {folder.parent}, {free / 1e9:.1f} GB are free; "
+            f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
             "free some (python -m adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
             "lower --max-length"
         )

@@ -3,8 +3,9 @@
 A store is a folder with a file per hidden state, [tokens, K], sequences end to end without padding:
 `encoder_00.npy` (embeddings) to `encoder_<l>.npy`, other streams likewise, and `encoder_<l>_before_norm.npy` where
 the last state lies behind a final norm; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence; and
-`meta.json`, written last, with the size and checksum of every file. While it is built it has `progress.json`
-instead: how many rows are whole, and their checksums. What lies beyond those rows is cut off and computed again.
+`meta.json`, written last, with the size and checksum of every file and a checksum of its own. While it is built it has
+`progress.json` instead: how many rows are whole, and their checksums. What lies beyond those rows is cut off and
+computed again.
 
 Only the page cache is waited for, not the disk: a killed process loses nothing that it had written, and what a
 power cut damages no longer has its checksum.
@@ -153,7 +154,7 @@ class Writer:
         }
         created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         meta = {**self._spec, "examples": len(lengths), **about, "created": created, "files": files}
-        _write_json(self.folder / META, meta)
+        write_meta(self.folder, meta)
         (self.folder / PROGRESS).unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -225,7 +226,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
 
     Raises `BadInput` where the store is not there, or a file has another size.
     """
-    meta, wrong = _checked(folder)
+    meta, wrong = checked(folder)
     if wrong:
         raise BadInput(
             f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it again. "
@@ -236,12 +237,12 @@ def read_meta(folder: Path) -> dict[str, Any]:
 
 def stored_states(folder: Path) -> set[str]:
     """Return the keys of the hidden states that a finished store holds; none where it is not there or damaged."""
-    return set(_checked(folder)[0].get("states", ()))
+    return set(checked(folder)[0].get("states", ()))
 
 
 def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | None:
     """Return what is wrong with a finished store, None where key, states, sizes and checksums hold; reads all of it."""
-    meta, wrong = _checked(folder)
+    meta, wrong = checked(folder)
     if wrong:
         return wrong
     if meta.get("key") != key:
@@ -258,16 +259,30 @@ def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | 
     )
 
 
-def _checked(folder: Path) -> tuple[dict[str, Any], str | None]:
+def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
     """Return the `meta.json` of a store, and what is wrong with it or with a file's size, if anything is."""
+    path = folder / META
     try:
-        meta = json.loads((folder / META).read_text())
+        if not path.is_file():  # a pipe would be waited for
+            return {}, f"it has no {META}"
+        meta = json.loads(path.read_text())
+        if meta.pop("checksum") != _checksum(meta):
+            return {}, f"the checksum of {META} is wrong"
         for name, file in meta["files"].items():
             if (size := (folder / name).stat().st_size) != file["bytes"]:
                 return meta, f"{name} has {size} bytes, not {file['bytes']}"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return {}, f"it cannot be opened ({type(error).__name__}: {error})"
     return meta, None
+
+
+def write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    """Write the `meta.json` of a store, with a checksum of its own: what it says decides how files are read."""
+    _write_json(folder / META, {**meta, "checksum": _checksum(meta)})
+
+
+def _checksum(meta: dict[str, Any]) -> str:
+    return str(xxhash.xxh3_128_hexdigest(json.dumps(meta, sort_keys=True).encode()))
 
 
 def touch(folder: Path) -> None:

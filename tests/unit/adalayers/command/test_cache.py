@@ -8,7 +8,7 @@ import pytest
 
 from adalayers.__main__ import main
 from adalayers.command import cache
-from adalayers.features.store import META, USED, exclusive
+from adalayers.features.store import META, USED, exclusive, write_meta
 
 
 def make(root, name, *, size, days_ago, finished=True):
@@ -16,9 +16,8 @@ def make(root, name, *, size, days_ago, finished=True):
     folder.mkdir(parents=True)
     np.save(folder / "encoder_00.npy", np.zeros(size, np.int8))
     if finished:
-        (folder / META).write_text(
-            '{"dataset": "cola", "split": "train", "examples": 9, "tokens": 99, "stored_as": "float16"}'
-        )
+        about = {"dataset": "cola", "split": "train", "examples": 9, "tokens": 99, "stored_as": "float16"}
+        write_meta(folder, {**about, "files": {}})
     (folder / USED).touch()
     then = time.time() - days_ago * 86400
     for path in folder.iterdir():
@@ -92,3 +91,31 @@ def test_a_store_that_is_being_computed_is_left(root, capsys):
         assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-aaa"]) == 0
     assert "minilm-aaa" in left(root)
     assert "another process" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "null", "[" * 100_000, '{"files": {"encoder_00.npy": 3}}', "a pipe", "a folder"]
+)
+def test_a_store_with_an_odd_description_is_said_to_be_damaged(root, capsys, text):
+    path = root / "minilm-aaa" / META
+    path.unlink()
+    if text == "a pipe":
+        os.mkfifo(path)
+    elif text == "a folder":
+        path.mkdir()
+    else:
+        path.write_text(text)
+    assert main(["cache", "--cache-dir", str(root)]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "minilm-aaa" in line]
+    assert "damaged" in line
+    assert "computes it again" in line
+
+
+def test_of_a_link_to_a_store_the_link_alone_goes(root, tmp_path_factory, capsys):
+    elsewhere = make(tmp_path_factory.mktemp("elsewhere"), "minilm-ddd", size=10, days_ago=1)
+    (root / "minilm-ddd").symlink_to(elsewhere)
+    (root / "gone").symlink_to(root / "nowhere")
+    (root / "round").symlink_to(root / "round")
+    assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-d*"]) == 0
+    assert "minilm-ddd" not in left(root)
+    assert (elsewhere / META).exists()

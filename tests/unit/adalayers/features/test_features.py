@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import json
 import multiprocessing
 import os
 import pickle
@@ -130,7 +131,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
         make(root, source, encoded, on_progress=kill)
     folder = store_folder(root, source, encoded)
     assert not (folder / META).exists()
-    with pytest.raises(BadInput, match="cannot be opened"):
+    with pytest.raises(BadInput, match=r"it has no meta\.json"):
         StoredFeatures(folder)
     with (folder / "encoder_01.npy").open("ab") as file:
         file.write(b"what a kill left half-written")
@@ -183,6 +184,21 @@ def test_a_damaged_store_is_computed_again(source, encoded, tmp_path, capsys, fi
     assert "computed again" in capsys.readouterr().err
     for state, values in again.read(np.arange(5), encoder(0, 1, 2), CPU).items():
         assert torch.equal(values, before[state])
+
+
+@pytest.mark.parametrize("change", [{"stored_as": "bfloat16"}, {"stored_as": None}, {"width": 16}, None])
+def test_a_store_whose_description_was_changed_is_computed_again(source, encoded, tmp_path, capsys, change):
+    features = make(tmp_path, source, encoded)
+    before = features.read(np.arange(5), encoder(1), CPU)[STATE_1]
+    path = features.folder / META
+    meta = json.loads(path.read_text()) | (change or {})
+    kept = [] if change is None else {name: value for name, value in meta.items() if value is not None}
+    path.write_text(json.dumps(kept))
+    with pytest.raises(BadInput, match="wanted a whole store"):
+        StoredFeatures(features.folder)
+    again = make(tmp_path, source, encoded)
+    assert "computed again" in capsys.readouterr().err
+    assert torch.equal(again.read(np.arange(5), encoder(1), CPU)[STATE_1], before)
 
 
 def test_a_store_under_anothers_name_is_not_taken_for_it(source, encoded, tmp_path, capsys):
@@ -278,7 +294,9 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
 
 def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
-    with pytest.raises(BadInput, match="--cache-dir"):
+    with pytest.raises(
+        BadInput, match=r"wanted \d+\.\d kB for hidden states .* 10 bytes are free.*--cache-dir"
+    ):
         make(tmp_path, source, encoded)
 
 
