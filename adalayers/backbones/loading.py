@@ -63,7 +63,7 @@ def load(source: BackboneSource) -> Backbone:
     decoder_start = None
     if len(source.streams_read) > 1 and source.reading.first == "start":
         decoder_start = pretrained.decoder_start(model.config, source.id)
-    return Backbone(
+    backbone = Backbone(
         model.get_encoder() if source.is_encoder_decoder and len(source.streams_read) == 1 else model,
         streams=source.streams_read,
         states=source.states,
@@ -73,6 +73,28 @@ def load(source: BackboneSource) -> Backbone:
         start_id=decoder_start,
         depth=depth,
     )
+    _require_pass(backbone, source)
+    return backbone
+
+
+def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
+    """Raise `BadInput` for a model that cannot read two short texts, one of them padded: its config is wrong."""
+    vocabulary = getattr(backbone.model.config, "vocab_size", None)
+    if isinstance(vocabulary, int) and not backbone.pad_id < vocabulary:
+        raise BadInput(
+            f"wanted pad_token_id in the config.json in {str(source.folder)!r} to be below vocab_size {vocabulary}, "
+            f"got {backbone.pad_id}; mend it, or fetch the model again"
+        )
+    try:
+        backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+    except BadInput:
+        raise
+    except Exception as error:  # of many kinds: whatever a layer makes of sizes that do not fit
+        raise BadInput(
+            f"wanted a backbone that reads tokens, {source.id!r} in {str(source.folder)!r} does not "
+            f"({type(error).__name__}: {hub.first_line(error)}); its config.json does not fit its weights: mend it, or "
+            "fetch the model again"
+        ) from error
 
 
 def _depth(source: BackboneSource) -> int | None:

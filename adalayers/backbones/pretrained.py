@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from adalayers.backbones.families import Family, known
 from adalayers.errors import BadInput
 from adalayers.states import Stream
 from adalayers.storage import hub
+
+MAX_LAYERS, MAX_SIZE = 1_000, 100_000_000
+"""Most layers of a model, and the largest of any of its sizes: beyond, a config is damaged."""
 
 UNLIMITED_TOKENS = 1_000_000
 """Stands for "no limit" in `max_length`."""
@@ -117,12 +121,27 @@ def read_config(folder: Path, identifier: str) -> Any:
 
     with hub.quiet():
         try:
+            _require_possible(json.loads((folder / "config.json").read_text()), identifier)
             return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        except BadInput:
+            raise
         except Exception as error:  # of many kinds: no JSON, no or an unknown model type, code of its own
             raise BadInput(
                 f"wanted a model that transformers knows, the config.json of {identifier!r} is none of such "
-                f"({type(error).__name__}: {hub.first_line(error)}); choose another backbone"
+                f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); choose another backbone"
             ) from error
+
+
+def _require_possible(config: dict[str, Any], identifier: str) -> None:
+    """Raise `BadInput` for sizes beyond any model's: with them even its empty shell takes hours, or all memory."""
+    for name, value in config.items():
+        limit = MAX_LAYERS if "layer" in name else MAX_SIZE
+        counts = re.search(r"layer|hidden|embd|dim|^d_|size|heads?$", name)
+        if counts and isinstance(value, int | float) and value > limit:
+            raise BadInput(
+                f"wanted {name} of at most {limit:,} in the config.json of {identifier!r}, got {value}; mend it, or "
+                "fetch the model again"
+            )
 
 
 def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream, ...], int]:

@@ -16,8 +16,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from adalayers.errors import BadInput, local_path
+from adalayers.storage.redaction import redacted
 
 PROBE_SECONDS = 5.0
+
+HUB = "https://huggingface.co"
 
 TOKEN = "HF_TOKEN"
 """The environment variable that the hub's libraries read a token from."""
@@ -35,7 +38,7 @@ def page(identifier: str) -> str:
 
 
 def _endpoint() -> str:
-    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
 
 
 def last_part(identifier: str) -> str:
@@ -65,17 +68,31 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
 
 def require_hub(what: str) -> None:
     """Raise `BadInput` unless the hub answers within `PROBE_SECONDS`; `what` is what is wanted of it."""
-    endpoint = _endpoint()
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
         raise _out_of_reach(what, "HF_HUB_OFFLINE is set")
-    parts = urlsplit(endpoint)
-    proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
-    target = urlsplit(proxy) if proxy else parts
-    port = target.port or (443 if target.scheme == "https" else 80)
+    address = _address("HF_ENDPOINT", os.environ.get("HF_ENDPOINT") or HUB)
+    proxy = next((name for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), None)
+    if proxy:
+        address = _address(proxy, os.environ[proxy])
     try:
-        socket.create_connection((target.hostname or "", port), timeout=PROBE_SECONDS).close()
+        socket.create_connection(address, timeout=PROBE_SECONDS).close()
     except OSError as error:
-        raise _out_of_reach(what, f"{parts.hostname}: {error}") from error
+        raise _out_of_reach(what, f"{f'the proxy of {proxy}' if proxy else address[0]}: {error}") from error
+
+
+def _address(variable: str, url: str) -> tuple[str, int]:
+    """Return the host and port of a URL. Raises `BadInput`, naming the variable, for one without, or a bad port."""
+    why = "it names no host"
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if host := (parts.hostname or "").encode("idna").decode():
+            return host, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        why = str(error)
+    raise BadInput(
+        f"wanted {variable} to be an address such as https://host:443, got {redacted(url)!r} ({why}); mend it, or "
+        "unset it"
+    )
 
 
 @contextlib.contextmanager

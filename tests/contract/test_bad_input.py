@@ -117,6 +117,31 @@ def test_a_hub_out_of_reach_is_said_soon(tmp_path):
     assert time.monotonic() - began < 15
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HTTPS_PROXY", "http://user:geheim@proxy:99999"),
+        ("HTTPS_PROXY", "http://[::1"),
+        ("HF_ENDPOINT", "https://hub:port"),
+        ("HF_ENDPOINT", "https://"),
+    ],
+)
+def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv(variable, value)
+    argv = [
+        "--backbone",
+        "someone/some-model",
+        "--dataset",
+        "acceptability-demo",
+        "--output",
+        str(tmp_path / "r"),
+    ]
+    message = refuse(argv, capsys)
+    assert f"wanted {variable} to be an address" in message
+    assert "geheim" not in message
+
+
 def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
     def never(*args):
         raise AssertionError("a report was written")

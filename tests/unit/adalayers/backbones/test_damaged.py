@@ -1,6 +1,7 @@
 """A backbone whose files are wrong is refused before anything is computed from it, and says which."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -67,6 +68,37 @@ def test_no_id_of_padding_where_positions_count_from_it(tmp_path):
     folder = tiny_backbone(tmp_path / "roberta", "roberta", layers=1)
     says(folder, pad_token_id=None)
     with pytest.raises(BadInput, match=r"wanted pad_token_id in the config\.json"):
+        resolve(str(folder))
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_an_id_of_padding_beyond_the_vocabulary(tmp_path, family):
+    folder = tiny_backbone(tmp_path / family, family, layers=1)
+    says(folder, pad_token_id=10**6)
+    with pytest.raises(BadInput, match=r"pad_token_id|Padding_idx"):
+        load(resolve(str(folder)))
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "t5", "modernbert", "bart"])
+@pytest.mark.parametrize("heads", [3, 0, -1])
+def test_heads_that_the_width_does_not_divide_by(tmp_path, family, heads):
+    folder = tiny_backbone(tmp_path / family, family, layers=1)
+    config = json.loads((folder / "config.json").read_text())
+    says(folder, **{name: heads for name in config if re.search(r"head(s|$)", name) and name != "head_dim"})
+    refused = []
+    try:
+        load(resolve(str(folder)))
+    except BadInput as error:  # some have a width of heads of their own
+        refused = [str(error).splitlines()[0]]
+    assert all(folder.name in line for line in refused)
+
+
+@pytest.mark.parametrize(("name", "value"), [("num_hidden_layers", 10**7), ("hidden_size", 10**9)])
+def test_sizes_beyond_any_model_s_are_refused_at_once(folder, name, value):
+    says(folder, **{name: value})
+    with pytest.raises(
+        BadInput, match=f"wanted {name} of at most .* in the config.json of 'tiny', got {value}"
+    ):
         resolve(str(folder))
 
 
