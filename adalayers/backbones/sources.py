@@ -173,31 +173,33 @@ class BackboneSource(_Identified):
         return dataclasses.replace(self, chosen=None if chosen == first else chosen)
 
 
-def canonical(name: str) -> BackboneName:
+def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
     """Return what `name` stands for: an alias, a hub id with optional @revision, or a local folder.
 
     An alias and its full id give the same. An existing folder goes first; only over an alias it must hold a
-    config.json, so that a results folder of that name hides no backbone. `random:` in front of any of them gives its
+    config.json, so that a results folder of that name hides no backbone. A name that is known nowhere may be that of a
+    folder in `data_dir`. `random:` in front of any of them gives its
     shape with random weights.
     Raises `BadInput` for a name that is none of these.
     """
     if name.lower().startswith(RANDOM):
-        base = canonical(name[len(RANDOM) :])
+        base = canonical(name[len(RANDOM) :], data_dir)
         if base.random:
             raise BadInput(f"wanted the name of a backbone after {RANDOM}, got {name!r}; say {RANDOM} once")
         return dataclasses.replace(base, name=f"random-{base.name}", id=f"{RANDOM}{base.id}")
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
     folder = local_path(name, "--backbone")
-    if name and folder.is_dir() and (alias_id is None or (folder / "config.json").is_file()):
-        return BackboneName(hub.safe_name(folder.name, "backbone"), folder.name, None, folder)
-    if alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
-        raise unknown(
-            "backbone",
-            name,
-            ALIASES,
-            hint="a hub id (org/name, with optional @revision) or a local folder does too",
-        )
+    found = folder if name and folder.is_dir() else None
+    if found and alias_id is not None and not (found / "config.json").is_file():
+        found = None
+    if not found and alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
+        found = hub.local_copy([name], data_dir)
+        if not found:
+            hint = "a hub id (org/name, with optional @revision) or a local folder does too"
+            raise unknown("backbone", name, ALIASES, hint=hint + hub.looked_for([name], data_dir))
+    if found:
+        return BackboneName(hub.safe_name(found.name, "backbone"), found.name, None, found)
     hub_id = alias_id or identifier
     aliases = _aliases_of(hub_id)
     return BackboneName(
@@ -213,13 +215,14 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
     config and the tokeniser, and so does `weights=False`, which fetches none: enough to plan with, not to load.
     Raises `BadInput` where it cannot be had, holds no safetensors, or is of a family that cannot be read.
     """
-    asked = canonical(name)
+    asked = canonical(name, data_dir)
     revision = asked.revision
-    folder = asked.folder or _mirrored(asked, data_dir)
+    folder = asked.folder or hub.local_copy(_copies(asked), data_dir)
     if folder is None and asked.base == MINILM_ID and revision is None:
         folder = _packaged_minilm()
     if folder is None:
-        folder = _hub_snapshot(asked, weights=weights and not asked.random)
+        what = f"backbone {asked.base!r}{hub.looked_for(_copies(asked), data_dir)}"
+        folder = _hub_snapshot(asked, what, weights=weights and not asked.random)
         revision = folder.name  # snapshot folders are named by their commit
     if not (folder / "config.json").is_file():
         raise BadInput(
@@ -270,9 +273,10 @@ def _aliases_of(hub_id: str) -> list[str]:
     return [alias for alias, alias_id in ALIASES.items() if alias_id == hub_id]
 
 
-def _mirrored(asked: BackboneName, data_dir: str | Path | None) -> Path | None:
+def _copies(asked: BackboneName) -> list[str]:
+    """Return the names that a local copy may have."""
     last = asked.base.rsplit("/", 1)[-1]
-    return hub.local_copy([*_aliases_of(asked.base), last, last.lower()], data_dir)
+    return [*_aliases_of(asked.base), last, last.lower()]
 
 
 def _packaged_minilm() -> Path | None:
@@ -290,7 +294,7 @@ def _packaged_minilm() -> Path | None:
     return None
 
 
-def _hub_snapshot(asked: BackboneName, *, weights: bool) -> Path:
+def _hub_snapshot(asked: BackboneName, what: str, *, weights: bool) -> Path:
     """Return the snapshot folder of a hub id, from the local cache or fetched now; with or without its weights."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
@@ -314,7 +318,6 @@ def _hub_snapshot(asked: BackboneName, *, weights: bool) -> Path:
             and pretrained.has_vocabulary(cached)
         ):
             return cached
-    what = f"backbone {asked.base!r}"
     hub.require_hub(what)
     try:
         return snapshot(local_files_only=False)

@@ -43,8 +43,8 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     check_uri(tracking_uri(flags))
     _check_gpus(flags.resources)
     for request in flags.requests:
-        sources.canonical(request.backbone)
-        tasks.canonical(request.dataset)
+        sources.canonical(request.backbone, request.data_dir)
+        tasks.canonical(request.dataset, request.data_dir)
     space = study.space()
     base = base_config(space, flags.study.fixed, flags.study.epochs)
     if "fusion" in flags.study.fixed:

@@ -66,6 +66,14 @@ def local_copy(names: list[str], data_dir: str | Path | None) -> Path | None:
     return next((root / name for name in names if (root / name).is_dir()), None)
 
 
+def looked_for(names: list[str], data_dir: str | Path | None) -> str:
+    """Return which folders `local_copy` did not find, for messages; "" without `data_dir`."""
+    if data_dir is None:
+        return ""
+    root = local_path(data_dir, "--data-dir")
+    return f" (no folder {', '.join(str(root / name) for name in dict.fromkeys(names))})"
+
+
 def require_hub(what: str) -> None:
     """Raise `BadInput` unless the hub answers within `PROBE_SECONDS`; `what` is what is wanted of it."""
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:

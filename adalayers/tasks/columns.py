@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from adalayers.errors import BadInput, unknown
 from adalayers.tasks.kind import LabelColumn, Labels, TaskKind
+
+logger = logging.getLogger(__name__)
+
+IDENTIFIER = re.compile(r"(.*_)?(id|idx|guid|uid)")
+
+MAX_CLASSES = 200
+"""A label column with more distinct values than this holds something other than classes."""
 
 
 def labelled(
@@ -21,7 +29,7 @@ def labelled(
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
-) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind]:
+) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind, tuple[str, ...]]:
     """Read inputs and labels.
 
     Args:
@@ -34,13 +42,23 @@ def labelled(
         kinds: Kinds of which the columns may make the task one.
 
     Returns:
-        Inputs and labels by role, the names of the classes, and the kind. A test split without labels is left out.
+        Inputs and labels by role, the names of the classes, the kind, and the columns of texts and labels. A test split
+        without labels is left out.
 
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
     """
-    features = raw[roles["train"]].features
-    text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds)
+    train = raw[roles["train"]]
+    features = train.features
+    likely = _likely(train) if label is None else []
+    if not text and len(likely) == 1 and len(likely[0]) == 2:
+        [(*text, label)] = likely
+        logger.info(
+            f"read as text {text[0]!r} and labels {label!r} of {dataset}; --text-column, --label-column name others"
+        )
+    text, label, fitting = _columns(
+        dataset, features, tuple(text), label, bool(fallback_names), kinds, likely
+    )
     per_word = fitting[0].per_word
     inputs: dict[str, list[Any]] = {}
     values: dict[str, list[Any]] = {}
@@ -81,7 +99,7 @@ def labelled(
             role: np.split(labels[role], np.cumsum([len(words) for words in examples])[:-1])
             for role, examples in inputs.items()
         }
-    return {role: (inputs[role], by_example[role]) for role in inputs}, label_names, kind
+    return {role: (inputs[role], by_example[role]) for role in inputs}, label_names, kind, (*text, label)
 
 
 def _values(table: Any, column: str, where: str) -> list[Any]:
@@ -117,10 +135,11 @@ def _columns(
     label: str | None,
     named: bool,
     kinds: Collection[TaskKind],
+    likely: Sequence[tuple[str, ...]],
 ) -> tuple[tuple[str, ...], str, list[TaskKind]]:
     """Return the text columns, the label column and the kinds that they can make, the likeliest first.
 
-    `named` says whether there are names for integer tags.
+    `named` says whether there are names for integer tags; `likely` is what `_likely` proposes.
     """
     shapes = {column: shape_of(feature) for column, feature in features.items()}
     listed = ", ".join(f"{column} ({shape})" for column, shape in shapes.items())
@@ -151,25 +170,49 @@ def _columns(
     if len(pairs) > 1:
         # A column of identifiers is text to its type alone.
         pairs = {
-            pair: fitting
-            for pair, fitting in pairs.items()
-            if not re.fullmatch(r"(.*_)?(id|idx|guid|uid)", pair[0][0].lower())
+            pair: fitting for pair, fitting in pairs.items() if not IDENTIFIER.fullmatch(pair[0][0].lower())
         } or pairs
     if len(pairs) == 1:
         [((columns, candidate), fitting)] = pairs.items()
         return columns, candidate, fitting
     came = "several such pairs" if pairs else "none such"
+    proposals = [(*columns, candidate) for columns, candidate in pairs] or list(likely)
+    if len(proposals) == 2 and len({proposal[-1] for proposal in proposals}) == 1:
+        proposals.append((*(proposal[0] for proposal in proposals), proposals[0][-1]))
     choices = "; ".join(
-        f"--text-column {','.join(columns)} --label-column {candidate}" for columns, candidate in pairs
+        f"--text-column {','.join(columns)} --label-column {candidate}" for *columns, candidate in proposals
     )
-    if len(pairs) == 2 and len({candidate for _, candidate in pairs}) == 1:
-        both = ",".join(column for columns, _ in pairs for column in columns)
-        choices += f"; or both texts as a pair, --text-column {both}"
     raise BadInput(
         f"wanted a class column next to a text column, or a tags column next to a words column, "
-        f"got {came} in {dataset}; name them with --text-column and --label-column\n"
-        f"Its columns: {listed}." + (f"\nPossible: {choices}." if pairs else "")
+        f"got {came} in {dataset}; "
+        + (f"try {choices}" if proposals else "name them with --text-column and --label-column")
+        + f"\nIts columns: {listed}."
     )
+
+
+def _likely(table: Any) -> list[tuple[str, ...]]:
+    """Return the columns of texts and labels that a table without named classes may mean, the label last.
+
+    Labels are numbers, or texts of which each occurs twice on average; columns of identifiers are neither.
+    """
+    shapes = {
+        column: shape_of(feature)
+        for column, feature in table.features.items()
+        if not IDENTIFIER.fullmatch(column.lower())
+    }
+    if not {*shapes.values()} <= {"text", "int", "float32", "float64"}:
+        return []
+    labels = [
+        column
+        for column, shape in shapes.items()
+        if shape.startswith("float") or 2 * len(set(table[column][:])) <= min(len(table), 2 * MAX_CLASSES)
+    ]
+    return [
+        (text, label)
+        for label in labels
+        for text, shape in shapes.items()
+        if shape == "text" and text not in labels
+    ]
 
 
 def _unlabelled(rows: Iterable[Any]) -> bool:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import bz2
+import glob
+import gzip
+import lzma
+import math
 import re
 import tempfile
-from collections.abc import Collection
+import zipfile
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
+from adalayers.console.progress import size
 from adalayers.errors import BadInput
 from adalayers.storage import hub
+
+FILE_TYPES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".zip", ".gz")
+
+UNPACKED_BYTES, UNPACKED_TIMES = 100_000_000, 100
+"""Most that an archive may unpack to: so many bytes, or times its size. Text packs to about a tenth."""
+_OPENERS: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 
 EMBEDDED = "embedded"
 """The source of datasets that lie in the package."""
@@ -75,17 +88,27 @@ class DatasetName:
         """The hub config, None for the dataset's own default."""
         return self.source.partition(":")[2] or None
 
-    @property
-    def where(self) -> str:
-        """What messages call the dataset."""
-        return str(self.folder or self.source)
+
+@dataclass(frozen=True)
+class Corpus:
+    """A dataset as it came.
+
+    Attributes:
+        splits: Source splits as `datasets.Dataset`.
+        path: Where it was read: a folder, or an id on the hub.
+        unused: Files of data in the folder that no split was read from.
+    """
+
+    splits: Mapping[str, Any]
+    path: str
+    unused: tuple[str, ...] = ()
 
 
-def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
-    """Return the source splits as `datasets.Dataset`: of the folder, a copy in `data_dir`, or the hub.
+def read(name: DatasetName, data_dir: str | Path | None) -> Corpus:
+    """Return a dataset of the folder that was named, a copy in `data_dir`, or the hub.
 
     Raises:
-        BadInput: If they cannot be had or read.
+        BadInput: If it cannot be had or read.
     """
     import datasets
 
@@ -100,17 +123,19 @@ def read(name: DatasetName, data_dir: str | Path | None) -> dict[str, Any]:
         copies[1:1] = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
     folder = hub.local_copy(copies, data_dir)
     if folder is None:
-        return _read_hub(name)
+        splits = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
+        return Corpus(splits, name.source + (f"@{name.revision}" if name.revision else ""))
     holds_configs = folder.name in repositories and folder.name not in (name.name, name.config)
     return _read_folder(folder, name.config if holds_configs else None)
 
 
-def roles(name: DatasetName, present: Collection[str]) -> dict[str, str]:
-    """Return the source split of each role, of those `present`.
+def roles(name: DatasetName, corpus: Corpus) -> dict[str, str]:
+    """Return the source split of each role.
 
     Raises:
         BadInput: If a split is missing.
     """
+    present = corpus.splits
     validation = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
     test = "test" if "test" in present else None
     if name.entry is not None:
@@ -122,30 +147,84 @@ def roles(name: DatasetName, present: Collection[str]) -> dict[str, str]:
     missing = [split for split in sources.values() if split not in present]
     if missing:
         raise BadInput(
-            f"wanted split {missing[0]!r} of {name.where}, which has {', '.join(present) or 'none'}; "
+            f"wanted split {missing[0]!r} of {corpus.path}, which has {', '.join(present) or 'none'}; "
             "add it (file names begin with the split's name), or name another dataset"
         )
     return sources
 
 
-def _read_folder(folder: Path, config: str | None = None) -> dict[str, Any]:
+def _read_folder(folder: Path, config: str | None = None) -> Corpus:
     import datasets
+    from datasets.data_files import get_data_patterns
 
     # `load_dataset` would read a folder whose name is that of a file format ("csv") as that format.
     folder = folder.resolve()
     try:
         if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
             saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
-            return dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+            splits = dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
+            return Corpus(splits, str(folder))
         # The user's cache is no place for copies of what is on disk already.
         with tempfile.TemporaryDirectory(prefix="adalayers-") as cache:
-            options = {"data_files": _parts(folder), "cache_dir": cache, "keep_in_memory": True}
-            return dict(datasets.load_dataset(str(folder), config, **options))
+            root, files = folder, _parts(folder)
+            if glob.has_magic(str(folder)):  # `datasets` would read its path as a pattern
+                root = Path(cache) / "read" / "data"
+                root.parent.mkdir()
+                root.symlink_to(folder, target_is_directory=True)
+                patterns = files or get_data_patterns(str(root))
+                files = {split: [f"{root}/{name}" for name in names] for split, names in patterns.items()}
+            builder = datasets.load_dataset_builder(
+                str(root), config, data_files=files, cache_dir=f"{cache}/written"
+            )
+            used = {Path(file) for files in (builder.config.data_files or {}).values() for file in files}
+            for path in used:
+                _require_bounded(path)
+            builder.download_and_prepare()
+            unused = [path for path in root.rglob("*") if _holds_data(path) and path not in used]
+            return Corpus(
+                dict(builder.as_dataset(in_memory=True)),
+                str(folder),
+                tuple(sorted(str(path.relative_to(root)) for path in unused)),
+            )
+    except BadInput:
+        raise
     except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise
         raise BadInput(
             f"wanted a dataset in {str(folder)!r}, which cannot be read ({_cause(error)}); give a folder of "
-            "parquet, csv or json files named by split (train..., validation..., test...), or save_to_disk's"
+            "parquet, csv, tsv or json files named by split (train..., validation..., test...), or save_to_disk's"
         ) from error
+
+
+def _holds_data(path: Path) -> bool:
+    return path.suffix in FILE_TYPES and not path.name.startswith("dataset_info")
+
+
+def _require_bounded(path: Path) -> None:
+    """Raise `BadInput` for an archive that unpacks to far more than text does, or whose size nothing tells."""
+    from datasets.utils.extract import Extractor
+
+    form = Extractor.infer_extractor_format(path)
+    if form is None:
+        return
+    packed, unpacked = path.stat().st_size, math.inf
+    limit = max(UNPACKED_BYTES, UNPACKED_TIMES * packed)
+    if form == "zip":
+        unpacked = sum(info.file_size for info in zipfile.ZipFile(path).infolist())
+    elif form in _OPENERS:
+        unpacked = 0
+        with _OPENERS[form](path) as stream:
+            while unpacked <= limit and (chunk := stream.read(1 << 20)):
+                unpacked += len(chunk)
+    if unpacked > limit:
+        what = (
+            f"of {size(packed)} would unpack to more than {size(limit)}"
+            if form in (*_OPENERS, "zip")
+            else f"is a {form}"
+        )
+        raise BadInput(
+            f"wanted files of text and labels, {path.name} in the dataset's folder {what}; unpack it there, and look "
+            "at what is in it"
+        )
 
 
 _SHARD = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}\.\w+")
@@ -164,12 +243,12 @@ def _parts(folder: Path) -> dict[str, list[str]] | None:
     return files if any(map(_PART.fullmatch, files)) else None
 
 
-def _read_hub(name: DatasetName) -> dict[str, Any]:
+def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:
     import datasets
 
     revision = name.revision or (name.entry.hub_revision if name.entry else None)
     try:
-        hub.require_hub(f"dataset {name.source!r}")
+        hub.require_hub(what)
     except BadInput:
         # The cache cannot tell revisions apart, so one that was asked for needs the hub.
         cached = _read_cache(name) if name.revision is None else None

@@ -28,6 +28,7 @@ from adalayers.tasks.corpora import EMBEDDED, DatasetName
 from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
 
+TENTH = "a tenth of train"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
@@ -77,6 +78,23 @@ class Split:
         return Split(inputs, labels, self.index[rows])
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a dataset.
+
+    Attributes:
+        path: Where: a folder, or an id on the hub.
+        roles: Source split of train, validation and test, in words.
+        unused: Source splits, and files in the folder, that are not used.
+        columns: Of the texts, then of the labels; () where there are no columns.
+    """
+
+    path: str
+    roles: dict[str, str]
+    unused: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A dataset ready to be learned.
@@ -92,6 +110,7 @@ class Task:
         splits: "train", "validation", and "test" where there is a labelled one.
         fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the same
             for the hub and for a local copy of it.
+        reading: Where it was read, and what of it.
     """
 
     name: str
@@ -103,6 +122,7 @@ class Task:
     default_metric: str
     splits: dict[str, Split]
     fingerprint: str
+    reading: Reading
 
     @cached_property
     def shared(self) -> dict[str, int]:
@@ -139,11 +159,11 @@ class Task:
         return self.kind.baseline(self.metric, self.gold(role))
 
 
-def canonical(name: str) -> DatasetName:
+def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     """Resolve a dataset's name: a known one, "id[:config][@revision]" on the hub, or a folder.
 
-    A known name goes before a folder of that name (write ./cola for the folder); a folder before a hub id.
-    Nothing is read.
+    A known name goes before a folder of that name (write ./cola for the folder); a folder before a hub id. A name
+    that is known nowhere may be that of a folder in `data_dir`. Nothing is read.
 
     Raises:
         BadInput: If a plain name is neither, or a path is no folder.
@@ -164,7 +184,11 @@ def canonical(name: str) -> DatasetName:
     short = _NAMES.get(identifier.lower())
     if not (plain and short):
         path = local_path(name, "--dataset")
-        if name and path.is_dir():
+        found = path if name and path.is_dir() else None
+        if not found and name and plain:
+            found = hub.local_copy([name], data_dir)
+        if found:
+            path = found
             safe = hub.safe_name(path.name, "dataset")
             return DatasetName(safe, f"local:{safe}", folder=path)
         if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
@@ -178,9 +202,8 @@ def canonical(name: str) -> DatasetName:
             raise BadInput(f"wanted a dataset, got {name!r}, but {short} is embedded; drop @{revision}")
         return DatasetName(short, entry.source, revision, entry=entry)
     if plain:
-        raise unknown(
-            "dataset", name, CATALOG, hint="A hub id (owner/name[:config][@revision]) or a folder works too."
-        )
+        hint = "A hub id (owner/name[:config][@revision]) or a folder works too"
+        raise unknown("dataset", name, CATALOG, hint=f"{hint}{hub.looked_for([name], data_dir)}.")
     safe = hub.safe_name("-".join(filter(None, (hub.last_part(repository), config))), "dataset")
     return DatasetName(safe, identifier, revision)
 
@@ -218,14 +241,14 @@ def load_task(
         BadInput: If any of it cannot be had: the hub out of reach, no such dataset, columns missing or ambiguous,
             labels missing, a split empty, no such metric.
     """
-    resolved = canonical(name)
+    resolved = canonical(name, data_dir)
     entry = resolved.entry
-    examples, label_names, kind = _read(resolved, data_dir, text_column, label_column)
+    examples, label_names, kind, reading = _read(resolved, data_dir, text_column, label_column)
     whole = {
         role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in examples.items()
     }
     if "validation" not in whole:
-        whole["train"], whole["validation"] = _set_validation_aside(resolved, whole["train"], kind)
+        whole["train"], whole["validation"] = _set_validation_aside(reading.path, whole["train"], kind)
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
     drawn = {
         role: _draw(split, train_examples if role == "train" else eval_examples, seed)
@@ -244,6 +267,7 @@ def load_task(
         default_metric=own,
         splits=drawn,
         fingerprint=_fingerprint(label_names, whole),
+        reading=reading,
     )
     if asked is not None:
         _check_metric(task)
@@ -252,8 +276,8 @@ def load_task(
 
 def _read(
     name: DatasetName, data_dir: str | Path | None, text_column: str | None, label_column: str | None
-) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind]:
-    """Return inputs and labels by role, the names of the classes, and the kind."""
+) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind, Reading]:
+    """Return inputs and labels by role, the names of the classes, the kind, and what was read."""
     entry = name.entry
     if name.source == EMBEDDED:
         if text_column or label_column:
@@ -262,16 +286,21 @@ def _read(
                 "leave out --text-column and --label-column"
             )
         examples, label_names, kind = embedded.read(name.name)
-        return examples, label_names, KINDS[kind]
-    raw = corpora.read(name, data_dir)
-    roles = corpora.roles(name, raw)
+        return examples, label_names, KINDS[kind], Reading("the package", {role: role for role in examples})
+    corpus = corpora.read(name, data_dir)
+    roles, raw = corpora.roles(name, corpus), corpus.splits
     text: str | tuple[str, ...] = text_column or (entry.text if entry else ())
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
         text = pair if text not in raw[roles["train"]].column_names and len(pair) == 2 else (text,)
     label = label_column or (entry.label if entry else None)
     names = entry.label_names if entry and label == entry.label else ()
-    return columns.labelled(name.where, raw, roles, text, label, names, KINDS.values())
+    examples, label_names, task_kind, used = columns.labelled(
+        corpus.path, raw, roles, text, label, names, KINDS.values()
+    )
+    sources = {role: roles.get(role, TENTH) for role in ("train", "validation", *examples)}
+    unused = [split for split in raw if split not in sources.values()]
+    return examples, label_names, task_kind, Reading(corpus.path, sources, (*unused, *corpus.unused), used)
 
 
 def _check_metric(task: Task) -> None:
@@ -288,7 +317,7 @@ def _check_metric(task: Task) -> None:
             )
 
 
-def _set_validation_aside(name: DatasetName, source: Split, kind: TaskKind) -> tuple[Split, Split]:
+def _set_validation_aside(where: str, source: Split, kind: TaskKind) -> tuple[Split, Split]:
     """Return train and validation: a tenth of the source's train, stratified where the kind has strata.
 
     The rows are those of `Dataset.train_test_split` with this seed, as in the thesis's released code. Its own
@@ -304,7 +333,7 @@ def _set_validation_aside(name: DatasetName, source: Split, kind: TaskKind) -> t
         counts = np.unique(strata, return_counts=True)[1]
         if counts.min() < 2 or n_validation < len(counts):
             raise BadInput(
-                f"wanted a stratified tenth of train as validation, got {n} examples in {name.where}, "
+                f"wanted a stratified tenth of train as validation, got {n} examples in {where}, "
                 f"the rarest of {len(counts)} classes {counts.min()} times; "
                 "bring a validation split or more examples"
             )
@@ -314,7 +343,7 @@ def _set_validation_aside(name: DatasetName, source: Split, kind: TaskKind) -> t
     else:
         if n < 2:
             raise BadInput(
-                f"wanted a tenth of train as validation, got {n} example in {name.where}; "
+                f"wanted a tenth of train as validation, got {n} example in {where}; "
                 "bring a validation split or more examples"
             )
         order = rng.permutation(n)

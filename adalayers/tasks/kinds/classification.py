@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adalayers.errors import BadInput
-from adalayers.tasks.columns import shape_of
+from adalayers.tasks.columns import MAX_CLASSES, shape_of
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import (
     CUT,
@@ -24,9 +24,6 @@ from adalayers.tasks.metrics import (
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-MAX_CLASSES = 200
-"""A label column with more distinct values than this holds something other than classes."""
 
 OUTSIDE_WEIGHT, OTHER_WEIGHT = 0.0292, 0.12
 """Of the tag O and of all other labels in the configuration released with the thesis for CoNLL-2003."""

@@ -358,7 +358,7 @@ def test_a_backbone_that_no_memory_holds_is_bad_input(folders, monkeypatch):
     memory = type("Memory", (), {"total": needed - 1})
     monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
     with pytest.raises(
-        BadInput, match=r"GB of memory for bert in float32, .*layers:1,6.*--backbone-dtype bfloat16"
+        BadInput, match=r"wanted .* of memory for bert in float32, .*layers:1,6.*--backbone-dtype bfloat16"
     ):
         load(source)
     load(dataclasses.replace(source, dtype="bfloat16"))

@@ -1,6 +1,9 @@
 """From a name, a folder or the hub to a task: names, columns, splits, draws, fingerprints, embedded datasets."""
 
+import gzip
+import tarfile
 import time
+import zipfile
 
 import datasets
 import numpy as np
@@ -255,6 +258,115 @@ def test_folders_that_cannot_be_read(tmp_path, content):
         BadInput, match=r"wanted a dataset in .*mine', which cannot be read .*; give a folder"
     ):
         load_task(str(tmp_path / "mine"))
+
+
+def write_rows(folder, name="train.csv", n=40, **columns):
+    folder.mkdir(exist_ok=True)
+    frame = pd.DataFrame({column: [made(i) for i in range(n)] for column, made in columns.items()})
+    frame.to_csv(folder / name, index=False, sep="\t" if name.endswith(".tsv") else ",")
+
+
+def text_of(i):
+    return f"Row {i}."
+
+
+def class_of(i):
+    return ("no", "yes")[i % 2]
+
+
+def test_a_folder_whose_name_is_a_pattern(tmp_path):
+    folder = tmp_path / "br[ab]"
+    write_rows(folder, text=text_of, label=class_of)
+    for _ in range(2):
+        assert len(load_task(str(folder)).splits["train"]) == 36
+    assert [path.name for path in folder.iterdir()] == ["train.csv"]
+
+
+@pytest.mark.parametrize("name", ["train.zip", "train.csv.gz", "train.tar"])
+def test_an_archive_that_unpacks_to_far_more_than_text_does(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("adalayers.tasks.corpora.UNPACKED_BYTES", 10_000)
+    (tmp_path / "mine").mkdir()
+    path, content = tmp_path / "mine" / name, b"text,label\n" + b"the same,yes\n" * 100_000
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("train.csv", content)
+    elif name.endswith(".gz"):
+        path.write_bytes(gzip.compress(content))
+    else:
+        with tarfile.open(path, "w") as archive:
+            archive.addfile(tarfile.TarInfo("train.csv"))
+    with pytest.raises(
+        BadInput, match=rf"wanted files of text and labels, {name} .*(would unpack|is a tar).*unpack it"
+    ):
+        load_task(str(tmp_path / "mine"), label_column="label")
+
+
+def test_an_archive_of_text_is_read(tmp_path):
+    write_rows(tmp_path / "mine", text=text_of, label=class_of)
+    with zipfile.ZipFile(tmp_path / "mine" / "train.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "mine" / "train.csv", "train.csv")
+    (tmp_path / "mine" / "train.csv").unlink()
+    assert len(load_task(str(tmp_path / "mine"), label_column="label").splits["train"]) == 36
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "names"),
+    [
+        (class_of, "sequence", ("no", "yes")),
+        (lambda i: i % 3, "sequence", ("0", "1", "2")),
+        (lambda i: i / 7, "regression", ()),
+    ],
+)
+def test_of_two_columns_it_is_plain_which_are_the_labels(tmp_path, label, kind, names):
+    write_rows(tmp_path / "mine", "train.tsv", utterance=text_of, intent=label)
+    task = load_task(str(tmp_path / "mine"))
+    assert (task.kind.name, task.label_names, task.reading.columns) == (kind, names, ("utterance", "intent"))
+
+
+def test_of_two_columns_of_which_either_could_be_the_labels_none_is_taken(tmp_path):
+    write_rows(tmp_path / "mine", a=class_of, b=lambda i: ("x", "y")[i % 2])
+    with pytest.raises(BadInput, match=r"name them with --text-column and --label-column"):
+        load_task(str(tmp_path / "mine"))
+
+
+def test_several_columns_of_text_are_proposed(tmp_path):
+    write_rows(
+        tmp_path / "mine", id=lambda i: i, sentence1=text_of, sentence2=lambda i: f"Or {i}.", gold=class_of
+    )
+    with pytest.raises(
+        BadInput, match=r"try .*; --text-column sentence1,sentence2 --label-column gold"
+    ) as error:
+        load_task(str(tmp_path / "mine"))
+    assert "--text-column sentence1 --label-column gold" in str(error.value).splitlines()[0]
+
+
+def test_a_folder_of_data_dir_is_found_by_its_own_name(tmp_path):
+    write_rows(tmp_path / "colla", text=text_of, label=class_of)
+    task = load_task("colla", data_dir=tmp_path)
+    assert (task.name, task.source, task.reading.path) == ("colla", "local:colla", str(tmp_path / "colla"))
+    with pytest.raises(BadInput, match=r"(?s)did you mean 'cola'.*no folder .*/collla"):
+        load_task("collla", data_dir=tmp_path)
+
+
+def test_what_was_looked_for_in_data_dir_is_said(tmp_path):
+    with pytest.raises(
+        BadInput, match=rf"no folder {tmp_path}/cola, {tmp_path}/glue/cola, .*{tmp_path}/glue\)"
+    ):
+        load_task("cola", data_dir=tmp_path)
+
+
+def test_what_was_read_and_what_was_not(tmp_path):
+    rows = {"train": sentences(40), "validation": sentences(10, start=40), "test": sentences(9, start=90)}
+    folder = save(
+        tmp_path / "cola", **{split: table.rename_column("text", "sentence") for split, table in rows.items()}
+    )
+    write_rows(tmp_path / "cola", "more.csv", text=text_of)
+    reading = load_task("cola", data_dir=tmp_path).reading
+    assert reading.path == folder
+    assert reading.roles == {"train": "train", "validation": "a tenth of train", "test": "validation"}
+    assert reading.unused == ("test", "more.csv")
+    unlabelled_test = save(tmp_path / "mine", train=sentences(40), test=unlabelled(5))
+    assert load_task(unlabelled_test).reading.unused == ("test",)
 
 
 def test_copies_of_known_datasets_that_lost_their_class_names_keep_the_hubs(tmp_path):
