@@ -7,11 +7,12 @@ a copy.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
 
-from adalayers.results.files import BEST, REPORT, WORK
+from adalayers.results.files import BEST, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
 from reports.write import BEST_SET, CONTRASTS
 
@@ -23,6 +24,11 @@ def publish(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)
+    if (folder / STUDY).exists():
+        document = json.loads((folder / STUDY).read_text())
+        for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
+            record["path"] = Path(record.get("path", "")).name  # of no use on another machine
+        (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n")
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:
             figure.unlink()

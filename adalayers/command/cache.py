@@ -141,7 +141,8 @@ def _described(entry: Entry) -> str:
         what = f"damaged ({entry.wrong}): the next study that needs it computes it again"
     else:
         what = (
-            f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, "
-            f"{about.get('tokens', '?')} tokens, {about.get('stored_as', '?')}"
+            f"{about.get('dataset', '?')} {about.get('split', '?')} ({about.get('source_split', '?')} of "
+            f"{about.get('path', '?')}), {about.get('examples', '?')} sequences, {about.get('tokens', '?')} tokens, "
+            f"{about.get('stored_as', '?')}"
         )
     return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"

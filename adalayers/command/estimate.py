@@ -24,8 +24,10 @@ from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.request import REDUCTION, StudyRequest, grace
+from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
 from adalayers.study import Plan
+from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
 
@@ -86,7 +88,9 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     by_worker = WORKER_BYTES + (weight_bytes(source) if live else 0)
     lines = [
         f"{source.name} ({source.layers} layers of width {source.width}) on {prepared.task.name}",
-        f"  backbone    {backbone_line(prepared)}",
+        f"  backbone    {backbone_line(prepared)}; from {source.folder}",
+        f"  data        {data_line(prepared.task)}",
+        f"  task        {task_line(prepared.task)}",
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
@@ -163,6 +167,24 @@ def backbone_line(prepared: Prepared) -> str:
         disk = f"about {parameters * saved_bytes(source.folder, source.base) / 1e9:.2f} GB on disk, not fetched yet"
     memory = weight_bytes(source) / 1e9
     return f"{parameters / 1e6:,.0f} million parameters; {disk}; {memory:.2f} GB of memory, computes in {source.dtype}"
+
+
+def data_line(task: Task) -> str:
+    """Return where a dataset was read, its columns, the role of each split, and what is not used."""
+    reading = task.reading
+    columns = (
+        f" (texts {', '.join(reading.columns[:-1])}; labels {reading.columns[-1]})" if reading.columns else ""
+    )
+    return f"{reading.path}{columns}; {splits_in_words(reading.roles, reading.unused)}"
+
+
+def task_line(task: Task) -> str:
+    """Return the kind of task, its labels, and the score that selects."""
+    labels = (
+        f"; {len(task.label_names)} labels: {', '.join(task.label_names[:12])}" if task.label_names else ""
+    )
+    more = ", ..." if len(task.label_names) > 12 else ""
+    return f"{task.title}{labels}{more}; selected by {task.metric} on validation"
 
 
 def _timed(prepared: Prepared) -> bool:

@@ -129,7 +129,9 @@ class Prepared:
             "dataset": self.task.source,
             "dataset_revision": self.task.revision,
             "dataset_fingerprint": self.task.fingerprint,
+            "path": self.task.reading.path,
             "split": split,
+            "source_split": self.task.reading.roles[split],
             "max_length": self.request.max_length,
         }
 

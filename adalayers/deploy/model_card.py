@@ -130,9 +130,11 @@ def _training(model: FusionModel) -> str:
         return ""
     data = study.dataset
     revision = f" at revision {code(data.revision)}" if data.revision else ""
+    copied = f", read from a local folder {code(data.folder)}" if data.folder else ""
     sizes = ", ".join(f"{count:,} {escape(split)}" for split, count in data.examples.items())
     lines = [
-        f"- Data: {escape(data.name)} ({code(data.source)}{revision}); examples: {sizes}",
+        f"- Data: {escape(data.name)} ({code(data.source)}{revision}{copied}); examples: {sizes}",
+        *([f"- Splits: {escape(data.splits)}"] if data.splits else []),
         f"- Base model: {code(_backbone(model))}" + (", frozen" if _frozen(model) else ""),
         f"- Study: {code(study.study)} ({code(study.name)}), selected by {escape(study.metric)} on validation"
         + (f"; arm {code(study.arm)}" if study.arm else "; found by its search"),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from adalayers.errors import BadInput
 from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
-from adalayers.results.study_file import StudyFile, from_json, read_study
+from adalayers.results.study_file import StudyFile, from_json, read_study, splits_in_words
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
 
@@ -38,12 +38,14 @@ class ScoreSummary:
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """The data of a study; examples: by split."""
+    """The data of a study; examples: by split; splits: what each is of the source; folder: name of a local copy."""
 
     name: str
     source: str
     examples: dict[str, int]
     revision: str | None = None
+    splits: str = ""
+    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,14 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         arm=str(row["arm"]),
         metric=study.request.metric,
         layer_parameters=study.environment.backbone.layer_parameters or 0,
-        dataset=DatasetSummary(dataset.name, dataset.source, dataset.examples, dataset.revision),
+        dataset=DatasetSummary(
+            dataset.name,
+            dataset.source,
+            dataset.examples,
+            dataset.revision,
+            splits_in_words(dataset.roles, dataset.unused),
+            Path(dataset.path).name if Path(dataset.path).is_absolute() else "",
+        ),
         scores=_scores(study, row, rows),
         commit=study.environment.git.commit,
     )

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -88,6 +88,7 @@ class StreamRecord:
 class BackboneRecord:
     """The backbone of a study.
 
+    path:             the folder that it was read from
     layer_parameters: of one of its layers; 0 where that is not known
     objective:        what it was pretrained for, "" where that is not known
     dtype:            in what it computed its hidden states
@@ -97,6 +98,7 @@ class BackboneRecord:
     id: str = ""
     revision: str | None = None
     fingerprint: str = ""
+    path: str = ""
     family: str = ""
     layers: int = 0
     width: int = 0
@@ -111,6 +113,10 @@ class BackboneRecord:
 class DatasetRecord:
     """The data of a study; what is by split has the keys train, validation, test (baseline: val, test).
 
+    path:      where it was read: a folder, or an id on the hub
+    roles:     the source split of each split, in words
+    unused:    source splits, and files in the folder, that are not used
+    columns:   of the texts, then of the labels; none where there are no columns
     kind:      the kind of task, by name; task: in words
     labels:    names of the classes; none where labels are numbers
     metric:    the dataset's own selection metric
@@ -125,6 +131,10 @@ class DatasetRecord:
     source: str = ""
     revision: str | None = None
     fingerprint: str = ""
+    path: str = ""
+    roles: dict[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     kind: str = ""
     task: str = ""
     labels: tuple[str, ...] = ()
@@ -135,6 +145,12 @@ class DatasetRecord:
     shared: dict[str, int] = field(default_factory=dict)
     baseline: dict[str, float] = field(default_factory=dict)
     distribution: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+def splits_in_words(roles: Mapping[str, str], unused: Sequence[str]) -> str:
+    """Return "train = train, validation = a tenth of train, test = validation; not used: test"."""
+    splits = ", ".join(f"{role} = {source}" for role, source in roles.items())
+    return splits + (f"; not used: {', '.join(unused)}" if unused else "")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> Enviro
         "backbone": {
             "name": source.name,
             **about["backbone"],
+            "path": str(source.folder),
             "family": source.family,
             "layers": source.layers,
             "streams": [dataclasses.asdict(stream) for stream in source.streams],
@@ -39,6 +40,7 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> Enviro
         "dataset": {
             "name": task.name,
             **about["dataset"],
+            **dataclasses.asdict(task.reading),
             "kind": task.kind.name,
             "task": task.title,
             "labels": list(task.label_names),

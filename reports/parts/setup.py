@@ -8,7 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.study_file import BackboneRecord, DatasetRecord, EnvironmentRecord, RunsRecord
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    EnvironmentRecord,
+    RunsRecord,
+    splits_in_words,
+)
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part
 from reports.reading.data import NAMES, cuts, shared
@@ -31,7 +37,14 @@ from reports.words.text import (
     table,
 )
 
-OF_SOME_STUDIES = ("pretrained for", "cut to the maximum length", "also in train")
+OF_SOME_STUDIES = (
+    "pretrained for",
+    "read from",
+    "columns",
+    "splits",
+    "cut to the maximum length",
+    "also in train",
+)
 """Facts that are left out, rather than called "not stated", where `study.json` does not hold them."""
 
 
@@ -175,6 +188,9 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
         "hidden states mixed": f"{len(states)}: {', '.join(states)}" if states else "",
         "trained parameters": _trained_parameters(evidence.trials, backbone.parameters),
         "dataset": _named(dataset),
+        "read from": ", ".join(filter(None, (dataset.path, backbone.path))),
+        "columns": ", ".join(dataset.columns),
+        "splits": splits_in_words(dataset.roles, dataset.unused),
         "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
         "labels": ", ".join(dataset.labels),
         "examples": _joined(dataset.examples),

@@ -151,6 +151,9 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
     for word in ("trials", "cache", "memory", "disk", "time", "GPU-hours"):
         assert word in plan
     assert "cut         train 0, validation 0, test 0" in plan
+    assert f"data        {made['dataset']} (texts text; labels label); train = train, validation = " in plan
+    assert "task        sequence classification; 2 labels: " in plan
+    assert f"; from {made['backbone']}" in plan
     assert list(tmp_path.iterdir()) == []
 
 

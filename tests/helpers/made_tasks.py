@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,7 @@ def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | N
                 kind=task.kind.name,
                 labels=task.label_names,
                 examples=examples,
+                **asdict(task.reading),
             ),
         ),
         runs=RunsRecord(state="finished"),

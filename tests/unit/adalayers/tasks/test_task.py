@@ -505,7 +505,7 @@ def test_ambiguous_columns_are_listed(tmp_path):
     with pytest.raises(BadInput, match="several such pairs") as caught:
         load_task(folder)
     assert "--text-column two --label-column label" in str(caught.value)
-    assert "both texts as a pair, --text-column one,two" in str(caught.value)
+    assert "--text-column one,two --label-column label" in str(caught.value)
     assert load_task(folder, text_column="two").splits["train"].inputs == ["r", "s"]
     pairs = load_task(folder, text_column="one,two")
     assert pairs.splits["train"].inputs == [("p", "r"), ("q", "s")]
