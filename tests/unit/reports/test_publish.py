@@ -1,5 +1,7 @@
 """A published folder holds the page with its figures, the claims, and what both are rebuilt from."""
 
+import json
+
 from reports.publish import publish
 
 
@@ -10,6 +12,11 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     for name in (*stays, "details.md", "contrasts.json", "figures/scores.svg", "figures/other.png"):
         (tmp_path / name).touch()
     (tmp_path / "report.md").write_text("# A study\n\n![Scores](figures/scores.png)\n")
+    folder = {"path": "/home/someone/data/cola"}
+    study = {"environment": {"dataset": folder, "backbone": {**folder, "id": "minilm"}}}
+    (tmp_path / "study.json").write_text(json.dumps(study))
     publish(tmp_path)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {*stays, "report.md"}
+    study["environment"] = {"dataset": {"path": "cola"}, "backbone": {"path": "cola", "id": "minilm"}}
+    assert json.loads((tmp_path / "study.json").read_text()) == study, "folders of this machine are named there"
