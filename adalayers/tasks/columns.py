@@ -52,13 +52,11 @@ def labelled(
     features = train.features
     likely = _likely(train) if label is None else []
     if not text and len(likely) == 1 and len(likely[0]) == 2:
-        [(*text, label)] = likely
+        text, label = likely[0][:1], likely[0][1]
         logger.info(
             f"read as text {text[0]!r} and labels {label!r} of {dataset}; --text-column, --label-column name others"
         )
-    text, label, fitting = _columns(
-        dataset, features, tuple(text), label, bool(fallback_names), kinds, likely
-    )
+    text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds, likely)
     per_word = fitting[0].per_word
     inputs: dict[str, list[Any]] = {}
     values: dict[str, list[Any]] = {}

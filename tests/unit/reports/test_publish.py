@@ -19,4 +19,6 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {*stays, "report.md"}
     study["environment"] = {"dataset": {"path": "cola"}, "backbone": {"path": "cola", "id": "minilm"}}
-    assert json.loads((tmp_path / "study.json").read_text()) == study, "folders of this machine are named there"
+    assert json.loads((tmp_path / "study.json").read_text()) == study, (
+        "folders of this machine are named there"
+    )
