@@ -50,8 +50,8 @@ def labelled(
     """
     train = raw[roles["train"]]
     features = train.features
-    likely = _likely(train) if label is None else []
-    if not text and len(likely) == 1 and len(likely[0]) == 2:
+    likely = _likely(train, dataset) if label is None else []
+    if not text and len(likely) == 1:
         text, label = likely[0][:1], likely[0][1]
         logger.info(
             f"read as text {text[0]!r} and labels {label!r} of {dataset}; --text-column, --label-column name others"
@@ -188,7 +188,7 @@ def _columns(
     )
 
 
-def _likely(table: Any) -> list[tuple[str, ...]]:
+def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
     """Return the columns of texts and labels that a table without named classes may mean, the label last.
 
     Labels are numbers, or texts of which each occurs twice on average; columns of identifiers are neither.
@@ -203,7 +203,8 @@ def _likely(table: Any) -> list[tuple[str, ...]]:
     labels = [
         column
         for column, shape in shapes.items()
-        if shape.startswith("float") or 2 * len(set(table[column][:])) <= min(len(table), 2 * MAX_CLASSES)
+        if shape.startswith("float")
+        or 2 * len(set(_values(table, column, dataset))) <= min(len(table), 2 * MAX_CLASSES)
     ]
     return [
         (text, label)
