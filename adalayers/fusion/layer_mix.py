@@ -191,8 +191,8 @@ class LayerMix(WeightedFusion):
 
     def live(self) -> list[State]:
         """Return the hidden states that the next `forward` needs, in order."""
-        if self.mix == "learned" and not self._cuts and not self._dropped:
-            return list(self.states)
+        if not self._cuts:
+            return super().live()
         weights = self.weights().tolist()
         return [state for state, weight in zip(self.states, weights, strict=True) if weight > 0]
 

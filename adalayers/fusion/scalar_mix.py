@@ -69,14 +69,6 @@ class ScalarMix(WeightedFusion):
         """Return s."""
         return torch.softmax(self.w, dim=0) if self.mix == "learned" else self.fixed_weights
 
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order."""
-        left = [state for state in self.states if state not in self._dropped]
-        if self.mix == "learned":
-            return left
-        fixed = dict(zip(self.states, self.fixed_weights.tolist(), strict=True))
-        return [state for state in left if fixed[state] > 0]
-
     def fuse(
         self,
         states: Mapping[State, Float[Tensor, "tokens K"]],

@@ -92,6 +92,14 @@ class WeightedFusion(Fusion):
     def all_weights(self) -> Float[Tensor, " states"]:
         """Return the weights where no state is taken away: non-negative, sum 1."""
 
+    def live(self) -> list[State]:
+        """Return the hidden states that the next `forward` needs, in order."""
+        left = super().live()
+        if self.mix == "learned":
+            return left
+        fixed = dict(zip(self.states, self.fixed_weights.tolist(), strict=True))
+        return [state for state in left if fixed[state] > 0]
+
     def weights(self) -> Float[Tensor, " states"]:
         """Return the weights: non-negative, sum 1 (less what `without` takes away)."""
         weights = self.all_weights()

@@ -112,14 +112,18 @@ class EncoderLayer(nn.Module):
 
 
 class TokenHead(nn.Module):
-    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2)."""
+    """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2).
 
-    pass_tokens = 32
-    """As `SequenceHead`'s; a token passes through the wide feed-forward, so padding costs more."""
+    Args:
+        layers: 0 leaves the layers out, and puts dropout in their place.
+    """
 
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
         super().__init__()
+        # As `SequenceHead`'s; where a token passes through the wide feed-forward, padding costs more.
+        self.pass_tokens = 32 if layers else 256
         self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
+        self.dropout = Dropout(0.0 if layers else dropout)
         self.classify = nn.Linear(k, n_labels)
 
     def forward(
@@ -128,24 +132,6 @@ class TokenHead(nn.Module):
         """Return logits per token; those at `padding` mean nothing."""
         for layer in self.layers:
             mixed = layer(mixed, padding)
-        return self.classify(mixed)
-
-
-class LinearTokenHead(nn.Module):
-    """Dropout, then linear per token: no attention."""
-
-    pass_tokens = 256
-    """As `SequenceHead`'s."""
-
-    def __init__(self, k: int, n_labels: int, *, dropout: float):
-        super().__init__()
-        self.dropout = Dropout(dropout)
-        self.classify = nn.Linear(k, n_labels)
-
-    def forward(
-        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch time labels"]:
-        """Return logits per token; those at `padding` mean nothing."""
         return self.classify(self.dropout(mixed))
 
 
@@ -159,9 +145,7 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     return table
 
 
-def build_head(
-    config: TrialConfig, shape: Shape, width: int
-) -> SequenceHead | PooledHead | TokenHead | LinearTokenHead:
+def build_head(config: TrialConfig, shape: Shape, width: int) -> SequenceHead | PooledHead | TokenHead:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
     outputs, dropout, linear = shape.n_outputs, config.dropout, config.read_out == "linear"
     if config.read_out in POOLED:
@@ -170,13 +154,11 @@ def build_head(
         )
     if shape.head == "sequence":
         return SequenceHead(width, outputs, heads=None if linear else config.heads, dropout=dropout)
-    if linear:
-        return LinearTokenHead(width, outputs, dropout=dropout)
     return TokenHead(
         width,
         outputs,
         heads=config.heads,
         dropout=dropout,
-        layers=config.encoder_layers,
+        layers=0 if linear else config.encoder_layers,
         feedforward=config.feedforward,
     )

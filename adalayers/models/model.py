@@ -5,34 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import ParameterGroup
+from adalayers.fusion.fusion import Examples, ParameterGroup
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.states import Shape, State
 from adalayers.study import Variant
 from adalayers.tensors.ragged import length_groups, padded
 from adalayers.tensors.seeds import drawing
-
-
-@runtime_checkable
-class HiddenStateBatch(Protocol):
-    """What a model over a frozen base model reads of a batch.
-
-    Attributes:
-        states:  {hidden state: [tokens, K]}, real tokens end to end
-        lengths: int64 [batch], on the CPU
-    """
-
-    @property
-    def states(self) -> Mapping[State, Tensor]: ...
-    @property
-    def lengths(self) -> Tensor: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +111,7 @@ class FusionModel(nn.Module):
         """Return the hidden states that the next `forward_batch` reads of a batch."""
         return self.fusion.live()
 
-    def forward_batch(self, batch: HiddenStateBatch) -> Float[Tensor, "items outputs"]:
+    def forward_batch(self, batch: Examples) -> Float[Tensor, "items outputs"]:
         """Return the outputs of `forward` for a batch."""
         return self(batch.states, batch.lengths)
 
