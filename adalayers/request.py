@@ -7,6 +7,8 @@ checks from the fields of these records. Nothing here needs torch or Ray.
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +20,10 @@ Scheduler = Literal["asha", "fifo"]
 
 REDUCTION = 3
 """ASHA lets the best of so many trials go on from each rung, and its rungs lie so many times apart."""
+
+
+MAX_GROUP = 64
+"""Most trials in one program, unless --group says otherwise."""
 
 
 def grace(epochs: int) -> int:
@@ -153,6 +159,12 @@ class Resources:
         least=0,
         most=100,
     )
+    group: str = flag(
+        "how many trials that read the same batches run in one program, and share passes of the base model: auto, or a "
+        "number (default: auto: as many as keep all CPUs busy where hidden states are computed again, else 1)",
+        "auto",
+        "auto|N",
+    )
     hang_minutes: float = flag(
         "kill and retry a trial after M minutes without progress (default: 30)", 30.0, "M", above=0
     )
@@ -162,3 +174,15 @@ class Resources:
     def threads(self) -> int:
         """Threads of a trial's computations."""
         return max(1, int(self.cpus_per_trial))
+
+    def group_size(self, *, live: bool, waiting: Callable[[], int], concurrency: int) -> int:
+        """Return how many trials at most run in one program.
+
+        Args:
+            live: Whether the base model is passed again for every batch.
+            waiting: Counts the trials that have not begun.
+            concurrency: Programs that run at a time.
+        """
+        if self.group != "auto":
+            return int(self.group)
+        return min(MAX_GROUP, max(1, math.ceil(waiting() / concurrency))) if live else 1

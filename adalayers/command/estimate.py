@@ -45,11 +45,15 @@ PROBE_TOKENS, PROBE_SECONDS = 64, 0.2
 
 @dataclass(frozen=True)
 class _Runs:
-    """Trials of one configuration: those of a search, and those that are confirmed."""
+    """Trials of one configuration: those of a search, and those that are confirmed.
+
+    together: trials that share each pass of the base model
+    """
 
     config: TrialConfig
     searched: int
     confirmed: int
+    together: int = 1
 
 
 def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
@@ -57,8 +61,6 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     request, resources = flags.study, flags.resources
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
-    runs = [_Runs(arm.config, 0, request.seeds) for arm in arms]
-    runs += [_Runs(search.base, request.trials, request.seeds) for search in searches]
     concurrency = resources.max_concurrent or max(1, int((os.cpu_count() or 1) / resources.cpus_per_trial))
     features = feature_plan(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial, dry_run=True
@@ -68,6 +70,12 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
     timed = plan.base if request.trials else plan.arms[0].config
     forward, per_example = _rates(prepared, timed)
     live = features.mode == "live"
+    group = min(
+        len(arms),
+        resources.group_size(live=live, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency),
+    )
+    runs = [_Runs(arm.config, 0, request.seeds, group) for arm in arms]
+    runs += [_Runs(search.base, request.trials, request.seeds) for search in searches]
     extraction = 0.0 if live else forward * sum(len(encoded.input_ids) for encoded in missing)
     each = _seconds_by_run(prepared, timed, runs, per_example, forward if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
@@ -99,6 +107,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}; {there}",
         f"  features    {features.mode}: {features.why}",
+        *_line("group", f"{group} trials share each pass of the base model" if live and group > 1 else ""),
         f"  memory      about {concurrency * by_worker / 1e9:.1f} GB for {concurrency} trials at a time; "
         "hidden states are shared",
         *_line(
@@ -129,14 +138,17 @@ def _seconds_by_run(
     """
     sizes = {name: len(prepared.task.splits[name]) for name in ("train", "validation")}
     tokens = sum(len(prepared.encoded[name].input_ids) for name in sizes)
-    whole = timed.epochs * (per_example * _cost(*sizes.values()) + forward * tokens)
+    own, passes = timed.epochs * per_example * _cost(*sizes.values()), timed.epochs * forward * tokens
     # The first configuration of each kind that trains the base model is timed by itself.
     first = {run.config.base_model: run.config for run in reversed(runs)}
     dearer = {
         kind: 1.0 if kind == "frozen" else _rates(prepared, config)[1] / per_example
         for kind, config in first.items()
     }
-    return [whole * _share(run.config, prepared, timed) * dearer[run.config.base_model] for run in runs]
+    return [
+        (own + passes / run.together) * _share(run.config, prepared, timed) * dearer[run.config.base_model]
+        for run in runs
+    ]
 
 
 def _asha(config: TrialConfig, request: StudyRequest) -> float:

@@ -33,6 +33,7 @@ from adalayers.features import store
 from adalayers.features.extract import EXTRACT_TOKENS, Progress, extract, extraction_batches, hidden_states
 from adalayers.features.store import OutOfRange, item_bytes
 from adalayers.states import Precision, State
+from adalayers.tensors.cpu_mix import READ_AGAIN
 from adalayers.tensors.ragged import ragged_rows, to_device
 
 logger = logging.getLogger(__name__)
@@ -142,11 +143,17 @@ class Subset:
 
 
 class LiveFeatures:
-    """Features computed again by the backbone at every read: no disk, and the price of a forward pass."""
+    """Features computed again by the backbone at every read: no disk, and the price of a forward pass.
+
+    Attributes:
+        shared: Whether the last pass is kept, so that trials which read one batch after the other pass it once.
+    """
 
     def __init__(self, source: BackboneSource, encoded: Encoded):
         self.source, self.encoded = source, encoded
         self.lengths = np.diff(encoded.offsets)
+        self.shared = False
+        self._last: tuple[bytes, dict[State, Tensor]] = b"", {}
 
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
@@ -155,7 +162,15 @@ class LiveFeatures:
             return {}
         if beyond := [state for state in states if state not in self.source.states]:
             raise _not_read(beyond[0], [state.key for state in self.source.states])
-        every = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
+        if not self.shared or self._last[0] != examples.tobytes():
+            self._last = b"", {}  # its memory is free before the next pass
+            every = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
+            self._last = examples.tobytes(), every
+            for state in every.values() if self.shared else ():
+                setattr(state, READ_AGAIN, True)
+        every = self._last[1]
+        if not self.shared:
+            self._last = b"", {}
         return {state: every[state] for state in states}
 
 

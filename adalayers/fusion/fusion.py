@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -39,6 +39,25 @@ class Term:
     matrix: Tensor | None = None
     gelu: bool = False
     eps: float | None = None
+
+
+@dataclass(eq=False)
+class Stacked:
+    """Parameters of several models as one; the models' own become views of it.
+
+    Attributes:
+        whole:  Of the leading dimensions that `owners` goes through, then those of one parameter.
+        owners: The models' own parameters in that order; None where a model has none.
+        live:   Places of the owners that the last `forward` used; None: all of them.
+    """
+
+    whole: nn.Parameter
+    owners: Sequence[nn.Parameter | None]
+    live: list[int] | None = None
+
+    def rows(self) -> Float[Tensor, "owners numbers"]:
+        """Return the numbers of each owner."""
+        return self.whole.detach().view(len(self.owners), -1)
 
 
 @runtime_checkable
@@ -181,6 +200,15 @@ class Fusion(nn.Module, ABC):
         """Return what `forward` gives, of the sum of all `terms`."""
         return total
 
+    def alike(self) -> Hashable:
+        """Return what fusions have in common that `together` computes as one; None: this one runs alone."""
+        return None
+
+    @classmethod
+    def together(cls, members: Sequence[Fusion]) -> Fusions:
+        """Return fusions that are `alike` as one."""
+        raise NotImplementedError
+
     def fit(self, batches: Iterable[Examples]) -> None:
         """Look at the training data, once, before training; the batches may be gone over several times."""
 
@@ -209,3 +237,15 @@ class Fusion(nn.Module, ABC):
             yield
         finally:
             self._dropped, self._renormalise = before
+
+
+class Fusions(Fusion):
+    """Several fusions over the same hidden states, as one: `forward` returns [tokens, members, width]."""
+
+    @abstractmethod
+    def stacked(self) -> list[Stacked]:
+        """Return all their parameters."""
+
+    @abstractmethod
+    def penalties(self) -> Float[Tensor, " members"] | None:
+        """Return each one's `penalty` after `forward`, 0 for none; None where no one has any."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, BELOW_1, MAX_WIDTH, POSITIVE, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import ParameterGroup, Term
+from adalayers.fusion.fusion import Fusion, Fusions, ParameterGroup, Stacked, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
 from adalayers.states import Shape, State
@@ -171,7 +171,8 @@ class LayerMix(WeightedFusion):
             self.p = nn.Parameter(torch.ones(n_states))
 
     @property
-    def _cuts(self) -> bool:
+    def cuts(self) -> bool:
+        """Whether weights at or below the cutoff are cut now."""
         return self.mix == "learned" and self.cutoff > 0 and self.cutoff_active
 
     def log_weights(self) -> Float[Tensor, " states"]:
@@ -179,7 +180,7 @@ class LayerMix(WeightedFusion):
         if self.mix != "learned":
             return self.fixed_weights.log()
         logits = self.alpha * self.p
-        if self._cuts:
+        if self.cuts:
             # Renormalising the kept weights is a softmax over the kept logits: exact zeros, and no gradient
             # reaches a cut p_i.
             logits = logits.masked_fill(torch.softmax(logits, dim=0) <= self.cutoff, float("-inf"))
@@ -191,7 +192,7 @@ class LayerMix(WeightedFusion):
 
     def live(self) -> list[State]:
         """Return the hidden states that the next `forward` needs, in order."""
-        if not self._cuts:
+        if not self.cuts:
             return super().live()
         weights = self.weights().tolist()
         return [state for state, weight in zip(self.states, weights, strict=True) if weight > 0]
@@ -270,9 +271,140 @@ class LayerMix(WeightedFusion):
         """Return F of the sum: the sum itself, or its gelu."""
         return functional.gelu(total) if self.gelu_after else total
 
+    def alike(self) -> Hashable:
+        """Return what must be the same of mixes that `LayerMixes` computes as one."""
+        trained = self.projections[0].weight.requires_grad
+        return None if self._dropped else (self.states, self.width, self.eps, self.gelu_after, trained)
+
+    @classmethod
+    def together(cls, members: Sequence[Fusion]) -> LayerMixes:
+        return LayerMixes([member for member in members if isinstance(member, LayerMix)])
+
     def finish(self) -> None:
         """Switch on a cutoff that was to wait until training is over."""
         self.cutoff_active = True
+
+
+class LayerMixes(Fusions):
+    """What each of several `LayerMix`es gives, of hidden states that all read.
+
+    Of each hidden state there is one product for all members that mix it. Their dropout draws as it does alone.
+
+    Args:
+        members: Alike but for their weights, and how these are learned or fixed.
+    """
+
+    def __init__(self, members: Sequence[LayerMix]):
+        super().__init__(members[0].states, members[0].width)
+        self.members = tuple(members)
+        self.eps, self.gelu_after = members[0].eps, members[0].gelu_after
+        trained = _matrix(members[0], 0).requires_grad
+        matrices = [[_matrix(member, at).detach() for member in members] for at in range(len(self.states))]
+        stacked = torch.stack([torch.stack(of_state) for of_state in matrices])
+        self.matrices = nn.Parameter(stacked, requires_grad=trained)  # [states, members, k, K]
+        self.p = nn.Parameter(torch.stack([_logits(member) for member in members]))
+        device, dtype = self.p.device, self.p.dtype
+        self._learned = torch.tensor([[member.mix == "learned"] for member in members], device=device)
+        self._alpha = torch.tensor([[member.alpha] for member in members], device=device, dtype=dtype)
+        lambdas = [member.entropy_weight if member.mix == "learned" else 0.0 for member in members]
+        self._lambda = torch.tensor(lambdas, device=device, dtype=dtype) if any(lambdas) else None
+        projections = [_matrix(member, at) for at in range(len(self.states)) for member in members]
+        self._projections = Stacked(self.matrices, projections)
+        learned = [member.p if member.mix == "learned" else None for member in members]
+        self._logits = Stacked(self.p, learned)
+        self._log_weights = self.p.detach()
+        self._live: list[list[int]] | None = None
+
+    def stacked(self) -> list[Stacked]:
+        """Return the stacked projections, by state and member, and p."""
+        return [self._projections, self._logits]
+
+    def log_weights(self) -> Float[Tensor, "members states"]:
+        """Return log p~ of each member, -inf where a weight is cut."""
+        # The weights of the others are fixed, and their logits are these weights' logarithms.
+        logits = torch.where(self._learned, self._alpha * self.p, self.p.detach())
+        cutoffs = [member.cutoff if member.cuts else -1.0 for member in self.members]
+        if max(cutoffs) >= 0:
+            cut = torch.softmax(logits, dim=1) <= logits.new_tensor(cutoffs).unsqueeze(1)
+            logits = logits.masked_fill(cut, float("-inf"))
+        return torch.log_softmax(logits, dim=1)
+
+    def live(self) -> list[State]:
+        """Return the hidden states that the next `forward` needs, in order; note whose."""
+        whole = [member.mix == "learned" and not member.cuts for member in self.members]
+        if self._live is None or any(member.cuts for member in self.members):
+            with torch.no_grad():
+                weights = self.log_weights().exp().T.tolist()
+            self._live = [
+                [m for m, weight in enumerate(of_state) if whole[m] or weight > 0] for of_state in weights
+            ]
+        return [state for state, members in zip(self.states, self._live, strict=True) if members]
+
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
+    ) -> Float[Tensor, "tokens members k"]:
+        """Return F of each member, float32."""
+        assert self._live is not None
+        of_state, several = self._live, len(self.members)
+        self._projections.live = [at * several + m for at, members in enumerate(of_state) for m in members]
+        self._log_weights = self.log_weights()
+        weights, tokens = self._log_weights.exp(), int(lengths.sum())
+        masks = self._masks(of_state, tokens)
+        total = weights.new_zeros(tokens, several, self.width)
+        parts = zip(self.states, self.matrices.unbind(0), of_state, strict=True)
+        for at, (state, matrices, members) in enumerate(parts):
+            if not members:
+                continue
+            some = len(members) < several
+            hidden = functional.gelu(states[state].to(matrices.dtype))
+            chosen = matrices[members] if some else matrices
+            f = functional.linear(hidden, chosen.flatten(0, 1)).view(tokens, len(members), self.width)
+            if self.eps is not None:
+                f = functional.layer_norm(f, (self.width,), eps=self.eps)
+            with torch.autocast(f.device.type, enabled=False):  # F is float32, whatever the products were
+                f = f.to(weights.dtype) * weights[members, at].view(1, -1, 1)
+                if at in masks:
+                    f = f * masks[at]
+                places = torch.tensor(members, device=f.device)
+                total = total.index_add(1, places, f) if some else total + f
+        return functional.gelu(total) if self.gelu_after else total
+
+    def _masks(self, of_state: Sequence[Sequence[int]], tokens: int) -> dict[int, Tensor]:
+        """Return, by hidden state, what the members' dropout multiplies f_i by; {} where nothing drops out."""
+        drawn: dict[tuple[int, int], Tensor] = {}
+        for m, member in enumerate(self.members):
+            if (mask := member.dropout.mask) is not None:
+                mixed = [at for at, members in enumerate(of_state) if m in members]
+                like = self.p.new_empty(len(mixed), tokens, self.width)
+                drawn |= {(at, m): part for at, part in zip(mixed, mask(like), strict=True)}
+        if not drawn:
+            return {}
+        ones = self.p.new_ones(tokens, self.width)
+        return {
+            at: torch.stack([drawn.get((at, m), ones) for m in members], dim=1)
+            for at, members in enumerate(of_state)
+            if members
+        }
+
+    def penalties(self) -> Float[Tensor, " members"] | None:
+        """Return lambda * H(p~) of each member, of the weights of the last `forward`."""
+        if self._lambda is None:
+            return None
+        logs = self._log_weights
+        return -self._lambda * (logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=1)
+
+
+def _matrix(member: LayerMix, at: int) -> nn.Parameter:
+    weight = member.projections[at].weight
+    assert isinstance(weight, nn.Parameter)
+    return weight
+
+
+def _logits(member: LayerMix) -> Tensor:
+    return (member.p if member.mix == "learned" else member.fixed_weights.log()).detach()
 
 
 def mix_batched(

@@ -1,4 +1,7 @@
-"""The heads over the mixed states F: one label per sequence, or one per token (thesis section 5.2)."""
+"""The heads over the mixed states F: one label per sequence, or one per token (thesis section 5.2).
+
+They are of one model, or of several, whose parameters then have a leading dimension of members.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,15 @@ from adalayers.config import POOLED, Pooling, TrialConfig
 from adalayers.states import Shape
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.members import LayerNorm, Linear
 
 
 def mean_of_real(
-    values: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"]
-) -> Float[Tensor, "batch k"]:
+    values: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"]
+) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
     real = ~padding.unsqueeze(-1)
-    return (values * real).sum(dim=1) / real.sum(dim=1)
+    return (values * real).sum(dim=-2) / real.sum(dim=1)
 
 
 class SequenceHead(nn.Module):
@@ -37,16 +41,16 @@ class SequenceHead(nn.Module):
         super().__init__()
         self.attention = None if heads is None else SelfAttention(k, heads)
         self.dropout = Dropout(dropout)
-        self.classify = nn.Linear(k, n_labels)
+        self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch labels"]:
+        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "*members batch labels"]:
         """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
         read = mixed if self.attention is None else self.attention(mixed, padding)
         read = self.dropout(functional.gelu(read))
         if padding is None:
-            return self.classify(read.mean(dim=1))
+            return self.classify(read.mean(dim=-2))
         return self.classify(mean_of_real(read, padding))
 
 
@@ -66,12 +70,12 @@ class PooledHead(nn.Module):
         super().__init__()
         self.pooling = pooling
         self.dropout = Dropout(dropout)
-        self.before = nn.Linear(k, k) if layers == 2 else None
-        self.classify = nn.Linear(k, n_labels)
+        self.before = Linear(k, k) if layers == 2 else None
+        self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch labels"]:
+        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "*members batch labels"]:
         """Return logits; a sequence begins with a token, and padding, which is never pooled, follows its last one."""
         pooled = self._pooled(mixed, padding)
         if self.before is not None:
@@ -79,16 +83,16 @@ class PooledHead(nn.Module):
         return self.classify(self.dropout(pooled))
 
     def _pooled(
-        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None
-    ) -> Float[Tensor, "batch k"]:
+        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None
+    ) -> Float[Tensor, "*members batch k"]:
         if self.pooling == "first-token":
-            return mixed[:, 0]
+            return mixed[..., 0, :]
         if padding is None:
-            return mixed[:, -1] if self.pooling == "last-token" else mixed.mean(dim=1)
+            return mixed[..., -1, :] if self.pooling == "last-token" else mixed.mean(dim=-2)
         if self.pooling == "mean":
             return mean_of_real(mixed, padding)
         last = (~padding).sum(dim=1) - 1
-        return mixed[torch.arange(len(mixed), device=mixed.device), last]
+        return mixed[..., torch.arange(len(last), device=mixed.device), last, :]
 
 
 class EncoderLayer(nn.Module):
@@ -97,14 +101,14 @@ class EncoderLayer(nn.Module):
     def __init__(self, k: int, heads: int, feedforward: int, dropout: float):
         super().__init__()
         self.self_attn = SelfAttention(k, heads, dropout)
-        self.linear1 = nn.Linear(k, feedforward)
-        self.linear2 = nn.Linear(feedforward, k)
-        self.norm1, self.norm2 = nn.LayerNorm(k), nn.LayerNorm(k)
+        self.linear1 = Linear(k, feedforward)
+        self.linear2 = Linear(feedforward, k)
+        self.norm1, self.norm2 = LayerNorm(k), LayerNorm(k)
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch time k"]:
+        self, x: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "*members batch time k"]:
         """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
         x = x + self.dropout(self.self_attn(self.norm1(x), padding))
         inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
@@ -124,11 +128,11 @@ class TokenHead(nn.Module):
         self.pass_tokens = 32 if layers else 256
         self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
         self.dropout = Dropout(0.0 if layers else dropout)
-        self.classify = nn.Linear(k, n_labels)
+        self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "batch time k"], padding: Bool[Tensor, "batch time"] | None = None
-    ) -> Float[Tensor, "batch time labels"]:
+        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+    ) -> Float[Tensor, "*members batch time labels"]:
         """Return logits per token; those at `padding` mean nothing."""
         for layer in self.layers:
             mixed = layer(mixed, padding)

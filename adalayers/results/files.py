@@ -43,7 +43,7 @@ FINISHED = ("completed", "stopped", "diverged")
 
 _FIRST = ("trial_id", "stage", "arm", "search", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
-_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds")
+_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "group")
 _TEXT = {"trial_id": str, "stage": str, "arm": str, "search": str, "status": str, "error": str, "fusion": str}
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.tensors.cpu_dropout import dropout
+from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.members import linear
 
 SHORT = 64
 """Tokens up to which attention is written out; above, PyTorch's kernel is quicker unless it has to drop out."""
@@ -25,32 +26,47 @@ class SelfAttention(nn.MultiheadAttention):
 
     def __init__(self, width: int, heads: int, dropout: float = 0.0):
         super().__init__(width, heads, dropout=dropout, batch_first=True)
-        self.generator: torch.Generator | None = None
+        self.drop_out = Dropout(dropout)
 
     def forward(self, x: Tensor, padding: Tensor | None = None) -> Tensor:  # type: ignore[override]
         """Return [batch, time, width] of `x`, the same; `padding` [batch, time] is True where nothing is.
 
-        What is returned at padding means nothing. None: there is no padding.
+        What is returned at padding means nothing. None: there is no padding. Of several models `x` is
+        [members, batch, time, width].
         """
         drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
-        if drops or (x.device.type == "cpu" and x.shape[1] <= SHORT):
+        if drops or (x.device.type == "cpu" and x.shape[-2] <= SHORT):
             return self._written_out(x, padding)
+        if x.dim() == 4:
+            return self._several(x, padding)
         return super().forward(x, x, x, key_padding_mask=padding, need_weights=False)[0]
 
+    def _several(self, x: Tensor, padding: Tensor | None) -> Tensor:
+        """Return what PyTorch's own gives for several models."""
+        joint = linear(x, self.in_proj_weight, self.in_proj_bias).unflatten(-1, (3, self.num_heads, -1))
+        queries, keys, values = joint.permute(3, 0, 1, 4, 2, 5)  # each [members, batch, heads, time, each]
+        mask = None if padding is None else ~padding[:, None, None]
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+        return linear(mixed.transpose(2, 3).flatten(-2), self.out_proj.weight, self.out_proj.bias)
+
     def _written_out(self, x: Tensor, padding: Tensor | None) -> Tensor:
-        batch, time, width = x.shape
+        *members, batch, time, width = x.shape
+        several = math.prod(members)
         each, n_keys = width // self.num_heads, max(time, VECTOR)
-        joint = functional.linear(x, self.in_proj_weight, self.in_proj_bias)
-        joint = joint.view(batch, time, 3, self.num_heads, each).permute(2, 0, 3, 1, 4)
-        queries, keys, values = joint.reshape(3, batch * self.num_heads, time, each)
+        joint = linear(x, self.in_proj_weight, self.in_proj_bias)
+        joint = joint.view(several * batch, time, 3, self.num_heads, each).permute(2, 0, 3, 1, 4)
+        queries, keys, values = joint.reshape(3, several * batch * self.num_heads, time, each)
         if time < n_keys:
             keys, values = (functional.pad(part, (0, 0, 0, n_keys - time)) for part in (keys, values))
         bias = x.new_zeros(1 if padding is None else batch, 1, 1, n_keys)
         bias[..., time:] = -math.inf
         if padding is not None:
             bias[:, 0, 0, :time].masked_fill_(padding, -math.inf)
-        bias = bias.expand(batch, self.num_heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
+        bias = (
+            bias.expand(several, batch, self.num_heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
+        )
         scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=1 / math.sqrt(each))
-        weights = dropout(scores.softmax(dim=-1), self.dropout, self.training, self.generator)
-        mixed = torch.bmm(weights, values).view(batch, self.num_heads, time, each)
-        return self.out_proj(mixed.transpose(1, 2).reshape(batch, time, width))
+        weights = self.drop_out(scores.softmax(dim=-1).view(*members, -1, time, n_keys))
+        mixed = torch.bmm(weights.view(-1, time, n_keys), values)
+        mixed = mixed.view(several * batch, self.num_heads, time, each).transpose(1, 2).reshape(x.shape)
+        return linear(mixed, self.out_proj.weight, self.out_proj.bias)

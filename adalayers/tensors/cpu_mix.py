@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+READ_AGAIN = "read_again"
+"""Attribute of tensors that several trials in turn are given, and that nobody changes."""
 
 
 class Workspace(threading.local):
@@ -29,17 +32,38 @@ class Workspace(threading.local):
     def __init__(self) -> None:
         self._memory = torch.empty(0)
         self._out: weakref.ref[Tensor] | None = None
+        self._row: tuple[int, ...] = ()
+        self._made_of: list[weakref.ref[Tensor]] = []
 
-    def take(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
-        """Return an uninitialised tensor on the CPU."""
+    def _take(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        """Return a tensor on the CPU, uninitialised but for rows that `_made_of` knows."""
         if self._out is not None and self._out() is not None:
             return torch.empty(shape, dtype=dtype)
         size = math.prod(shape)
         if self._memory.dtype != dtype or self._memory.numel() < size:
             self._memory = torch.empty(0)  # given back before more is asked for
             self._memory = torch.empty(size, dtype=dtype)
+            self._made_of.clear()
+        if self._row != shape[1:]:
+            self._row, self._made_of = shape[1:], []
         taken = self._memory[:size].view(shape)
         self._out = weakref.ref(taken)
+        return taken
+
+    def activated(self, layers: int, states: Iterator[Tensor], dtype: torch.dtype) -> Tensor:
+        """Return gelu of frozen states [layers, tokens, K]; of tensors `READ_AGAIN` it is not computed again."""
+        first = next(states)
+        taken = self._take((layers, first.shape[:-1].numel(), first.shape[-1]), dtype)
+        kept = self._made_of if self._out is not None and self._out() is taken else []
+        for row, (layer, state) in enumerate(zip(taken, chain([first], states), strict=True)):
+            if state.requires_grad:
+                raise ValueError(
+                    "wanted frozen hidden states, got one that wants a gradient: mix_batched gives it"
+                )
+            if row < len(kept) and kept[row]() is state and hasattr(state, READ_AGAIN):
+                continue
+            torch.ops.aten.gelu_(layer.copy_(state.flatten(0, -2)))
+            kept[row : row + 1] = [weakref.ref(state)]
         return taken
 
 
@@ -66,17 +90,7 @@ class GeluProjectNormaliseMix(torch.autograd.Function):
         states: Iterable[Tensor],
         *matrices: Tensor,
     ) -> Tensor:
-        width, dtype = matrices[0].shape[1], matrices[0].dtype
-        states = iter(states)
-        first = next(states)
-        activated = ACTIVATIONS.take((len(matrices), first.shape[:-1].numel(), width), dtype)
-        for layer, state in zip(activated, chain([first], states), strict=True):
-            if state.requires_grad:
-                raise ValueError(
-                    "wanted frozen hidden states, got one that wants a gradient: mix_batched gives it"
-                )
-            layer.copy_(state.flatten(0, -2))
-        torch.ops.aten.gelu_(activated)
+        activated = ACTIVATIONS.activated(len(matrices), iter(states), matrices[0].dtype)
         projected = torch.bmm(activated, torch.stack([matrix.t() for matrix in matrices]))
         layers, _, k = projected.shape
         normal, mean, scale = projected, None, None

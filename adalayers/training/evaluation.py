@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from adalayers.data.trial_data import Batch, TrialData
 from adalayers.models.model import FusionModel
 from adalayers.study import Variant
 from adalayers.tensors.ragged import token_batches
+from adalayers.training.steps import Request, Steps
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
@@ -25,12 +26,12 @@ PREFIXES = {"validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
 
 
-def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
+def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "*members items outputs"]:
     """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
     with _reduced(batch.labels.device):
         given = model.forward_batch(batch)
         if batch.words is not None:
-            given = given[batch.words]
+            given = given.index_select(-2, batch.words)
     return given.float()
 
 
@@ -52,25 +53,25 @@ def evaluate(
     device: torch.device,
     *,
     published: bool = False,
-    on_batch: Callable[[], None] = lambda: None,
-) -> tuple[dict[str, float], pd.DataFrame]:
-    """Return the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
+) -> Steps[tuple[dict[str, float], pd.DataFrame]]:
+    """Return, in steps, the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items that truncation cut away count as its
     `truncated_prediction`.
     published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
-    on_batch:  called after each batch
     """
     split = data.splits[name]
     model.eval()
     predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
     probability = np.ones(len(split.labels))
     for examples in token_batches(split.features.lengths, EVALUATION_TOKENS):
-        batch = split.batch(examples, model.live(), device)
-        decoded, sure = data.kind.decode(outputs(model, batch))
+        request = Request(split, examples)
+        yield request
+        batch = split.batch(examples, model.live() if request.result is None else [], device)
+        given = outputs(model, batch) if request.result is None else request.result
+        decoded, sure = data.kind.decode(given)
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()
-        on_batch()
     prefix = PREFIXES[name]
     scores = data.scores(split, predicted, published=published)
     columns = data.kind.prediction_columns(data.gold(split), predicted, probability)
@@ -84,10 +85,8 @@ def variant_scores(
     name: str,
     device: torch.device,
     variants: Sequence[Variant],
-    *,
-    on_batch: Callable[[], None] = lambda: None,
-) -> pd.DataFrame:
-    """Return the rows of `evaluations.parquet` of a model on a split: split, variant, metric, value.
+) -> Steps[pd.DataFrame]:
+    """Return, in steps, the rows of `evaluations.parquet` of a model on a split: split, variant, metric, value.
 
     A variant that is the model itself, or none, is left out.
     """
@@ -96,7 +95,7 @@ def variant_scores(
         changed = model.as_variant(variant)
         if changed is not None:
             with changed:
-                scores, _ = evaluate(model, data, name, device, on_batch=on_batch)
+                scores, _ = yield from evaluate(model, data, name, device)
             key = f"{PREFIXES[name]}/{data.metric}"
             rows.append((PREFIXES[name], variant.name, data.metric, scores[key]))
     return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])

@@ -6,7 +6,6 @@ draw follows from (seed, epoch), so a run that was interrupted and continued giv
 
 from __future__ import annotations
 
-import copy
 import io
 import logging
 import math
@@ -22,6 +21,7 @@ import pandas as pd
 import torch
 import xxhash
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
@@ -36,6 +36,7 @@ from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, outputs, variant_scores
 from adalayers.training.optimisers import Schedule, build_optimiser
+from adalayers.training.steps import Request, Result, Steps, finished, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +52,6 @@ DAMAGE = (
 """What a checkpoint raises that was cut off, overwritten, or is of something else."""
 DIAGNOSTICS_PER_EPOCH = 10
 """A fusion's diagnostics are noted about this often between two evaluations."""
-
-
-NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
-"""What torch's allocators say; on a CPU in a plain RuntimeError."""
 
 
 class Diverged(Exception):
@@ -141,24 +138,29 @@ def train(
 
     Raises `Diverged` when the training loss stops being finite.
     """
-    trainer = Trainer(config, data, seed=seed, device=torch.device(device))
-    if checkpoint is not None and checkpoint.exists(CHECKPOINT):
-        try:
-            trainer.restore(checkpoint)
-        except torch.OutOfMemoryError:
-            raise
-        except DAMAGE as error:
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-            logger.warning(
-                f"{CHECKPOINT} in {checkpoint.uri} could not be read ({said}); the trial starts over"
-            )
-            checkpoint.delete(CHECKPOINT)
-            trainer = Trainer(
-                config, data, seed=seed, device=torch.device(device)
-            )  # that one is half restored
+    trainer = restored(config, data, seed=seed, device=torch.device(device), checkpoint=checkpoint)
     trainer.on_batch = on_batch
-    trainer.run(on_evaluation, checkpoint)
-    return trainer.outcome(test=test, variants=variants)
+    steps = trainer.steps(on_evaluation, checkpoint, test=test, variants=variants)
+    return finished(steps, on_batch)
+
+
+def restored(
+    config: TrialConfig, data: TrialData, *, seed: int, device: torch.device, checkpoint: Folder | None
+) -> Trainer:
+    """Return the trainer of a trial, as its checkpoint left it; where there is none, or it is damaged, a new one."""
+    trainer = Trainer(config, data, seed=seed, device=device)
+    if checkpoint is None or not checkpoint.exists(CHECKPOINT):
+        return trainer
+    try:
+        trainer.restore(checkpoint)
+    except torch.OutOfMemoryError:
+        raise
+    except DAMAGE as error:
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        logger.warning(f"{CHECKPOINT} in {checkpoint.uri} could not be read ({said}); the trial starts over")
+        checkpoint.delete(CHECKPOINT)
+        return Trainer(config, data, seed=seed, device=device)  # that one is half restored
+    return trainer
 
 
 class Trainer:
@@ -168,6 +170,7 @@ class Trainer:
     from a stream that others share.
 
     parts: in how many parts a batch is passed; more than one where memory did not suffice for it
+    clock: gives the seconds that its time is told by
     """
 
     def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
@@ -179,6 +182,7 @@ class Trainer:
         draw_from(self.model, self.generator)
         self.progress = Progress()
         self.on_batch: Callable[[], None] = lambda: None
+        self.clock: Callable[[], float] = time.monotonic
         self.parts = 1
         self._counted: dict[tuple[State, ...], Operations] = {}
         weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
@@ -203,7 +207,7 @@ class Trainer:
             try:
                 loss = self._gradients(split, examples)
             except (RuntimeError, MemoryError) as error:
-                if not _is_out_of_memory(error) or self.parts >= len(examples):
+                if not is_out_of_memory(error) or self.parts >= len(examples):
                     raise
             else:
                 self.optimiser.step()
@@ -245,13 +249,33 @@ class Trainer:
             return float(len(batch.labels))
         return float(self.class_weights[batch.labels].sum())
 
-    def run(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None = None) -> None:
-        """Train until the epochs are used up or validation stops improving, from where training stands.
+    def steps(
+        self,
+        on_evaluation: Callable[[Evaluation], None],
+        checkpoint: Folder | None = None,
+        *,
+        test: bool = False,
+        variants: Sequence[Variant] = (),
+    ) -> Steps[Outcome]:
+        """Train and score, as `train` does, in steps of one batch."""
+        yield from self.asking(self._train(on_evaluation, checkpoint))
+        yield Request(epoch=math.inf)
+        return (yield from self.asking(self._outcome(test=test, variants=variants), over=True))
 
-        checkpoint: folder to leave a checkpoint in
-        """
+    def asking(self, steps: Steps[Result], *, over: bool = False) -> Steps[Result]:
+        """Say of all requests whose they are, and of which epoch."""
+        while True:
+            try:
+                request = next(steps)
+            except StopIteration as end:
+                return end.value
+            request.trainer, request.epoch = self, math.inf if over else self.progress.epoch
+            yield request
+
+    def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
+        """Train until the epochs are used up or validation stops improving, from where training stands."""
         progress = self.progress
-        started, written = time.monotonic() - progress.seconds, 0.0
+        started, written = self.clock() - progress.seconds, 0.0
         if progress.epoch == 0:
             split, states = self.data.splits["train"], self.model.fusion.states
             self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
@@ -262,8 +286,8 @@ class Trainer:
             progress.history.append(self._point(0.0))
         while True:
             while not self._round_is_over():
-                metrics = self._train_and_evaluate()
-                progress.seconds = time.monotonic() - started
+                metrics = yield from self._train_and_evaluate()
+                progress.seconds = self.clock() - started
                 last = self._round_is_over()
                 if checkpoint and not last and written <= CHECKPOINT_SHARE * progress.seconds:
                     begun = time.monotonic()
@@ -276,9 +300,9 @@ class Trainer:
             progress.begun, progress.stale, progress.best = progress.epoch, 0, -math.inf
             self._start_round()
 
-    def outcome(self, *, test: bool, variants: Sequence[Variant] = ()) -> Outcome:
-        """Return the trial's results with the best model, once `run` has returned."""
-        started, progress = time.monotonic() - self.progress.seconds, self.progress
+    def _outcome(self, *, test: bool, variants: Sequence[Variant]) -> Steps[Outcome]:
+        """Return the trial's results with the best model, once it is trained."""
+        started, progress = self.clock() - self.progress.seconds, self.progress
         before = self.model.fusion.summary()
         self.model.fusion.finish()
         changed = self.model.fusion.summary() != before
@@ -286,39 +310,37 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = evaluate(
-                    self.model, self.data, name, self.device, published=True, on_batch=self.on_batch
-                )
+                scores, frame = yield from evaluate(self.model, self.data, name, self.device, published=True)
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
         scored = "test" if test and "test" in self.data.splits else "validation"
-        others = variant_scores(self.model, self.data, scored, self.device, variants, on_batch=self.on_batch)
+        others = yield from variant_scores(self.model, self.data, scored, self.device, variants)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
-        progress.seconds = time.monotonic() - started
+        progress.seconds = self.clock() - started
         return Outcome(self._row(), progress.history, predictions, others, self.model)
 
     def _round_is_over(self) -> bool:
         progress = self.progress
         return progress.epoch - progress.begun >= self.config.epochs or progress.stale >= self.config.patience
 
-    def _train_and_evaluate(self) -> dict[str, float]:
+    def _train_and_evaluate(self) -> Steps[dict[str, float]]:
         """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
         progress.epoch += 1
         self._count_operations()
-        loss = self.train_epoch()
+        loss = yield from self.train_epoch()
         if not math.isfinite(loss):
             raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
-        scores, _ = evaluate(self.model, self.data, "validation", self.device, on_batch=self.on_batch)
+        scores, _ = yield from evaluate(self.model, self.data, "validation", self.device)
         score = scores[f"val/{self.data.metric}"]
         point = self._point(progress.epoch) | {"train/loss": loss} | scores
         progress.history.append(point)
         progress.stale += 1
         if score > progress.best:
             progress.best, progress.stale = score, 0
-            progress.best_model = copy.deepcopy(self.model.state_dict())
+            progress.best_model = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
             progress.row = {"best_epoch": progress.epoch, **scores, **fusion.summary()}
         self.schedule.after_evaluation(score)
         return {**point, **fusion.summary(), "best": progress.best}
@@ -333,8 +355,8 @@ class Trainer:
         if not self.model.base_use().own_pass:
             self.progress.read_to = max(self.progress.read_to, self.model.shape.depth(live))
 
-    def train_epoch(self) -> float:
-        """Train one epoch; return the mean objective per example."""
+    def train_epoch(self) -> Steps[float]:
+        """Train one epoch, in steps; return the mean objective per example."""
         split, epoch = self.data.splits["train"], self.progress.epoch
         self.generator.manual_seed(stream(self.seed, "dropout", epoch))  # the same after a resume
         self.model.train()
@@ -342,8 +364,10 @@ class Trainer:
         every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
         total = torch.zeros((), device=self.device)
         for number, examples in enumerate(batches, start=1):
-            total += self.step(split, examples) * len(examples)
-            self.on_batch()
+            request = Request(split, examples, training=True)
+            yield request
+            loss = self.step(split, examples) if request.result is None else request.result
+            total += loss * len(examples)
             if number % every == 0 and number < len(batches):
                 self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
         return float(total) / len(split.trainable)
@@ -374,7 +398,8 @@ class Trainer:
             "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
-        torch.save(state, buffer)
+        # Of a view all would be saved that it is a view of.
+        torch.save(tree_map_only(Tensor, Tensor.clone, state), buffer)
         data = buffer.getvalue()
         folder.write_bytes(CHECKPOINT, data + SEAL + xxhash.xxh3_128(data).digest())
 
@@ -389,10 +414,3 @@ class Trainer:
         self.optimiser.load_state_dict(state["optimiser"])
         self.schedule.load_state_dict(state["schedule"])
         self.progress = Progress(**state["progress"])
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    said = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        words in said for words in NO_MEMORY
-    )

@@ -53,6 +53,7 @@ class Agenda:
         self.searches = [Search(planned, record, self._identity, request) for planned in plan.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
+        self._held: TrialJob | None = None  # was asked for, and did not fit the group
         self._undecided, self._before = undecided, before
         self._earlier = analyses_of(before.runs)
         self._analyses: list[InterimAnalysis] = []
@@ -94,6 +95,29 @@ class Agenda:
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
         return job
+
+    def next_group(self, most: int) -> list[TrialJob] | str:
+        """Return up to `most` trials to run in one program, "wait" while others must end first, or "done".
+
+        They are the next trial and those directly after it that read the same batches.
+        """
+        first, self._held = self._held or self.next(), None
+        if isinstance(first, str):
+            return first
+        group = [first]
+        while len(group) < most and first.batches is not None:
+            following = self.next()
+            if isinstance(following, str):  # it says so again
+                break
+            if following.batches != first.batches:
+                self._held = following
+                break
+            group.append(following)
+        return group
+
+    def waiting(self) -> int:
+        """Return how many trials have neither ended nor been handed out."""
+        return self.remaining() - len(self._running) + (self._held is not None)
 
     def ended(self, trial_id: str, status: str) -> None:
         """Note how a trial ended."""

@@ -100,7 +100,7 @@ class Watch(Callback):
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Note the worker of a trial that begins, or goes on in another one."""
-        job: TrialJob = trial.config["job"]
+        job: TrialJob = trial.config["jobs"][0]  # the first of a group stands for it
         self._workers[job.trial_id] = ray_private.worker_of(trial)
         self._last[job.trial_id] = None, time.monotonic()
 

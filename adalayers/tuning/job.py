@@ -30,3 +30,11 @@ class TrialJob:
     work: str
     variants: tuple[Variant, ...] = ()
     case: int = 0
+
+    @property
+    def batches(self) -> tuple[int | None, ...] | None:
+        """What the batches that it reads follow from; None where no other trial reads them."""
+        config = self.config
+        if self.stage == "search" or config.base_model != "frozen":
+            return None
+        return self.seed, config.batch_size, config.train_examples, config.draw

@@ -79,6 +79,7 @@ def run_study(
             with ray_session(resources.address):
                 per_trial, concurrency = _per_trial(resources)
                 share([ready.case.folder for ready in cases], data)
+                searcher.concurrency = concurrency
                 for case in running:
                     case.log.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)
@@ -99,6 +100,7 @@ class _RunningCase:
     def __init__(self, study: Study, ready: ReadyCase, request: StudyRequest, undecided: Undecided):
         self._study, self._case, self._request, self._undecided = study, ready.case, request, undecided
         case, data, self._mirror = ready.case, ready.data, ready.mirror
+        self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
         self.agenda = Agenda(
             case.plan,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.search import Search
+
+logger = logging.getLogger(__name__)
 
 NOT_SHARED = "what it left on its machine did not reach the results folder: share it with all machines"
 
@@ -39,10 +42,14 @@ def _ours() -> Iterator[None]:
 
 
 class RunningCase(Protocol):
-    """What the searcher needs of one case: its trials, where they are recorded, and who is told of each end."""
+    """What the searcher needs of one case: its trials, where they are recorded, and who is told of each end.
+
+    live: whether the base model is passed again for every batch
+    """
 
     agenda: Agenda
     record: StudyRecord
+    live: bool
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Note that a trial of the case ended with this row."""
@@ -58,15 +65,18 @@ class StudySearcher(Searcher):
         resources: how often a trial is run again whose worker died, and when one counts as hanging.
 
     Attributes:
+        concurrency: how many groups run at a time.
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
     def __init__(self, cases: Sequence[RunningCase], resources: Resources):
         super().__init__(metric="best", mode="max")
-        self.cases, self._retries = cases, resources.retries
+        self.cases, self._resources = cases, resources
+        self.concurrency = 1
         self.watch = Watch(self._work, resources.hang_minutes)
         self.stopped: set[tuple[int, str]] = set()
-        self._trials: dict[str, tuple[int, str]] = {}
+        self._trials: dict[str, tuple[int, list[TrialJob]]] = {}
+        self._halves: list[tuple[int, list[TrialJob]]] = []
 
     def suggest(self, trial_id: str) -> Any:
         """Return the next trial's configuration, None while others must end first, or `FINISHED`."""
@@ -74,15 +84,28 @@ class StudySearcher(Searcher):
             return self._next(trial_id)
 
     def _next(self, trial_id: str) -> Any:
-        waiting = False
+        if self._halves:
+            return self._begin(trial_id, *self._halves.pop(0))
+        # A group that runs may come back in halves.
+        waiting = any(len(jobs) > 1 for _, jobs in self._trials.values())
         for number, case in enumerate(self.cases):
-            job = case.agenda.next()
-            if not isinstance(job, str):
-                self._trials[trial_id] = number, job.trial_id
-                case.record.begin(job.trial_id, case.agenda.row(job))
-                return {"job": dataclasses.replace(job, case=number)}
-            waiting = waiting or job == "wait"
+            most = self._resources.group_size(
+                live=case.live, waiting=case.agenda.waiting, concurrency=self.concurrency
+            )
+            jobs = case.agenda.next_group(most)
+            if not isinstance(jobs, str):
+                return self._begin(trial_id, number, jobs)
+            waiting = waiting or jobs == "wait"
         return None if waiting else Searcher.FINISHED
+
+    def _begin(self, trial_id: str, number: int, jobs: list[TrialJob]) -> dict[str, Any]:
+        """Note that a group of trials begins, and return what its worker is told."""
+        case = self.cases[number]
+        self._trials[trial_id] = number, jobs
+        group = {"group": f"{jobs[0].trial_id}/{len(jobs)}"} if len(jobs) > 1 else {}
+        for job in jobs:
+            case.record.begin(job.trial_id, case.agenda.row(job) | group)
+        return {"jobs": [dataclasses.replace(job, case=number) for job in jobs]}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Nothing: a trial's results reach the record through its own folder."""
@@ -94,33 +117,40 @@ class StudySearcher(Searcher):
             self._ended(trial_id, error=error, evaluated="epoch" in (result or {}))
 
     def _ended(self, trial_id: str, *, error: bool, evaluated: bool) -> None:
-        number, identity = self._trials.pop(trial_id)
-        case = self.cases[number]
-        if (number, identity) in self.stopped:
-            row = case.record.end(identity, "stopped")
-        elif error:
-            row = case.record.end(identity, "failed", self._why(identity))
-        else:
-            row = case.record.end(identity)
-            left = case.record.work(identity).exists(PROGRESS)
-            if row["status"] == "unfinished" and evaluated and not left:
-                row = case.record.end(identity, "failed", NOT_SHARED)
-        case.agenda.ended(identity, row["status"])
-        case.on_end(row)
+        number, jobs = self._trials.pop(trial_id)
+        case, identities = self.cases[number], [job.trial_id for job in jobs]
+        if error and len(jobs) > 1:
+            logger.warning(f"{len(jobs)} trials in one program failed together; they go on in two halves")
+            half = len(jobs) // 2
+            self._halves += [(number, jobs[:half]), (number, jobs[half:])]
+            return
+        shared = not evaluated or any(case.record.work(identity).exists(PROGRESS) for identity in identities)
+        for identity in identities:
+            if (number, identity) in self.stopped:
+                row = case.record.end(identity, "stopped")
+            elif error:
+                row = case.record.end(identity, "failed", self._why(identity))
+            else:
+                row = case.record.end(identity)
+                if row["status"] == "unfinished" and not shared:
+                    row = case.record.end(identity, "failed", NOT_SHARED)
+            case.agenda.ended(identity, row["status"])
+            case.on_end(row)
 
     def _why(self, identity: str) -> str:
         """Return why a trial failed whose worker died as often as it may."""
-        times = {0: "", 1: ", twice"}.get(self._retries, f", {self._retries + 1} times")
+        retries = self._resources.retries
+        times = {0: "", 1: ", twice"}.get(retries, f", {retries + 1} times")
         if killed := self.watch.killed.get(identity, 0):
             how_often = f", {killed} of these times" if times else ""
             return f"the worker process died{times}: killed{how_often}, because it made no progress"
         return f"the worker process died{times}: out of memory, unable to write, or killed from outside"
 
     def _work(self) -> dict[str, Folder]:
-        """Return trial id -> work folder of what runs now; asked from another thread."""
+        """Return id -> work folder of the first trial of each group that runs now; asked from another thread."""
         return {
-            identity: self.cases[number].record.work(identity)
-            for number, identity in list(self._trials.values())
+            jobs[0].trial_id: self.cases[number].record.work(jobs[0].trial_id)
+            for number, jobs in list(self._trials.values())
         }
 
     def set_search_properties(self, metric: Any, mode: Any, config: Any, **spec: Any) -> bool:
@@ -182,7 +212,7 @@ class SearchOnlyASHA(FIFOScheduler):
             return TrialScheduler.CONTINUE
         decision = rungs.on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.STOP:
-            job: TrialJob = trial.config["job"]
+            job: TrialJob = trial.config["jobs"][0]  # a search's are alone
             self._stopped.add((job.case, job.trial_id))
         return decision
 
@@ -196,7 +226,7 @@ class SearchOnlyASHA(FIFOScheduler):
 
     def _rungs_of(self, trial: Any) -> Rungs | None:
         """Return the rungs of a trial, None for a confirmation."""
-        job: TrialJob = trial.config["job"]
+        job: TrialJob = trial.config["jobs"][0]  # a search's are alone
         return self.rungs[job.case, job.search] if job.stage == "search" else None
 
     def __getstate__(self) -> dict[str, Any]:

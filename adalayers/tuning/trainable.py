@@ -18,13 +18,16 @@ from ray import tune
 from adalayers.config import hyperparameters, trial_config
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
+from adalayers.features.features import LiveFeatures
 from adalayers.models.saved import save
 from adalayers.request import DataRequest, Resources
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
 from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
-from adalayers.training.trainer import Diverged, Evaluation, Outcome, train
+from adalayers.training.steps import SharedClock, Steps, in_turn, is_out_of_memory
+from adalayers.training.together import Together
+from adalayers.training.trainer import Diverged, Evaluation, Outcome, restored, train
 from adalayers.tuning.heartbeat import Heartbeat
 from adalayers.tuning.job import TrialJob
 
@@ -47,19 +50,19 @@ def trainable(
         config: `fusion` (default layer-mix) and its hyperparameters by name, with `seed` (default 0), `backbone`,
             `dataset` and the other fields of `DataRequest`: this is how the trainable serves `ray.tune.Tuner`
             outside a study. `train_examples` is then the pool that is drawn and stored.
-        data: Of a study, by case. `config` then holds a `TrialJob` alone, as `job`; what the trial does is left in the
-            folder that the job names, exceptions included, and Tune hears of what its scheduler decides by.
+        data: Of a study, by case. `config` then holds a list of `TrialJob`s alone, as `jobs`; what a trial does is left
+            in the folder that its job names, exceptions included, and Tune hears of what its scheduler decides by.
         resources: Of a study.
 
     Raises:
         BadInput: For an unknown key or an impossible value.
     """
     if data is not None:
-        job: TrialJob = config["job"]
+        jobs: list[TrialJob] = config["jobs"]
         _leave_out_imports()  # before its data come: those must be collected
         torch.set_num_threads(resources.threads)
-        Heartbeat(Folder(job.work), resources.hang_minutes)()  # hidden states may be far away
-        run_in_study(job, ray.get(data[job.case]), resources)
+        Heartbeat(Folder(jobs[0].work), resources.hang_minutes)()  # hidden states may be far away
+        run_in_study(jobs, ray.get(data[jobs[0].case]), resources)
         return
     names = [*hyperparameters(), *DATA_KEYS, "seed"]
     for key in config:
@@ -75,11 +78,40 @@ def trainable(
     train(trial, pool, seed=config.get("seed", 0), device=_device(), on_evaluation=on_evaluation)
 
 
-def run_in_study(job: TrialJob, data: TrialData, resources: Resources) -> None:
-    """Train one trial of a study, as `trainable` says; what it did is left in its folder, failures included."""
-    work = Folder(job.work)
+def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources) -> None:
+    """Train trials of a study in turn, as `trainable` says; what each did is left in its folder, failures included.
+
+    Raises an error of memory where there are several: fewer may fit.
+    """
     # Next to 0 a CPU takes up to a hundred times as long: gradients of a batch that is known by heart.
     torch.set_flush_denormal(True)
+    for split in data.splits.values():
+        if isinstance(split.features, LiveFeatures):
+            split.features.shared = len(jobs) > 1
+    clock, heartbeat = SharedClock(), Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
+    trials = [_trial(job, data, resources, clock, heartbeat, alone=len(jobs) == 1) for job in jobs]
+    live = isinstance(data.splits["train"].features, LiveFeatures)
+    # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
+    together = Together() if len(jobs) > 1 and (_device() != "cpu" or not live) else lambda requests: None
+    try:
+        in_turn(trials, clock, heartbeat, together)
+    finally:
+        _give_back_memory()
+
+
+def _trial(
+    job: TrialJob,
+    data: TrialData,
+    resources: Resources,
+    clock: SharedClock,
+    heartbeat: Heartbeat,
+    *,
+    alone: bool,
+) -> Steps[None]:
+    """Train one trial, in steps."""
+    work = Folder(job.work)
+    if _has_completed(work):  # before the worker died that had its group
+        return
 
     def on_evaluation(evaluation: Evaluation) -> None:
         _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
@@ -88,22 +120,18 @@ def run_in_study(job: TrialJob, data: TrialData, resources: Resources) -> None:
 
     for retries_left in reversed(range(1 + resources.retries)):
         try:
-            outcome = train(
-                job.config,
-                data,
-                seed=job.seed,
-                test=job.stage == "confirm",
-                variants=job.variants,
-                device=_device(),
-                on_evaluation=on_evaluation,
-                checkpoint=work,
-                on_batch=Heartbeat(work, resources.hang_minutes),
-            )
+            device = torch.device(_device())
+            trainer = restored(job.config, data, seed=job.seed, device=device, checkpoint=work)
+            trainer.clock, trainer.on_batch = clock, heartbeat
+            confirms = job.stage == "confirm"
+            outcome = yield from trainer.steps(on_evaluation, work, test=confirms, variants=job.variants)
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise
         except Diverged as error:
             _write_progress(work, "diverged", error=str(error))
         except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
+            if is_out_of_memory(error) and not alone:
+                raise
             why = f"{type(error).__name__}: {error}".splitlines()[0]
             if retries_left and not isinstance(error, BadInput):  # which would be the same again
                 logger.info(f"trial {job.trial_id} failed ({why}): it is tried again from its checkpoint")
@@ -113,7 +141,13 @@ def run_in_study(job: TrialJob, data: TrialData, resources: Resources) -> None:
         else:
             _write_outcome(work, outcome, data, job.trial_id)
         break
-    _give_back_memory()
+
+
+def _has_completed(work: Folder) -> bool:
+    try:
+        return work.exists(PROGRESS) and work.read_json(PROGRESS)["status"] == "completed"
+    except (ValueError, LookupError, TypeError):  # damaged: it is written again
+        return False
 
 
 @functools.cache

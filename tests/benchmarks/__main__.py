@@ -18,7 +18,7 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import log_to_stderr
 from adalayers.features.features import LiveFeatures
 from adalayers.tuning.session import ray_session
-from tests.benchmarks import gpu, made, methods, precision, scaling, streaming, study, training
+from tests.benchmarks import gpu, groups, made, methods, precision, scaling, streaming, study, training
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import logger, report
 from tests.benchmarks.memory import in_new_process
@@ -44,6 +44,21 @@ def _epoch(root: Path, name: str, source: BackboneSource, n: int | None, sizes: 
 def extract(root: Path, sizes: Sizes) -> Measured:
     seconds = training.extraction(root, made.minilm(), cola_lengths(sizes.cola), min(3, sizes.repeats))
     return {"extract_over_forward": _ratio("extraction, MiniLM, CoLA", seconds, "extract", "forward")}
+
+
+def group_minilm(root: Path, sizes: Sizes) -> Measured:
+    return _group(root, "minilm", made.minilm(), sizes)
+
+
+def group_roberta_large(root: Path, sizes: Sizes) -> Measured:
+    return _group(root, "roberta_large", made.large(root, sizes), sizes)
+
+
+def _group(root: Path, name: str, source: BackboneSource, sizes: Sizes) -> Measured:
+    seconds = groups.live(source, cola_lengths(min(sizes.sample, groups.EXAMPLES)), min(3, sizes.repeats))
+    return {
+        f"group15_live_over_one_live_{name}": _ratio(f"live epoch, {name}, 15 arms", seconds, "group", "one")
+    }
 
 
 def step(root: Path, sizes: Sizes) -> Measured:
@@ -95,6 +110,11 @@ def study_time(root: Path, sizes: Sizes) -> Measured:
     return {"study_over_training": _ratio("a study", seconds, "wall", "training")}
 
 
+def study_grouped(root: Path, sizes: Sizes) -> Measured:
+    seconds = study.grouped_over_ungrouped(root, sizes)
+    return {"study_grouped_over_ungrouped": _ratio("a study of 15 arms", seconds, "grouped", "ungrouped")}
+
+
 def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
     ratio = seconds[above] / seconds[below]
     logger.info(f"{what}: {above} {seconds[above]:.4g} s, {below} {seconds[below]:.4g} s, ratio {ratio:.3g}")
@@ -104,6 +124,8 @@ def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
 BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
     "epoch_minilm": epoch_minilm,
     "epoch_roberta_large": epoch_roberta_large,
+    "group_minilm": group_minilm,
+    "group_roberta_large": group_roberta_large,
     "extract": extract,
     "step": step,
     "methods": method_steps,
@@ -112,6 +134,7 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
     "resident_tokens": resident_tokens,
     "loading": loading,
     "study": study_time,
+    "study_grouped": study_grouped,
 }
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
@@ -127,6 +150,7 @@ ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
         root, "roberta_large", made.large(root, sizes), sizes
     ),
     "gpu_methods": gpu.method_ratios,
+    "gpu_group": gpu.group_ratio,
 }
 
 
@@ -138,7 +162,7 @@ def main() -> None:
         nargs="*",
         choices=[*every, []],
         metavar="NAME",
-        help=f"{', '.join(every)} (default: the first 10)",
+        help=f"{', '.join(every)} (default: the first 13)",
     )
     parser.add_argument(
         "--tiny", action="store_true", help="every benchmark on little data, to see that it runs"

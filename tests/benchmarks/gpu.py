@@ -17,7 +17,7 @@ from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
-from tests.benchmarks import made, methods
+from tests.benchmarks import groups, made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved, logger
 from tests.benchmarks.sizes import Sizes
@@ -65,6 +65,14 @@ def method_ratios(root: Path, sizes: Sizes) -> dict[str, float]:
     lengths = cola_lengths(4 * sizes.sample)
     ratios = methods.step_ratios(root / "methods", made.minilm(), lengths, sizes.repeats, GPU)
     return {f"gpu_{key}": value for key, value in ratios.items()}
+
+
+def group_ratio(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return an epoch of 64 trials that step as one, over that of one trial: MiniLM, resident features."""
+    _require_gpu()
+    lengths = cola_lengths(sizes.cola)
+    seconds = groups.stored(root, made.minilm(), lengths, sizes.repeats, members=64, device=GPU)
+    return {"gpu_group64_over_one": seconds["group"] / seconds["one"]}
 
 
 def _require_gpu() -> None:

@@ -21,6 +21,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.optimisers import build_optimiser
+from adalayers.training.steps import finished
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved
@@ -44,7 +45,7 @@ def epoch_of(
 
     def epoch() -> float:
         trainer.progress.epoch += 1
-        return trainer.train_epoch()
+        return finished(trainer.train_epoch())
 
     return epoch
 

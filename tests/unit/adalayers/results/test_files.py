@@ -55,6 +55,7 @@ def test_trials_round_trip_in_the_contracts_order(folder):
         "mix/live_layers",
         "parameters",
         "seconds",
+        "group",
     ]
     assert frame["arm"].tolist() == ["", "uniform", "uniform"]
     assert frame["seed"].tolist() == [0, 1, 2]

@@ -10,6 +10,7 @@ from adalayers.models.model import BaseUse, FusionModel
 from adalayers.states import Stream
 from adalayers.tensors.cpu_attention import VECTOR
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
+from adalayers.training.steps import finished
 from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape
@@ -150,15 +151,13 @@ def trained(data, **config):
     trainer = Trainer(
         trial_config(epochs=2, batch_size=4, **config), data, seed=0, device=torch.device("cpu")
     )
-    trainer.run(lambda evaluation: None)
-    return trainer
+    return trainer, finished(trainer.steps(lambda evaluation: None)).row
 
 
 def test_a_layer_chosen_among_all_is_paid_for_by_all(data):
-    trainer = trained(data, fusion="variability", k=K)
+    trainer, row = trained(data, fusion="variability", k=K)
     layers = data.shape.streams[0].layers
     assert trainer.progress.read_to == layers
-    row = trainer.outcome(test=False).row
     train, validation = tokens(data, "train"), tokens(data, "validation")
     assert row["cost/layers"] <= layers
     once = 2 * layers * PER_LAYER * (train + validation)
@@ -169,12 +168,12 @@ def test_states_of_a_decoder_are_paid_for_with_its_encoder(data):
     layers = data.shape.streams[0].layers
     streams = (Stream("encoder", layers), Stream("decoder", layers))
     both = dataclasses.replace(data, shape=dataclasses.replace(data.shape, streams=streams))
-    trainer = trained(both, stream="decoder", k=K, heads=2)
+    trainer, _ = trained(both, stream="decoder", k=K, heads=2)
     assert trainer.progress.read_to == 2 * layers
 
 
 def test_both_rounds_of_head2toe_cost_what_they_read(data):
-    trainer = trained(data, fusion="head2toe", fraction=0.01)
+    trainer, _ = trained(data, fusion="head2toe", fraction=0.01)
     model = trainer.model
     assert trainer.progress.read_to == data.shape.streams[0].layers
     last = epoch_cost(model, data, operations(model, data))

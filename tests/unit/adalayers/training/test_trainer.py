@@ -20,6 +20,7 @@ from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
+from adalayers.training.steps import finished
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study
@@ -71,7 +72,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         job = TrialJob(
             trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
         )
-        run_in_study(job, data, Resources())
+        run_in_study([job], data, Resources())
         note = work.read_json(PROGRESS)
         note["row"].pop("seconds", None)
         return note
@@ -126,7 +127,7 @@ def test_a_part_is_as_small_as_one_example_and_then_the_trial_fails(monkeypatch,
     needing_memory(monkeypatch, 0, RuntimeError("sizes do not match"))
     alone = Trainer(config(), made_data(), seed=3, device=torch.device("cpu"))
     with pytest.raises(RuntimeError, match="sizes"):
-        alone.run(lambda evaluation: None)
+        finished(alone.steps(lambda evaluation: None))
     assert alone.parts == 1, "another error is no reason to pass less at a time"
 
 
@@ -144,7 +145,7 @@ def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tr
     monkeypatch.setattr(trainer, "build_model", once_broken)
     work = Folder(tmp_path)
     job = TrialJob(trial_id="t", stage="search", arm="", seed=3, config=config(), work=work.uri)
-    run_in_study(job, made_data(), Resources(retries=retries))
+    run_in_study([job], made_data(), Resources(retries=retries))
     note = work.read_json(PROGRESS)
     assert (note["status"], len(begun)) == (status, tried)
     assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")
@@ -371,10 +372,10 @@ def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction
         sizes.append(len(examples) * int(self.features.lengths[examples].max()))
         return batch(self, examples, *others)
 
-    scores, predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    scores, predictions = finished(evaluate(model, data, "validation", torch.device("cpu")))
     monkeypatch.setattr(SplitData, "batch", noted)
     monkeypatch.setattr(evaluation, "EVALUATION_TOKENS", 20)
-    bounded, same_predictions = evaluate(model, data, "validation", torch.device("cpu"))
+    bounded, same_predictions = finished(evaluate(model, data, "validation", torch.device("cpu")))
     assert len(sizes) > 1
     assert max(sizes) <= 20
     assert bounded == scores

@@ -1,6 +1,7 @@
 """The agenda: what runs in which order, rebuilt from a record; what Optuna is told."""
 
 import dataclasses
+import itertools
 
 import optuna
 import pytest
@@ -470,3 +471,32 @@ def test_a_study_with_several_searches_goes_on_from_its_rows(folder):
     left = [request for request in run(resumed) if request.stage == "search"]
     assert [of.search for of in left] == ["learned", "uniform"]
     assert not run(agenda(folder, plan=tuned_plan(), trials=2))
+
+
+def test_a_group_is_of_trials_that_read_the_same_batches(folder):
+    made = agenda(folder, trials=1, seeds=2)
+    searched = made.next_group(5)
+    assert [job.stage for job in searched] == ["search"], "a search's trials run alone"
+    groups = [searched]
+    while not isinstance(group := made.next_group(2), str):
+        groups.append(group)
+        assert made.waiting() == made.remaining() - sum(map(len, groups))
+    assert [[job.seed for job in group] for group in groups[1:]] == [[1, 1], [1], [2, 2], [2]]
+    assert group == "wait", "the search is under way"
+    for job in itertools.chain(*groups):
+        finish(made, job)
+    assert [job.seed for job in made.next_group(2)] == [1], "of the search's best"
+
+
+def test_an_analysis_waits_for_the_whole_of_each_group(folder):
+    made = agenda(folder, trials=0, seeds=12, undecided=lambda: ["uniform"])
+    jobs = []
+    while not isinstance(group := made.next_group(8), str):
+        jobs += group
+    assert (group, made.next_group(8), made.analyses()) == ("wait", "wait", [])
+    for job in jobs[:-1]:
+        finish(made, job)
+    assert made.next_group(8) == "wait"
+    finish(made, jobs[-1])
+    assert [job.arm for job in made.next_group(8)] == ["uniform"]
+    assert len(made.analyses()) == 1

@@ -40,7 +40,7 @@ def watch_of(monkeypatch, works):
 
 def started(watch, name):
     trial = SimpleNamespace(
-        config={"job": SimpleNamespace(trial_id=name)}, temporary_state=SimpleNamespace(ray_actor=name)
+        config={"jobs": [SimpleNamespace(trial_id=name)]}, temporary_state=SimpleNamespace(ray_actor=name)
     )
     watch.on_trial_start(0, [], trial)
 

@@ -21,7 +21,7 @@ def asha():
 def trial(number):
     config = trial_config()
     job = TrialJob(trial_id=f"t{number}", stage="search", arm="", seed=0, config=config, work="")
-    return SimpleNamespace(trial_id=str(number), config={"job": job})
+    return SimpleNamespace(trial_id=str(number), config={"jobs": [job]})
 
 
 def decisions(asha, **last):

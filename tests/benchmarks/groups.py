@@ -1,0 +1,82 @@
+"""Groups: what all arms of a seed cost over one pass of the base model, beside one of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from adalayers.backbones.sources import BackboneSource
+from adalayers.features.features import LiveFeatures, StoredFeatures
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.training.steps import Request, SharedClock, Steps, in_turn
+from adalayers.training.together import Together
+from adalayers.training.trainer import Trainer
+from tests.benchmarks import made
+from tests.benchmarks.measure import interleaved
+from tests.benchmarks.sizes import BATCH
+from tests.benchmarks.training import CPU, store
+
+ARMS = 15
+EXAMPLES = 128
+"""Few: a pass of a large base model takes seconds on a CPU."""
+
+
+def arms(source: BackboneSource) -> list[LayerMixConfig]:
+    """Return 15 arms as a study of alpha and lambda has them, with a uniform mix and single layers."""
+    common = {"k": 64, "batch_size": BATCH}
+    learned = [
+        LayerMixConfig(**common, alpha=alpha, entropy_weight=weight)
+        for alpha in (1.0, 8.0, 64.0, 512.0)
+        for weight in (0.0, 1e-3, 1e-2)
+    ]
+    single = [LayerMixConfig(**common, mix="single", layer=layer) for layer in (1, source.layers // 2)]
+    return [*learned, LayerMixConfig(**common, mix="uniform"), *single][:ARMS]
+
+
+def live(source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
+    """Return the seconds of an epoch of one arm over live features, and of 15 arms in turn."""
+    features = LiveFeatures(source, made.encoded(lengths))
+    features.shared = True
+    data = made.trial_data(source, features)
+    trainers = [Trainer(config, data, seed=0, device=CPU) for config in arms(source)]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as a trial has
+    try:
+        return interleaved({"one": epoch_of(trainers[:1]), "group": epoch_of(trainers)}, repeats)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def stored(
+    root: Path,
+    source: BackboneSource,
+    lengths: np.ndarray,
+    repeats: int,
+    *,
+    members: int,
+    device: torch.device,
+) -> dict[str, float]:
+    """Return the seconds of an epoch of one trial over stored features, and of so many that step as one."""
+    folder = store(root, source, made.encoded(lengths), device).folder
+    data = made.trial_data(source, StoredFeatures(folder, resident=True))
+    configs = [LayerMixConfig(k=64, batch_size=BATCH, alpha=1.0 + member) for member in range(members)]
+    trainers = [Trainer(config, data, seed=0, device=device) for config in configs]
+    together = Together()
+    return interleaved(
+        {"one": epoch_of(trainers[:1], together), "group": epoch_of(trainers, together)}, repeats
+    )
+
+
+def epoch_of(
+    trainers: Sequence[Trainer], together: Callable[[Sequence[Request]], None] = lambda requests: None
+) -> Callable[[], None]:
+    """Return a function that trains one more epoch of all trials in turn."""
+
+    def trial(trainer: Trainer) -> Steps[None]:
+        trainer.progress.epoch += 1
+        yield from trainer.asking(trainer.train_epoch())
+
+    return lambda: in_turn([trial(trainer) for trainer in trainers], SharedClock(), together=together)

@@ -1,0 +1,88 @@
+"""Trials that train in turn, a batch each: the base model is passed once for all, and no number changes."""
+
+from unittest import mock
+
+import pytest
+import torch
+
+from adalayers.backbones.backbone import Backbone
+from adalayers.config import trial_config
+from adalayers.data.prepare import prepare
+from adalayers.request import DataRequest
+from adalayers.training.steps import Request, SharedClock, finished, in_turn
+from adalayers.training.trainer import Trainer
+from tests.helpers.interrupting import assert_same
+from tests.helpers.studying import world
+
+SMALL = {"heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 3, "lr": 3e-3, "dropout": 0.3}
+ARMS = (
+    {"k": 8, "alpha": 1.0},
+    {"k": 8, "alpha": 64.0, "cutoff": 0.2, "lr": 3e-2, "patience": 1},
+    {"k": 8, "mix": "single", "layer": 1, "projection_dropout": 0.2},
+    {"k": 8, "mix": "uniform", "epochs": 1},
+    {"fusion": "dwatt", "own_width": True, "read_out": "mean"},
+    {"fusion": "routing", "k": 8},
+    {"fusion": "head2toe"},
+)
+"""Among them some that stop early, read few layers, or train a second round."""
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    made = world(tmp_path_factory.mktemp("world"))
+    request = DataRequest(str(made["backbone"]), str(made["dataset"]), train_examples=48, eval_examples=16)
+    return prepare(request)
+
+
+def trained(prepared, arms, seed=1):
+    """Return what comes of the arms, trained in turn over live features, and how often the base model was passed."""
+    data, clock, outcomes = prepared.data("live"), SharedClock(), {}
+    for split in data.splits.values():
+        split.features.shared = True
+
+    def trial(number, arm):
+        trainer = Trainer(trial_config(**{**SMALL, **arm}), data, seed=seed, device=torch.device("cpu"))
+        trainer.clock = clock
+        outcomes[number] = yield from trainer.steps(lambda evaluation: None, test=True)
+
+    with mock.patch.object(Backbone, "forward", autospec=True, side_effect=Backbone.forward) as passes:
+        in_turn([trial(number, arm) for number, arm in enumerate(arms)], clock)
+    return [outcomes[number] for number in range(len(arms))], passes.call_count
+
+
+def test_trials_in_turn_are_the_same_as_alone_bit_for_bit(prepared):
+    together, passes = trained(prepared, ARMS)
+    alone = [trained(prepared, [arm]) for arm in ARMS]
+    for outcome, ((wanted,), _) in zip(together, alone, strict=True):
+        assert_same(outcome, wanted)
+    assert passes == max(of_one for _, of_one in alone), "a batch was passed more than once"
+
+
+def test_trials_share_the_time_that_they_take_together(prepared):
+    clock = SharedClock()
+    outcomes, _ = trained(prepared, ARMS[:3])
+    shared = sum(outcome.row["seconds"] for outcome in outcomes)
+    assert 0 < shared <= clock()
+
+
+def test_a_trial_that_is_behind_catches_up_before_the_others_go_on():
+    order = []
+
+    def trial(name, epochs):
+        for epoch in epochs:
+            order.append((name, epoch))
+            yield Request(epoch=epoch)
+
+    in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock())
+    assert order == [("a", 1), ("b", 2), ("a", 1), ("a", 2), ("b", 2), ("b", 3)]
+
+
+def test_steps_return_what_came_of_them():
+    def steps():
+        yield Request()
+        yield Request()
+        return "done"
+
+    counted = mock.Mock()
+    assert finished(steps(), counted) == "done"
+    assert counted.call_count == 2

@@ -1,0 +1,170 @@
+"""Trials whose steps are taken as one: the numbers of each alone, to rounding."""
+
+from unittest import mock
+
+import pandas as pd
+import pytest
+import torch
+
+from adalayers.config import trial_config
+from adalayers.storage.folder import Folder
+from adalayers.training import together
+from adalayers.training.steps import SharedClock, in_turn
+from adalayers.training.together import Together
+from adalayers.training.trainer import Trainer, restored
+from tests.helpers.made_data import made_data
+
+SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 2, "lr": 3e-3, "dropout": 0.0}
+ALPHA_LAMBDA = [{"alpha": alpha, "entropy_weight": weight} for alpha in (1.0, 64.0) for weight in (0.0, 0.1)]
+SINGLE_LAYER = [{"mix": "uniform"}, {"mix": "last"}, *({"mix": "single", "layer": layer} for layer in (1, 2))]
+CUTOFF = [
+    {"alpha": 64.0, "cutoff": 0.3, "cutoff_when": when, "mix_lr": 3e-2, "weight_decay": 0.1}
+    for when in ("always", "after-training")
+]
+ARMS = [*ALPHA_LAMBDA, *SINGLE_LAYER, *CUTOFF]
+
+
+def trained(
+    arms, kind="sequence", *, several=None, seed=1, data=None, folder=None, on_evaluation=lambda at: None
+):
+    """Return what comes of trials that train in turn, of those that end."""
+    data, clock, outcomes = data or made_data(kind, sizes=(256, 48, 48)), SharedClock(), {}
+
+    def trial(number, arm):
+        config = trial_config(**{**SMALL, **arm})
+        work = None if folder is None else Folder(folder / str(number))
+        device = torch.device("cpu")
+        trainer = restored(config, data, seed=seed, device=device, checkpoint=work)
+        outcomes[number] = yield from trainer.steps(on_evaluation, work, test=True)
+
+    trials = [trial(number, arm) for number, arm in enumerate(arms)]
+    in_turn(trials, clock, together=several or (lambda requests: None))
+    return [outcomes[number] for number in range(len(arms))]
+
+
+def assert_close(outcome, wanted, tolerance):
+    ours, theirs = pd.DataFrame(outcome.history), pd.DataFrame(wanted.history)
+    pd.testing.assert_frame_equal(ours, theirs, rtol=tolerance, atol=tolerance)
+    for (name, ours), theirs in zip(
+        outcome.model.state_dict().items(), wanted.model.state_dict().values(), strict=True
+    ):
+        if not name.endswith("in_proj_bias"):  # that of keys has no gradient but rounding
+            torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, msg=name)
+
+
+@pytest.fixture
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """How often a step was taken as one."""
+    counted = mock.Mock(side_effect=together._Several.step, autospec=True)
+    monkeypatch.setattr(together._Several, "step", lambda self, request: counted(self, request))
+    return counted
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, double, steps):
+    arms = [{**arm, "optimiser": optimiser} for arm in ARMS]
+    group = trained(arms, kind, several=Together())
+    assert steps.call_count == 32, "two epochs of 16 steps"
+    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"positions": True, "read_out": "linear"},
+        {"dropout": 0.3, "projection_dropout": 0.2, "gelu_after_mix": True},
+        {"train_projections": False, "normalise": False, "read_out": "mean", "classifier_layers": 2},
+        {"read_out": "last-token"},
+        {"read_out": "first-token"},
+        {"schedule": "linear", "class_weights": "balanced"},
+    ],
+)
+def test_heads_and_options_equal_the_trials_alone(head):
+    arms = [{**arm, **head} for arm in (*ALPHA_LAMBDA[1:3], *SINGLE_LAYER[2:], CUTOFF[0])]
+    for outcome, wanted in zip(trained(arms, several=Together()), trained(arms), strict=True):
+        assert_close(outcome, wanted, 1e-4)
+
+
+def test_dropout_of_words_is_drawn_as_alone():
+    arms = [{"dropout": 0.3, "alpha": alpha} for alpha in (1.0, 8.0)]
+    for outcome, wanted in zip(
+        trained(arms, "token", several=Together()), trained(arms, "token"), strict=True
+    ):
+        assert_close(outcome, wanted, 1e-4)
+
+
+def test_members_that_stop_early_or_are_of_another_kind_leave_the_rest_as_it_is(steps):
+    arms = [
+        {"epochs": 6, "patience": 6},
+        {"epochs": 6, "patience": 1, "lr": 0.1},
+        {"epochs": 1, "alpha": 8.0},
+        {"epochs": 6, "patience": 6, "fusion": "scalar-mix"},
+        {"epochs": 6, "patience": 6, "mix": "uniform"},
+    ]
+    group = trained(arms, several=Together())
+    for outcome, wanted in zip(group, trained(arms), strict=True):
+        assert outcome.row["epochs"] == wanted.row["epochs"]
+        assert_close(outcome, wanted, 1e-4)
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} >= {2, 4}
+
+
+def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
+    class Killed(Exception):
+        pass
+
+    def kill(evaluation):
+        if evaluation.metrics["epoch"] == 3:
+            raise Killed
+
+    arms = [{**arm, "epochs": 5, "patience": 5} for arm in ARMS[:4]]
+    whole = trained(arms, several=Together())
+    with pytest.raises(Killed):
+        trained(arms, several=Together(), folder=tmp_path, on_evaluation=kill)
+    sizes = [file.stat().st_size for file in tmp_path.rglob("checkpoint.pt")]
+    assert len(sizes) == len(arms)
+    for outcome, wanted in zip(trained(arms, several=Together(), folder=tmp_path), whole, strict=True):
+        assert_close(outcome, wanted, 1e-4)
+
+
+def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, capsys, steps):
+    wanted, outputs = trained(ARMS), together.outputs
+
+    def at_most_three(model, batch):
+        if len(model.stacked[-1].owners) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return outputs(model, batch)
+
+    monkeypatch.setattr(together, "outputs", at_most_three)
+    for outcome, alone in zip(trained(ARMS, several=Together()), wanted, strict=True):
+        assert_close(outcome, alone, 1e-4)
+    assert "it is passed for 2 at a time" in capsys.readouterr().err
+
+
+def test_a_member_that_diverges_changes_no_other(double):
+    arms = [ARMS[1], {"lr": 1e300}, ARMS[5]]
+    data = made_data(sizes=(64, 16, 16))
+    losses = []
+
+    def trial(arm):
+        trainer = Trainer(trial_config(**{**SMALL, **arm}), data, seed=1, device=torch.device("cpu"))
+        losses.append((yield from trainer.train_epoch()))
+
+    def asking(arm):
+        steps = trial(arm)
+        yield from steps
+
+    alone = []
+    for arm in (arms[0], arms[2]):
+        in_turn([trial(arm)], SharedClock())
+        alone.append(losses.pop())
+    in_turn([asking(arm) for arm in arms], SharedClock(), together=Together())
+    assert [losses[0], losses[2]] == pytest.approx(alone, rel=1e-9)

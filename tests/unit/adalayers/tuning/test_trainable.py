@@ -1,0 +1,104 @@
+"""Several trials of a study in one worker: each ends in its own way, and none changes another's numbers."""
+
+import importlib
+from unittest import mock
+
+import pytest
+import torch
+from ray import tune
+
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.request import Resources
+from adalayers.results.record import PROGRESS
+from adalayers.storage.folder import Folder
+from adalayers.training import trainer
+from adalayers.tuning.job import TrialJob
+from adalayers.tuning.trainable import run_in_study
+from tests.helpers.made_data import made_data
+
+SMALL = {"k": 8, "heads": 2, "batch_size": 16, "epochs": 4, "lr": 3e-3, "dropout": 0.3}
+MEMBERS = {
+    "whole": {"alpha": 8.0},
+    "stops": {"lr": 3e-2, "patience": 1},
+    "diverges": {"lr": 1e30},
+    "short": {"mix": "uniform", "epochs": 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def reported(monkeypatch):
+    """What Tune hears, instead of Tune."""
+    heard = mock.Mock()
+    monkeypatch.setattr(tune, "report", heard)
+    return heard
+
+
+@pytest.fixture(autouse=True)
+def in_turn(monkeypatch):
+    """Trials step one by one, as over live features, so that numbers can be compared bit for bit."""
+    module = importlib.import_module("adalayers.tuning.trainable")  # the package names its function so
+    monkeypatch.setattr(module, "Together", lambda: lambda requests: None)
+
+
+def ran(folder, names, **resources):
+    """Run trials in one program and return what each left, but for times."""
+    jobs = [
+        TrialJob(
+            trial_id=name,
+            stage="confirm",
+            arm=name,
+            seed=3,
+            config=LayerMixConfig(**{**SMALL, **MEMBERS[name]}),
+            work=Folder(folder / name).uri,
+        )
+        for name in names
+    ]
+    run_in_study(jobs, made_data(), Resources(**resources))
+    notes = {name: Folder(folder / name).read_json(PROGRESS) for name in names}
+    for note in notes.values():
+        note["row"].pop("seconds", None)
+    return notes
+
+
+def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone(tmp_path):
+    together = ran(tmp_path / "together", MEMBERS)
+    assert [note["status"] for note in together.values()] == [
+        "completed",
+        "completed",
+        "diverged",
+        "completed",
+    ]
+    for name, note in together.items():
+        assert ran(tmp_path / "alone", [name])[name] == note
+
+
+def test_a_member_that_fails_is_tried_again_and_catches_up(tmp_path, monkeypatch):
+    wanted, whole, steps = ran(tmp_path / "well", MEMBERS), trainer.Trainer.step, []
+
+    def once_broken(self, *args):
+        steps.append(self)
+        if len(steps) == 30:
+            raise OSError("the file system went away")
+        return whole(self, *args)
+
+    monkeypatch.setattr(trainer.Trainer, "step", once_broken)
+    assert ran(tmp_path / "broken", MEMBERS, retries=1) == wanted
+
+
+def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch):
+    wanted = ran(tmp_path / "whole", MEMBERS)
+    ran(tmp_path / "cut", ["short"])
+    monkeypatch.setattr(tune, "report", mock.Mock(side_effect=[None] * 4 + [SystemExit]))
+    with pytest.raises(SystemExit):
+        ran(tmp_path / "cut", MEMBERS)
+    begun = mock.Mock(side_effect=trainer.build_model)
+    monkeypatch.setattr(tune, "report", mock.Mock())
+    monkeypatch.setattr(trainer, "build_model", begun)
+    assert ran(tmp_path / "cut", MEMBERS) == wanted
+    assert begun.call_count == 3
+
+
+def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainer, "outputs", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
+    with pytest.raises(torch.OutOfMemoryError):
+        ran(tmp_path, MEMBERS)
