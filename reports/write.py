@@ -107,12 +107,12 @@ def _entries(
     root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Built]
 ) -> tuple[list[Entry], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
-    known = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
+    by_uri = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     entries, problems = [], []
     for folder in folders:
         directory = _below(root, folder)
         try:
-            evidence = known.get(directory.uri) or Evidence(load(directory))
+            evidence = by_uri.get(directory.uri) or Evidence(load(directory))
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue

@@ -38,22 +38,22 @@ def cost_panel(
         looks: Kind -> colour and marker.
         names: Arms that are numbered by their place here.
     """
-    known = arms.dropna(subset=[cost, "score"])
-    on_front = known.set_index("arm").reindex(list(front))
+    costed = arms.dropna(subset=[cost, "score"])
+    on_front = costed.set_index("arm").reindex(list(front))
     axes.plot(on_front[cost], on_front["score"], "-", color="0.4", linewidth=1.0, zorder=1)
-    for row in records(known):
+    for row in records(costed):
         colour, marker = looks[row["kind"]]
         axes.plot(row[cost], row["score"], marker, color=colour, markersize=5.5, zorder=3)
-    if (known[cost] > 0).all() and len(known):
+    if (costed[cost] > 0).all() and len(costed):
         axes.set_xscale("log")
-        few = known[cost].max() < 100 * known[cost].min()  # too few powers of ten to read it by
+        few = costed[cost].max() < 100 * costed[cost].min()  # too few powers of ten to read it by
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("e+", "e")))
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.margins(x=0.12, y=0.1)
     axes.autoscale_view()
-    for at, text in _labels(axes, known[known["arm"].isin(names)], cost, names):
-        axes.annotate(text, at, xytext=(5, 4), textcoords="offset points", fontsize=9, zorder=4)
+    for point, text in _labels(axes, costed[costed["arm"].isin(names)], cost, names):
+        axes.annotate(text, point, xytext=(5, 4), textcoords="offset points", fontsize=9, zorder=4)
 
 
 def _labels(
@@ -62,13 +62,13 @@ def _labels(
     """Return where numbers stand and what they say: "2, 7" for points so near that theirs would cover each other."""
     pixels: Any = axes.transData.transform(arms[[cost, "score"]].to_numpy(float)) if len(arms) else []
     groups: list[tuple[Any, tuple[float, float], list[int]]] = []
-    for at, row in zip(pixels, records(arms), strict=True):
-        near = next((numbers for first, _, numbers in groups if (abs(at - first) < APART).all()), None)
+    for point, row in zip(pixels, records(arms), strict=True):
+        near = next((numbers for first, _, numbers in groups if (abs(point - first) < APART).all()), None)
         if near is None:
             near = []
-            groups.append((at, (row[cost], row["score"]), near))
+            groups.append((point, (row[cost], row["score"]), near))
         near.append(names.index(row["arm"]) + 1)
-    return [(at, ", ".join(map(str, sorted(numbers)))) for _, at, numbers in groups]
+    return [(point, ", ".join(map(str, sorted(numbers)))) for _, point, numbers in groups]
 
 
 def front_legend(figure: Figure, looks: Mapping[str, tuple[str, str]], names: Sequence[str]) -> None:

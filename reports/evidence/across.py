@@ -138,14 +138,15 @@ def across(cases: Iterable[Case]) -> Across:
         alike[0].plan,
         arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
     )
-    made = analyses(runs, _cells(alike), plan)
+    steps = analyses(runs, _cells(alike), plan)
     answers = {
-        (case.cell(arm), seed): f"{case.dataset} {said}"  # equal predictions on other data are not the same
+        # Equal predictions on other data are not the same.
+        (case.cell(arm), seed): f"{case.dataset} {digest}"
         for case in alike
-        for (arm, seed), said in case.answers.items()
+        for (arm, seed), digest in case.answers.items()
     }
-    found = {}
-    for sort in dict.fromkeys(one.sort for one in planned):
+    claims_by_sort = {}
+    for sort in dict.fromkeys(item.sort for item in planned):
         metric, mode, split = sort
         of_sort = [case for case in alike if case.sort == sort]
         values = {
@@ -155,16 +156,17 @@ def across(cases: Iterable[Case]) -> Across:
         }
         family = Family(metric, split, bounds(metric), of_scores(mode, _smallest(of_sort)), answers)
         claims = family.claims(
-            [one.comparison for one in planned if one.sort == sort],
+            [item.comparison for item in planned if item.sort == sort],
             values,
-            made,
-            sharing=[one.comparison for one in planned],
+            steps,
+            sharing=[item.comparison for item in planned],
         )
-        found[sort] = iter(with_wins(claims, mode))
+        claims_by_sort[sort] = iter(with_wins(claims, mode))
     claimed = [
-        AcrossClaim(one.what, one.case, one.reference, one.cases, next(found[one.sort])) for one in planned
+        AcrossClaim(item.what, item.case, item.reference, item.cases, next(claims_by_sort[item.sort]))
+        for item in planned
     ]
-    return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(made))
+    return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(steps))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +196,8 @@ def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:
     ):
         seen |= names
         there = [case for case in cases if case.name in seen]
-        for one in (*_effects(there), *_scores(there)):
-            planned.setdefault((one.what, one.case, one.reference, one.cases, *one.comparison.key), one)
+        for item in (*_effects(there), *_scores(there)):
+            planned.setdefault((item.what, item.case, item.reference, item.cases, *item.comparison.key), item)
     return list(planned.values())
 
 
@@ -216,7 +218,7 @@ def _alike(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
         if differs is None:
             alike.append(case)
         else:
-            had, has = (of.flags.get(differs) for of in (reference, case))
+            had, has = (side.flags.get(differs) for side in (reference, case))
             others.append((case.name, f"{differs} is {has} there and {had} in {reference.name}"))
     return alike, others
 
@@ -226,13 +228,13 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
     means, differences = [], []
     for sort, of_sort in _groups(cases, lambda case: case.sort).items():
         reference, *others = of_sort
-        shared = [{one.key: one for one in case.plan.comparisons if one.primary} for case in of_sort]
+        shared = [{claim.key: claim for claim in case.plan.comparisons if claim.primary} for case in of_sort]
         for key, effect in shared[0].items():
             if not all(key in of_case for of_case in shared):
                 continue
             of_case = {
-                case.name: {case.cell(arm): weight for arm, weight in known[key].weights.items()}
-                for case, known in zip(of_sort, shared, strict=True)
+                case.name: {case.cell(arm): weight for arm, weight in effects[key].weights.items()}
+                for case, effects in zip(of_sort, shared, strict=True)
             }
             averaged = {
                 cell: weight / len(of_sort)
@@ -267,8 +269,8 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
 def _scores(cases: Sequence[Case]) -> list[_Planned]:
     """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
     planned = []
-    known = [case for case in cases if case.dataset]
-    for (_, sort), of_data in _groups(known, lambda case: (case.dataset, case.sort)).items():
+    named = [case for case in cases if case.dataset]
+    for (_, sort), of_data in _groups(named, lambda case: (case.dataset, case.sort)).items():
         reference, *others = of_data
         for case in others:
             if case.backbone == reference.backbone:
@@ -285,13 +287,13 @@ def _scores(cases: Sequence[Case]) -> list[_Planned]:
                     sort=sort,
                     comparison=Comparison(
                         arm=arm,
-                        control=other,
-                        weights={case.cell(arm): 1.0, reference.cell(other): -1.0},
+                        control=counterpart,
+                        weights={case.cell(arm): 1.0, reference.cell(counterpart): -1.0},
                         primary=arm == case.plan.control,
                     ),
                 )
-                for arm, other in pairs.items()
-                if arm and other
+                for arm, counterpart in pairs.items()
+                if arm and counterpart
             ]
     return planned
 
@@ -304,8 +306,8 @@ def study_runs(cases: Sequence[Case]) -> list[Run]:
     """
     commands: list[list[tuple[Case, Run]]] = []
     ended = ""
-    every = [(case, run) for case in cases for run in case.runs]
-    for case, run in sorted(every, key=lambda one: one[1].started):
+    case_runs = [(case, run) for case in cases for run in case.runs]
+    for case, run in sorted(case_runs, key=lambda case_run: case_run[1].started):
         if commands and run.started <= ended:
             commands[-1].append((case, run))
         else:
@@ -353,13 +355,13 @@ def _cells(cases: Sequence[Case]) -> pd.DataFrame:
 
 def _smallest(cases: Sequence[Case]) -> float | None:
     """Return the smallest effect of interest of all cases, None where one has none."""
-    known = [case.plan.smallest_effect for case in cases]
-    return None if None in known else min(of for of in known if of is not None)
+    effects = [case.plan.smallest_effect for case in cases]
+    return None if None in effects else min(effect for effect in effects if effect is not None)
 
 
 def _groups(cases: Iterable[Case], key: Any) -> dict[Any, list[Case]]:
     """Return the groups of at least two cases with one key, in order."""
-    found: dict[Any, list[Case]] = {}
+    groups: dict[Any, list[Case]] = {}
     for case in cases:
-        found.setdefault(key(case), []).append(case)
-    return {of: group for of, group in found.items() if len(group) > 1}
+        groups.setdefault(key(case), []).append(case)
+    return {shared: group for shared, group in groups.items() if len(group) > 1}

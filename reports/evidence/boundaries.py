@@ -63,7 +63,7 @@ def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, float]:
     above = _chance_above(analyses)
     angle = float(
         optimize.brentq(
-            lambda at: 2 * above(np.array([math.sin(at)]))[0] - spend, 1e-9, math.pi / 2, xtol=1e-12
+            lambda x: 2 * above(np.array([math.sin(x)]))[0] - spend, 1e-9, math.pi / 2, xtol=1e-12
         )
     )
     return float(_t(np.array([math.sin(angle)]), n)[0]), angle
@@ -108,22 +108,22 @@ def _above(cuts: np.ndarray, w: np.ndarray, masses: np.ndarray, n: int, k: int) 
     weight = weights[:, None] * masses[None, :]
     df = n + k - 1
     total = np.empty(len(cuts))
-    for place, cut in enumerate(cuts):
+    for index, cut in enumerate(cuts):
         c = math.sqrt(n + k) * float(cut)
         a = k - c * c
         if abs(a) < 1e-6:  # the quadratic is linear: y > (c^2 - r^2) / (2 r sqrt(k)) for r > 0
             line = (c * c - r**2) / (2 * math.sqrt(k) * np.where(r > 0, r, 1.0))
             chance = np.where(r > 0, _below(df, -math.sqrt(df) * line), 0.0)
-            total[place] = (weight * chance).sum()
+            total[index] = (weight * chance).sum()
             continue
         # Where a < 0, y must lie between two roots, and only here are there two.
         here = slice(None) if a > 0 else (r > 0) & (k + r**2 > c * c)
-        at = r[here]
-        root = c * np.sqrt(k + at**2 - c * c)
-        chance = _below(df, -math.sqrt(df) * (-at * math.sqrt(k) + root) / a)
+        radius = r[here]
+        root = c * np.sqrt(k + radius**2 - c * c)
+        chance = _below(df, -math.sqrt(df) * (-radius * math.sqrt(k) + root) / a)
         if a < 0:
-            chance -= _below(df, -math.sqrt(df) * (-at * math.sqrt(k) - root) / a)
-        total[place] = (weight[here] * chance).sum()
+            chance -= _below(df, -math.sqrt(df) * (-radius * math.sqrt(k) - root) / a)
+        total[index] = (weight[here] * chance).sum()
     return total
 
 

@@ -43,7 +43,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     if MEASURED["weights"] not in rows:
         return pd.DataFrame(columns=COLUMNS)
     values = {name: numbers(rows, column) for name, column in MEASURED.items()}
-    known = pd.DataFrame(
+    costs = pd.DataFrame(
         {
             "arm": texts(rows, "arm"),
             "intact": [text in ("", "frozen") for text in texts(rows, "config/base_model")],
@@ -51,7 +51,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
             **{name: column.to_numpy() for name, column in values.items()},
         }
     ).dropna(subset=["score", "weights"])
-    grouped = known.groupby("arm", sort=False)
+    grouped = costs.groupby("arm", sort=False)
     means = grouped[["score", *MEASURED]].mean()
     table = means.assign(n=grouped.size(), intact=grouped["intact"].all()).reset_index()
     order = {arm.name: position for position, arm in enumerate(plan.arms)}
@@ -63,8 +63,8 @@ def front(table: pd.DataFrame, cost: str, *, maximise: bool = True) -> list[str]
     kept: list[str] = []
     best = float("-inf")
     sign = 1.0 if maximise else -1.0
-    known = table.dropna(subset=[cost, "score"])
-    ordered = known.assign(_score=-sign * known["score"]).sort_values([cost, "_score"], kind="stable")
+    complete = table.dropna(subset=[cost, "score"])
+    ordered = complete.assign(_score=-sign * complete["score"]).sort_values([cost, "_score"], kind="stable")
     for arm, score in zip(ordered["arm"], ordered["score"], strict=True):
         if sign * score > best:
             kept.append(str(arm))

@@ -47,11 +47,11 @@ def learning_curves(
 def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
     # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
-    steps, at = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
-    trials, trial = np.unique(table["trial_id"].to_numpy(dtype=object), return_inverse=True)
+    steps, row = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
+    trials, column = np.unique(table["trial_id"].to_numpy(dtype=object), return_inverse=True)
     n = len(trials)
     values = np.full((len(steps), n), np.nan)
-    values[at, trial] = table["score"].to_numpy(dtype=float)  # of two at one step: the later row
+    values[row, column] = table["score"].to_numpy(dtype=float)  # of two at one step: the later row
     if so_far:
         values = (np.fmin if plan.mode == "min" else np.fmax).accumulate(values, axis=0)
     whole = ~np.isnan(values).any(axis=1)
@@ -79,7 +79,7 @@ def milestones(curves: pd.DataFrame) -> pd.DataFrame:
         for share in (0, 0.25, 0.5, 1)
     }
     parts = []
-    for at in sorted(chosen):
-        reached = curves[curves["step"] <= at]
-        parts.append(reached.groupby("arm", sort=False).tail(1).assign(at=at))
+    for step in sorted(chosen):
+        reached = curves[curves["step"] <= step]
+        parts.append(reached.groupby("arm", sort=False).tail(1).assign(at=step))
     return pd.concat(parts, ignore_index=True)

@@ -53,8 +53,8 @@ def mix_milestones(mix: pd.DataFrame) -> pd.DataFrame:
     if not steps:
         return pd.DataFrame({"layer": pd.Series(dtype=str)})
     chosen = sorted({steps[round(share * (len(steps) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)})
-    at = mix[mix["step"].isin(chosen)].drop_duplicates(["step", "layer"], keep="last")
-    table = at.pivot(index="layer", columns="step", values="weight").reindex(mix["layer"].drop_duplicates())
+    rows = mix[mix["step"].isin(chosen)].drop_duplicates(["step", "layer"], keep="last")
+    table = rows.pivot(index="layer", columns="step", values="weight").reindex(mix["layer"].drop_duplicates())
     table.columns = [f"step {step:.0f}" for step in table.columns]
     return table.reset_index()
 

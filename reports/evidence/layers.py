@@ -56,8 +56,8 @@ def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score among those that learn their mix."""
     kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
     learned = pd.Series([is_learned(mix, fusion) for mix, fusion in kinds], index=arm_table.index, dtype=bool)
-    known = arm_table[learned].dropna(subset=["val_mean"])
-    return None if known.empty else str(known["arm"].iloc[plan.better(known["val_mean"]).argmax()])
+    scored = arm_table[learned].dropna(subset=["val_mean"])
+    return None if scored.empty else str(scored["arm"].iloc[plan.better(scored["val_mean"]).argmax()])
 
 
 def profile(
@@ -74,13 +74,13 @@ def profile(
     rows = confirmed(trials)
     weights = at_best(rows[rows["arm"] == arm], history)
     columns = weight_columns(weights)
-    states = [known for column in columns if (known := state(column)) is not None]
+    states = [parsed for column in columns if (parsed := state(column)) is not None]
     if weights.empty or len(states) != len(columns):
         return pd.DataFrame(columns=PROFILE_COLUMNS)
     table = []
     for column, (stream, number) in zip(columns, states, strict=True):
-        total = layers.get(stream) or max(other for name, other in states if name == stream) or 1
+        total = layers.get(stream) or max(last for name, last in states if name == stream) or 1
         row = {"state": number, "layer": state_name(column), "depth": number / total}
         table.append(row | summary(weights[column] * len(columns), limits=(0.0, len(columns))))
-    found = pd.DataFrame(table).rename(columns={"mean": "relative"})[PROFILE_COLUMNS]
-    return found.dropna(subset=["relative"])
+    weight_table = pd.DataFrame(table).rename(columns={"mean": "relative"})[PROFILE_COLUMNS]
+    return weight_table.dropna(subset=["relative"])

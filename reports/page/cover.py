@@ -59,7 +59,7 @@ def across_cases(entries: Sequence[Entry]) -> Across:
 
 
 def cover(
-    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), known: Across | None = None
+    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), result: Across | None = None
 ) -> str:
     """Return the page.
 
@@ -67,7 +67,7 @@ def cover(
         title: Of the study.
         entries: What is on it, in order.
         problems: Names folders that could not be read.
-        known: What `across_cases` returns; None: it is computed.
+        result: What `across_cases` returns; None: it is computed.
     """
     parts = [f"# {escape(title)}: all backbones and datasets"]
     questions = dict.fromkeys(entry.loaded.study.request.question for entry in entries)
@@ -78,7 +78,7 @@ def cover(
         measured, profiles = _distances(entries), _profiles(entries)
         sections = {
             "Distance and score": distances.section(measured) if measured else [],
-            "Across cases": across_parts.section(known or across_cases(entries)),
+            "Across cases": across_parts.section(result or across_cases(entries)),
             "Backbones": _backbones(entries),
             "Scores": _scores(entries),
             "Primary comparisons": [_verdicts(entries)],

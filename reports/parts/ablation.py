@@ -23,10 +23,10 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    found = {claim.arm: claim for claim in evidence.claims if claim.difference is not None}
-    arms = [arm for arm in evidence.plan.arms if arm.name in found]
-    kept = {arm.name: found[arm.name] for arm in arms if arm.role == "component"}
-    tuned = {name: found[arm.name] for arm in arms for name in arm.tunes if arm.role == "tuned"}
+    claims = {claim.arm: claim for claim in evidence.claims if claim.difference is not None}
+    arms = [arm for arm in evidence.plan.arms if arm.name in claims]
+    kept = {arm.name: claims[arm.name] for arm in arms if arm.role == "component"}
+    tuned = {name: claims[arm.name] for arm in arms for name in arm.tunes if arm.role == "tuned"}
     if not kept:
         return None
     ordered = dict(sorted(kept.items(), key=lambda item: item[1].difference or 0.0))

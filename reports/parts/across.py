@@ -20,88 +20,88 @@ TITLES = {
 }
 
 
-def section(found: Across) -> list[str]:
+def section(result: Across) -> list[str]:
     """Return the paragraphs; empty where there is one case alone."""
-    if len(found.cases) + len(found.left_out) < 2:
+    if len(result.cases) + len(result.left_out) < 2:
         return []
-    paragraphs = [*_answer(found), *_left_out(found)]
-    if found.claims:
-        paragraphs += [_how(found), _table(found)]
+    paragraphs = [*_answer(result), *_left_out(result)]
+    if result.claims:
+        paragraphs += [_how(result), _table(result)]
     return paragraphs
 
 
-def _answer(found: Across) -> list[str]:
-    if not found.claims:
+def _answer(result: Across) -> list[str]:
+    if not result.claims:
         return [
             "**No claims across these cases**: effects are compared between cases of one metric, scores between "
             "backbones on the same data, and no two cases share these."
         ]
-    if not any(one.claim.n for one in found.claims):
+    if not any(contrast.claim.n for contrast in result.claims):
         return [
             "**There is no answer yet**: a comparison needs seeds that all its cases have completed, and an analysis "
             "is made after whole blocks of seeds."
         ]
-    return [listed([*_scores(found), *_means(found), *_differences(found)])]
+    return [listed([*_scores(result), *_means(result), *_differences(result)])]
 
 
-def _scores(found: Across) -> list[str]:
+def _scores(result: Across) -> list[str]:
     """Say which backbone scores better, by the control, then how other arms agree."""
     lines = []
-    for case, claims in _by_case(found, SCORE):
+    for case, claims in _by_case(result, SCORE):
         first, *others = claims
         reference = code(first.reference)
-        line = f"**{code(case)} against {reference}** ({_score(first)}), with {_arm(found, first)}: {_told(first)}"
+        line = f"**{code(case)} against {reference}** ({_score(first)}), with {_arm(result, first)}: {_told(first)}"
         if others:
             line += f". With the other arms: {_counted(others)}"
         lines.append(f"{line}.")
     return lines
 
 
-def _means(found: Across) -> list[str]:
-    claims = [one for one in found.claims if one.what == MEAN]
+def _means(result: Across) -> list[str]:
+    claims = [contrast for contrast in result.claims if contrast.what == MEAN]
     lines = []
-    for cases in dict.fromkeys(one.cases for one in claims):
-        shared = [one for one in claims if one.cases == cases]
-        told = verdicts([one.claim for one in shared], _plan(found, shared[0]))
+    for cases in dict.fromkeys(contrast.cases for contrast in claims):
+        shared = [contrast for contrast in claims if contrast.cases == cases]
+        told = verdicts([contrast.claim for contrast in shared], _plan(result, shared[0]))
         lines.append(f"**On average over {several(map(code, cases), 6)}** ({_score(shared[0])}): {told}")
     return lines
 
 
-def _differences(found: Across) -> list[str]:
+def _differences(result: Across) -> list[str]:
     """Say where an effect depends on the case."""
     return [
         f"**Effects in {code(case)} minus those in {code(claims[0].reference)}**: "
-        f"{verdicts([one.claim for one in claims], _plan(found, claims[0]))}"
-        for case, claims in _by_case(found, DIFFERENCE)
+        f"{verdicts([contrast.claim for contrast in claims], _plan(result, claims[0]))}"
+        for case, claims in _by_case(result, DIFFERENCE)
     ]
 
 
-def _by_case(found: Across, what: str) -> Iterable[tuple[str, list[AcrossClaim]]]:
-    claims = [one for one in found.claims if one.what == what]
-    for case in dict.fromkeys(one.case for one in claims):
-        yield case, [one for one in claims if one.case == case]
+def _by_case(result: Across, what: str) -> Iterable[tuple[str, list[AcrossClaim]]]:
+    claims = [contrast for contrast in result.claims if contrast.what == what]
+    for case in dict.fromkeys(contrast.case for contrast in claims):
+        yield case, [contrast for contrast in claims if contrast.case == case]
 
 
-def _arm(found: Across, one: AcrossClaim) -> str:
-    known = next((case.plan for case in found.cases if case.name == one.case), None)
+def _arm(result: Across, contrast: AcrossClaim) -> str:
+    plan = next((case.plan for case in result.cases if case.name == contrast.case), None)
     return (
-        f"the control ({code(one.claim.arm)})"
-        if known and known.control == one.claim.arm
-        else code(one.claim.arm)
+        f"the control ({code(contrast.claim.arm)})"
+        if plan and plan.control == contrast.claim.arm
+        else code(contrast.claim.arm)
     )
 
 
-def _plan(found: Across, one: AcrossClaim) -> Plan:
-    return next(case.plan for case in found.cases if case.name == one.cases[0])
+def _plan(result: Across, contrast: AcrossClaim) -> Plan:
+    return next(case.plan for case in result.cases if case.name == contrast.cases[0])
 
 
-def _score(one: AcrossClaim) -> str:
-    return f"{SPLITS[one.claim.split]} {escape(short(one.claim.metric))}"
+def _score(contrast: AcrossClaim) -> str:
+    return f"{SPLITS[contrast.claim.split]} {escape(short(contrast.claim.metric))}"
 
 
-def _told(one: AcrossClaim) -> str:
+def _told(contrast: AcrossClaim) -> str:
     """Return a verdict with its size: "**better** by 0.12 [0.08, 0.16]"."""
-    claim = one.claim
+    claim = contrast.claim
     if claim.verdict in (BETTER, WORSE):
         return f"**{claim.verdict}** by {size(claim)}"
     if claim.tie:
@@ -112,21 +112,21 @@ def _told(one: AcrossClaim) -> str:
 
 
 def _counted(claims: Sequence[AcrossClaim]) -> str:
-    verdicts = [one.claim.verdict for one in claims]
-    return ", ".join(f"{verdicts.count(of)} {of}" for of in (BETTER, WORSE, SAME, OPEN) if of in verdicts)
+    given = [contrast.claim.verdict for contrast in claims]
+    return ", ".join(f"{given.count(kind)} {kind}" for kind in (BETTER, WORSE, SAME, OPEN) if kind in given)
 
 
-def _left_out(found: Across) -> list[str]:
-    if not found.left_out:
+def _left_out(result: Across) -> list[str]:
+    if not result.left_out:
         return []
-    told = "; ".join(f"{code(name)} ({escape(why)})" for name, why in found.left_out)
+    told = "; ".join(f"{code(name)} ({escape(why)})" for name, why in result.left_out)
     return [f"Not compared with the others, for it was run with other flags: {told}."]
 
 
-def _how(found: Across) -> str:
-    claims = found.claims
-    primary = sum(one.claim.primary for one in claims)
-    pairs = sorted({one.claim.n for one in claims if one.claim.n})
+def _how(result: Across) -> str:
+    claims = result.claims
+    primary = sum(contrast.claim.primary for contrast in claims)
+    pairs = sorted({contrast.claim.n for contrast in claims if contrast.claim.n})
     span = f"{pairs[0]}" if pairs[:1] == pairs[-1:] else f"{pairs[0]} to {pairs[-1]}" if pairs else "no"
     return (
         f"All cases run the same seeds, which set the order of data and the start of the head, so they are compared "
@@ -134,30 +134,30 @@ def _how(found: Across) -> str:
         "(averages, and the control's score), are one family, planned before any score was seen: all their intervals, "
         f"at all analyses, hold together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds "
         f"first planned, {RESERVE:.0%} kept for later seeds and cases; "
-        f"{count(len(found.analyses), 'analysis', 'analyses')} so far). They are about these cases, and these test "
+        f"{count(len(result.analyses), 'analysis', 'analyses')} so far). They are about these cases, and these test "
         "examples: other backbones or data may differ."
     )
 
 
-def _table(found: Across) -> str:
+def _table(result: Across) -> str:
     rows = []
     for what in TITLES:
         rows += [
             [
                 TITLES[what],
-                f"{code(one.claim.arm)} in both"
-                if what == SCORE and one.claim.arm == one.claim.control
-                else f"{code(one.claim.arm)} and {code(one.claim.control)}"
+                f"{code(contrast.claim.arm)} in both"
+                if what == SCORE and contrast.claim.arm == contrast.claim.control
+                else f"{code(contrast.claim.arm)} and {code(contrast.claim.control)}"
                 if what == SCORE
-                else named(one.claim, _plan(found, one)),
-                several(map(code, one.cases), 12)
+                else named(contrast.claim, _plan(result, contrast)),
+                several(map(code, contrast.cases), 12)
                 if what == MEAN
-                else f"{code(one.case)} minus {code(one.reference)}",
-                "identical predictions" if one.claim.tie else difference(one.claim),
-                one.claim.verdict,
+                else f"{code(contrast.case)} minus {code(contrast.reference)}",
+                "identical predictions" if contrast.claim.tie else difference(contrast.claim),
+                contrast.claim.verdict,
             ]
-            for one in found.claims
-            if one.what == what
+            for contrast in result.claims
+            if contrast.what == what
         ]
     heads = ["comparison", "of", "cases", "difference [corrected interval]", "verdict"]
     return folded("Every comparison across cases", len(rows), table(heads, rows))

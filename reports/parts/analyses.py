@@ -36,7 +36,7 @@ def section(info: Info) -> list[str]:
         "left; rebuilding this page does not count. Every analysis gives chance another try, so they share the error: "
         f"{PLANNED:.0%} up to the seeds first planned, by a spending function, and {RESERVE:.0%} kept for extensions, "
         "half of the rest for each. What is decided once keeps its claim.",
-        table(heads, [_row(one, info) for one in info.analyses]),
+        table(heads, [_row(analysis, info) for analysis in info.analyses]),
     ]
 
 

@@ -112,10 +112,10 @@ def _quality(info: Info) -> list[str]:
         effects = [claim for claim in primary if claim.kind == "factor" and _changes(claim, factor.name)]
         over = [averaged_over(claim, plan) for claim in effects]
         for factors in dict.fromkeys(over):
-            found = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
+            alike = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
             names = several(escape(factor_name(other)) for other in factors)
             averaged = f", averaged over {names}" if factors else ""
-            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(found, plan)}")
+            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(alike, plan)}")
     points += _depends(info)
     arms = [claim for claim in primary if claim.kind != "factor"]
     if against := [claim for claim in arms if claim.control == plan.control]:
@@ -141,10 +141,10 @@ def _range(info: Info) -> str:
         return ""
     (low, worst), *_, (high, best) = sorted((mean, arm) for arm, mean in info.means.items())
     control = info.means.get(info.plan.control)
-    known = "" if control is None else f"; the control has {number(control)}"
+    own = "" if control is None else f"; the control has {number(control)}"
     trivial = "" if info.trivial is None else f", a trivial model {number(info.trivial)}"
     over = f"means over {count(info.shared, 'common seed')} run"
-    return f"{over} from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){known}{trivial}. "
+    return f"{over} from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){own}{trivial}. "
 
 
 def _ending(info: Info) -> str:
@@ -158,15 +158,15 @@ def _ending(info: Info) -> str:
 
 def _depends(info: Info) -> list[str]:
     """Return how far averages over another factor can be trusted: what the interactions say, level by level."""
-    found = [claim for claim in info.claims if claim.kind == "interaction"]
-    if not found or all(claim.verdict == SAME for claim in found):
+    interactions = [claim for claim in info.claims if claim.kind == "interaction"]
+    if not interactions or all(claim.verdict == SAME for claim in interactions):
         return []
     names = [
         escape(factor_name(factor))
         for factor in info.plan.factors
-        if any(_changes(claim, factor.name) for claim in found)
+        if any(_changes(claim, factor.name) for claim in interactions)
     ]
-    proven = any(claim.verdict in (BETTER, WORSE) for claim in found)
+    proven = any(claim.verdict in (BETTER, WORSE) for claim in interactions)
     if not proven:
         return [
             f"Whether the effects of {several(names)} depend on each other is open: no interaction is decided."
@@ -179,9 +179,9 @@ def _depends(info: Info) -> list[str]:
         if claim.kind == "simple" and claim.decided and _changes(claim, info.plan.factors[0].name)
     ]
     parts = []
-    for at in dict.fromkeys(where(claim, info.plan) for claim in simple):
-        here = [replace(claim, at=None) for claim in simple if where(claim, info.plan) == at]
-        parts.append(f"at {escape(at)}, {verdicts(here, info.plan).rstrip('.')}")
+    for condition in dict.fromkeys(where(claim, info.plan) for claim in simple):
+        here = [replace(claim, at=None) for claim in simple if where(claim, info.plan) == condition]
+        parts.append(f"at {escape(condition)}, {verdicts(here, info.plan).rstrip('.')}")
     if not parts:
         return [f"{start}: no level by itself is decided."]
     more = f"; {len(parts) - LEVELS} more levels in the details" if len(parts) > LEVELS else ""
@@ -197,11 +197,14 @@ def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
     if mix.empty or not evidence.plan.factors:
         return ()
     first = column(evidence.plan.factors[0].name)
-    known = mix.dropna(subset=["entropy_mean"])
-    of = [level(value) for value in known[first]]
+    rows = mix.dropna(subset=["entropy_mean"])
+    row_levels = [level(value) for value in rows[first]]
     return tuple(
-        (escape(level_name(value)), float(known.loc[[one == value for one in of], "entropy_mean"].mean()))
-        for value in levels(known[first])
+        (
+            escape(level_name(value)),
+            float(rows.loc[[own == value for own in row_levels], "entropy_mean"].mean()),
+        )
+        for value in levels(rows[first])
     )
 
 

@@ -114,13 +114,13 @@ def draw(info: Info) -> Figure:
         say_empty(axes, NO_CONFIRMED)
         return figure
     styles = style.arm_styles(info.arms, info.lines)
-    for place, row in enumerate(records(shown)):
+    for index, row in enumerate(records(shown)):
         colour, marker = styles[row["arm"]]
-        point(axes, row["mean"], place, row["low"], row["high"], colour, marker, along="x")
-    for at in shown.loc[shown["arm"] == info.plan.control, "mean"]:
-        axes.axvline(at, color="0.3", linestyle="--", linewidth=1, zorder=0)
+        point(axes, row["mean"], index, row["low"], row["high"], colour, marker, along="x")
+    for mean in shown.loc[shown["arm"] == info.plan.control, "mean"]:
+        axes.axvline(mean, color="0.3", linestyle="--", linewidth=1, zorder=0)
         above = axes.get_xaxis_transform()
-        axes.text(at, 1.01, "control", ha="center", va="bottom", fontsize=8, color="0.3", transform=above)
+        axes.text(mean, 1.01, "control", ha="center", va="bottom", fontsize=8, color="0.3", transform=above)
     names = [f"{name}  (n = {n:.0f})" for name, n in zip(shown["arm"], shown["n"], strict=True)]
     style.name_ticks(axes, names, axis="y")
     axes.set_ylim(len(shown) - 0.3, -0.7)  # first arm on top

@@ -62,8 +62,8 @@ def compared(claim: Comparison, plan: Plan) -> str:
     changed = ", ".join(setting(change.factor, change.level, plan) for change in claim.changes)
     if claim.kind == "interaction":
         return f"{changed} together"
-    at = f", at {where(claim, plan)}" if claim.at else ""
-    return f"{changed} instead of {level(claim.changes[0].reference)}{at}"
+    condition = f", at {where(claim, plan)}" if claim.at else ""
+    return f"{changed} instead of {level(claim.changes[0].reference)}{condition}"
 
 
 def named(claim: Comparison, plan: Plan) -> str:

@@ -73,10 +73,8 @@ def section(info: Info) -> list[str]:
             if claim.kind == kind
         ]
         if rows:
-            found = table(heads, rows)
-            paragraphs += (
-                [folded(title, len(rows), found, most=0)] if kind in LONG else [f"**{title}**", found]
-            )
+            body = table(heads, rows)
+            paragraphs += [folded(title, len(rows), body, most=0)] if kind in LONG else [f"**{title}**", body]
     return paragraphs
 
 

@@ -120,12 +120,12 @@ def draw_curves(info: Info) -> Figure:
     handles: dict[str, Line2D] = {}
     reference = curves[curves["arm"] == control]
     for axes, (title, of_panel) in zip(grid.flat, panels, strict=False):
-        for place, arm in enumerate(records(of_panel)):
+        for index, arm in enumerate(records(of_panel)):
             colour, marker = styles[arm["arm"]]
             core = arm["role"] == "core" and arm["line"] in lines
-            line = style.look(lines.index(arm["line"]))[2] if core else pick(LINES, place + 3 * bool(lines))
+            line = style.look(lines.index(arm["line"]))[2] if core else pick(LINES, index + 3 * bool(lines))
             name = plain_text(_name(arm, lines))
-            _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line, place)
+            _curve(axes, curves[curves["arm"] == arm["arm"]], colour, marker, line, index)
             handles.setdefault(name, Line2D([], [], color=colour, marker=marker, linestyle=line, label=name))
         if len(reference) and control not in set(of_panel["arm"]):
             axes.plot(reference["step"], reference["mean"], color="0.35", linewidth=0.9, zorder=1)
@@ -133,9 +133,9 @@ def draw_curves(info: Info) -> Figure:
         axes.set_title(plain_text(title), loc="left", fontsize=10)
     for spare in grid.flat[len(panels) :]:
         spare.set_axis_off()
-    for place, axes in enumerate(grid.flat[: len(panels)]):
-        lowest = place + across >= len(panels)
-        axes.set_ylabel(unit_below(info.score) if place % across == 0 else "")
+    for index, axes in enumerate(grid.flat[: len(panels)]):
+        lowest = index + across >= len(panels)
+        axes.set_ylabel(unit_below(info.score) if index % across == 0 else "")
         axes.set_xlabel(LABELS["step"], visible=lowest)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.tick_params(labelbottom=lowest)
@@ -174,7 +174,7 @@ def _panels(arms: pd.DataFrame, plan: Plan) -> list[tuple[str, pd.DataFrame]]:
     return panels
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: object, place: int) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: object, index: int) -> None:
     apart = max(1, len(rows) // 5)
     axes.plot(
         rows["step"],
@@ -182,7 +182,7 @@ def _curve(axes: Axes, rows: pd.DataFrame, colour: str, marker: str, line: objec
         color=colour,
         linestyle=line,
         marker=marker,
-        markevery=(place * apart // 3 % apart, apart),  # lines that coincide show each other's markers
+        markevery=(index * apart // 3 % apart, apart),  # lines that coincide show each other's markers
         markersize=5,
         linewidth=1.4,
         zorder=3,

@@ -50,9 +50,9 @@ def info(evidence: Evidence) -> Info | None:
     first = column(factors[0].name)
     names = cell_names(core, factors[1:])
     cells = {
-        (name, known): row
+        (name, value): row
         for name, row in zip(names, records(core), strict=True)
-        if (known := level(row[first])) is not None
+        if (value := level(row[first])) is not None
     }
     rows, columns = tuple(series(core, factors[1:])), tuple(levels(core[first]))
     return Info(core, factors, columns, rows, cells, evidence.scored, evidence.split_name, evidence.spread)
@@ -65,13 +65,13 @@ def section(info: Info) -> list[str]:
         f"Mean {info.split} score over {several(map(escape, over))}, all else alike; each cell is an arm.",
         figure_link("core_heatmap", f"Mean score over {several(over)}, a cell per arm"),
         table(
-            ["", *(escape(f"{first} = {level_name(known)}") for known in info.columns)],
+            ["", *(escape(f"{first} = {level_name(value)}") for value in info.columns)],
             [
                 [
                     escape(name),
                     *(
-                        summary(info.cells[name, known]) if (name, known) in info.cells else "not an arm"
-                        for known in info.columns
+                        summary(info.cells[name, value]) if (name, value) in info.cells else "not an arm"
+                        for value in info.columns
                     ),
                 ]
                 for name in info.rows
@@ -90,9 +90,9 @@ def draw(info: Info) -> Figure:
         return figure
     grid = np.full((len(info.rows), len(info.columns)), np.nan)
     counts = np.zeros(grid.shape, dtype=int)
-    for (name, known), row in info.cells.items():
-        at = info.rows.index(name), info.columns.index(known)
-        grid[at], counts[at] = row["mean"], row["n"]
+    for (name, value), row in info.cells.items():
+        yx = info.rows.index(name), info.columns.index(value)
+        grid[yx], counts[yx] = row["mean"], row["n"]
     low, high = np.nanmin(grid), np.nanmax(grid)
     # Noise is not painted: the colours span at least a few of its standard deviations.
     least = (
@@ -101,16 +101,16 @@ def draw(info: Info) -> Figure:
     if high - low < least:
         low, high = (low + high - least) / 2, (low + high + least) / 2
     texts = [
-        [f"{'no result' if np.isnan(grid[at]) else f'{grid[at]:.3f}'}\nn = {counts[at]}" for at in row]
+        [f"{'no result' if np.isnan(grid[yx]) else f'{grid[yx]:.3f}'}\nn = {counts[yx]}" for yx in row]
         for row in ([(y, x) for x in range(len(info.columns))] for y in range(len(info.rows)))
     ]
     image = heat_map(axes, grid, texts, low, high, fontsize=10)
-    style.name_ticks(axes, [level_name(known) for known in info.columns], axis="x")
+    style.name_ticks(axes, [level_name(value) for value in info.columns], axis="x")
     axes.set_xlabel(plain_text(label(info.factors[0])))
     others = info.factors[1:]
     if len(others) == 1:
-        known_rows = levels(info.core[column(others[0].name)])
-        style.name_ticks(axes, [level_name(known) for known in known_rows], axis="y")
+        row_levels = levels(info.core[column(others[0].name)])
+        style.name_ticks(axes, [level_name(value) for value in row_levels], axis="y")
         axes.set_ylabel(plain_text(label(others[0])))
     else:
         style.name_ticks(axes, info.rows, axis="y")

@@ -113,8 +113,8 @@ def draw(info: Info) -> Figure:
         # Apart, so that bars do not hide each other.
         x = rows[CUTOFF] + info.cells[CUTOFF].max() * 0.012 * (position - len(lines))
         panels[0].plot(x, rows["mean"], dashes, color=colour)
-        for at, row in zip(x, records(rows), strict=True):
-            point(panels[0], at, row["mean"], row["low"], row["high"], colour, marker, along="y")
+        for x_point, row in zip(x, records(rows), strict=True):
+            point(panels[0], x_point, row["mean"], row["low"], row["high"], colour, marker, along="y")
         panels[1].plot(x, rows["live"], dashes, color=colour, marker=marker)
         name = plain_text(f"{line}\n{WHEN_WORDS[after]}".strip())
         handles.append(Line2D([], [], color=colour, linestyle=dashes, marker=marker, label=name))

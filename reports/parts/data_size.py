@@ -153,8 +153,8 @@ def draw(info: Info) -> Figure:
         # Apart, so that bars do not hide each other.
         x = rows["examples"] * 1.02 ** (position - (len(by_line) - 1) / 2)
         axes.plot(x, rows["mean"], color=colour, linestyle=line)
-        for at, row in zip(x, records(rows), strict=True):
-            point(axes, at, row["mean"], row["low"], row["high"], colour, marker, along="y")
+        for x_point, row in zip(x, records(rows), strict=True):
+            point(axes, x_point, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, linestyle=line, marker=marker, label=plain_text(name)))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -33,8 +33,8 @@ class Info:
     @property
     def measures(self) -> dict[str, Measured]:
         """The measures that some case has, by name: as a case with a value describes it, where there is one."""
-        every = [item for case in self.cases for item in case.measured.items()]
-        return dict(every) | {name: measure for name, measure in every if measure.value is not None}
+        measures = [item for case in self.cases for item in case.measured.items()]
+        return dict(measures) | {name: measure for name, measure in measures if measure.value is not None}
 
     @property
     def drawn(self) -> list[str]:
@@ -47,8 +47,8 @@ def info(cases: Sequence[tuple[str, str, Evidence]]) -> Info | None:
     """Return what is shown of cases (name, link, evidence); None where nothing was measured."""
     placed, links, references = [], [], []
     for name, link, evidence in cases:
-        every = measured(evidence.loaded.results.folder)
-        measures = {title: measure for title, measure in every.items() if measure.distance}
+        all_measures = measured(evidence.loaded.results.folder)
+        measures = {title: measure for title, measure in all_measures.items() if measure.distance}
         if measures:
             placed.append(_placed(name, evidence, measures))
             links.append(link)
@@ -129,8 +129,8 @@ def _measures(info: Info) -> str:
             values = [f"none: {escape(measure.why)}", NONE, NONE, NONE]
             if measure.value is not None:
                 examples = f"{measure.n:,} {escape(measure.of)}"
-                known = measure.low is not None and measure.high is not None
-                ends = f" {interval(measure.low or 0.0, measure.high or 0.0)}" if known else ""
+                has_interval = measure.low is not None and measure.high is not None
+                ends = f" {interval(measure.low or 0.0, measure.high or 0.0)}" if has_interval else ""
                 values = [f"{number(measure.value)}{ends}", number(measure.nothing)]
                 values += [number(measure.beyond), examples]
             rows.append([link, title, *values])

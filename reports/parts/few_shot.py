@@ -178,9 +178,9 @@ def _by_size(axes: Axes, info: Info, rows: pd.DataFrame, prefix: str) -> None:
         # Apart, so that bars do not hide each other.
         x = of_method["examples"] * 1.06 ** (position - (len(info.methods) - 1) / 2)
         axes.plot(x, of_method[f"{prefix}mean"], color=colour, linestyle=line)
-        for at, row in zip(x, records(of_method), strict=True):
+        for x_point, row in zip(x, records(of_method), strict=True):
             mean, low, high = (row[f"{prefix}{name}"] for name in ("mean", "low", "high"))
-            point(axes, at, mean, low, high, colour, marker, along="y")
+            point(axes, x_point, mean, low, high, colour, marker, along="y")
     sizes = sorted(info.core["examples"].unique())
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
@@ -200,14 +200,14 @@ def draw_curves(info: Info) -> Figure | None:
         for method, curve in info.curves[info.curves["examples"] == size].groupby("method"):
             position = info.methods.index(str(method))
             colour, marker, line = look(position)
-            every = max(1, len(curve) // 6)
+            spacing = max(1, len(curve) // 6)
             axes.plot(
                 *(curve["step"], curve["mean"]),
                 color=colour,
                 linestyle=line,
                 marker=marker,
                 markersize=5,
-                markevery=(position * every // 4 % every, every),
+                markevery=(position * spacing // 4 % spacing, spacing),
             )
             axes.fill_between(
                 curve["step"], curve["low"], curve["high"], color=colour, alpha=0.15, linewidth=0
@@ -282,17 +282,17 @@ def _best_words(info: Info) -> str:
 def _effect_words(info: Info) -> list[str]:
     """Say at which numbers of examples and epochs methods differ from the reference for certain."""
     parts, undecided = [], []
-    for at in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
-        sure = [claim for claim in info.effects if claim.at == at and claim.verdict in (BETTER, WORSE)]
+    for condition in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
+        sure = [claim for claim in info.effects if claim.at == condition and claim.verdict in (BETTER, WORSE)]
         names = [
             f"{named(replace(claim, at=None), info.plan)} is **{claim.verdict}** "
             f"({number(claim.difference, signed=True)})"
             for claim in sure
         ]
         where = (
-            f"for {count(int(at.level), 'epoch')}"
-            if at.factor == EPOCHS
-            else f"with {at.level:,.0f} examples"
+            f"for {count(int(condition.level), 'epoch')}"
+            if condition.factor == EPOCHS
+            else f"with {condition.level:,.0f} examples"
         )
         if names:
             parts.append(f"{where}, {several(names)}")
@@ -303,9 +303,9 @@ def _effect_words(info: Info) -> list[str]:
     return [f"**By examples and epochs** ({info.score.name}): {' '.join(sentences)}"] if sentences else []
 
 
-def _order(at: At) -> tuple[int, float]:
+def _order(condition: At) -> tuple[int, float]:
     """Return what levels are sorted by: numbers of examples, then of epochs, each rising."""
-    return CONDITIONS.index(at.factor), float(at.level)
+    return CONDITIONS.index(condition.factor), float(condition.level)
 
 
 def _gain_words(info: Info) -> list[str]:

@@ -199,10 +199,10 @@ def draw_entropy(info: Info) -> Figure | None:
     figure = new_figure(3.4)
     axes = figure.add_subplot()
     axis = FactorAxis(info.first, info.rows["level"])
-    for place, name in enumerate(info.lines):
-        rows, colour = info.rows[info.rows["line"] == name], pick(COLOURS, place)
-        x = [axis.at(value, place, len(info.lines)) for value in rows["level"]]
-        axes.plot(x, rows["entropy"], pick(MARKERS, place), color=colour, alpha=0.5, markersize=4.5, zorder=3)
+    for index, name in enumerate(info.lines):
+        rows, colour = info.rows[info.rows["line"] == name], pick(COLOURS, index)
+        x = [axis.at(value, index, len(info.lines)) for value in rows["level"]]
+        axes.plot(x, rows["entropy"], pick(MARKERS, index), color=colour, alpha=0.5, markersize=4.5, zorder=3)
         means = rows["entropy"].groupby(np.array(x)).mean()
         axes.plot(means.index, means, color=colour, linewidth=1.2)
     axis.finish(axes)
@@ -222,8 +222,8 @@ def draw_entropy(info: Info) -> Figure | None:
 def _handles(info: Info, markers: tuple[str, ...] = ("",)) -> list[Line2D]:
     """Return the legend's entries of the core's lines, none where there is one line alone."""
     return [
-        Line2D([], [], color=pick(COLOURS, place), marker=pick(markers, place), label=plain_text(name))
-        for place, name in enumerate(info.lines)
+        Line2D([], [], color=pick(COLOURS, index), marker=pick(markers, index), label=plain_text(name))
+        for index, name in enumerate(info.lines)
         if name
     ]
 
@@ -235,11 +235,11 @@ def draw_layers(info: Info) -> Figure | None:
         return None
     values = levels(info.weights["level"])
     if len(values) > PANELS:  # the ends, and evenly between them
-        values = [values[round(place)] for place in np.linspace(0, len(values) - 1, PANELS)]
+        values = [values[round(index)] for index in np.linspace(0, len(values) - 1, PANELS)]
     figure = new_figure(2.9)
     panels = np.atleast_1d(figure.subplots(1, len(values), sharey=True))
     places = np.arange(len(info.layers))
-    every = max(1, len(places) // 6)
+    spacing = max(1, len(places) // 6)
     ticks = [brief(layer_weights.state_name(name)) for name in info.layers]
     for axes, value in zip(panels, values, strict=True):
         rows = _at_level(info.weights, value)
@@ -247,7 +247,7 @@ def draw_layers(info: Info) -> Figure | None:
         for line, weight in zip(rows["line"], weights.to_numpy(), strict=True):
             axes.plot(places, weight, color=pick(COLOURS, info.lines.index(line)), linewidth=0.8, alpha=0.6)
         axes.set_title(plain_text(f"{short(info.first)} = {level_name(value)}"))
-        axes.set_xticks(places[::every], ticks[::every])
+        axes.set_xticks(places[::spacing], ticks[::spacing])
         axes.set_xlabel("layer")
     panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel(LABELS["mix/weight"])
@@ -265,14 +265,14 @@ def draw_history(info: Info) -> Figure | None:
     axes = figure.add_subplot()
     # Dark to light by depth, and not to the palest end, which a page would swallow.
     shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(layers)))
-    for place, layer in enumerate(layers):
+    for index, layer in enumerate(layers):
         rows = info.best.history[info.best.history["layer"] == layer]
         axes.plot(
             rows["step"],
             rows["weight"],
-            color=shades[place],
-            linestyle=pick(LINES, place),
-            marker=pick(MARKERS, place),
+            color=shades[index],
+            linestyle=pick(LINES, index),
+            marker=pick(MARKERS, index),
             markevery=max(1, len(rows) // 8),
             markersize=4.5,
             linewidth=1.3,

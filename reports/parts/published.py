@@ -52,31 +52,31 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     arms = {name: arm for arm in evidence.plan.arms for name in (*arm.aliases, arm.name)}
-    known = [(arms[one.arm], one) for one in evidence.published if one.arm in arms]
-    if not known:
+    pairs = [(arms[run.arm], run) for run in evidence.published if run.arm in arms]
+    if not pairs:
         return None
-    rows = tuple(_row(evidence, arm, one) for arm, one in known)
+    rows = tuple(_row(evidence, arm, run) for arm, run in pairs)
     n = evidence.loaded.study.environment.dataset.examples.get("train")
-    steps = [(_steps(n, arm.config), _steps(one.examples.get("train"), one.config)) for arm, one in known]
+    steps = [(_steps(n, arm.config), _steps(run.examples.get("train"), run.config)) for arm, run in pairs]
     return Info(
         rows,
-        tuple(_differs(evidence, known)),
+        tuple(_differs(evidence, pairs)),
         tuple((here[2], there[2]) for here, there in steps if here and there),
         _trivial(evidence, rows),
     )
 
 
 def _row(evidence: Evidence, arm: PlannedArm, published: Published) -> Row:
-    found = {
+    scores = {
         split: tables.by_seed(evidence.trials, f"{split}/{published.metric}").get(arm.name, tables.NOTHING)
         for split in ("test", "val")
     }
-    split = published.split if len(found.get(published.split, ())) else "val"
+    split = published.split if len(scores.get(published.split, ())) else "val"
     added = tables.by_seed(evidence.trials, "parameters").get(arm.name, tables.NOTHING)
     return Row(
         published.arm,
         published,
-        mean_interval(found[split], limits=bounds(published.metric)),
+        mean_interval(scores[split], limits=bounds(published.metric)),
         split,
         int(added.iloc[0]) if len(added) else None,
     )
@@ -89,15 +89,15 @@ def _trivial(evidence: Evidence, rows: Sequence[Row]) -> float | None:
         (row.published.metric, row.split) != ("accuracy", evidence.split) for row in rows
     ):
         return None
-    one = of_split[of_split["trial_id"] == of_split["trial_id"].iloc[0]]
-    return float(one["label"].value_counts(normalize=True).iloc[0])
+    trial = of_split[of_split["trial_id"] == of_split["trial_id"].iloc[0]]
+    return float(trial["label"].value_counts(normalize=True).iloc[0])
 
 
 def _differs(
-    evidence: Evidence, known: Sequence[tuple[PlannedArm, Published]]
+    evidence: Evidence, arm_pairs: Sequence[tuple[PlannedArm, Published]]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield what differs, each value once: "13 / 9" where set-ups have their own."""
-    facts = [dict(_facts(evidence, arm, one)) for arm, one in known]
+    facts = [dict(_facts(evidence, arm, published)) for arm, published in arm_pairs]
     for what in dict.fromkeys(name for of_arm in facts for name in of_arm):
         pairs = [of_arm[what] for of_arm in facts if what in of_arm]
         if any(here != there for here, there in pairs):
@@ -195,11 +195,11 @@ def section(info: Info) -> list[str]:
 
 def _short(info: Info) -> str:
     """Return a warning where training has a small part of the published steps; nothing elsewhere."""
-    found = [(here, there) for here, there in info.steps if here < SHORT * there]
-    if not found:
+    few = [(here, there) for here, there in info.steps if here < SHORT * there]
+    if not few:
         return ""
     here, there = (
-        " to ".join(f"{end:,}" for end in sorted({min(side), max(side)})) for side in zip(*found, strict=True)
+        " to ".join(f"{end:,}" for end in sorted({min(side), max(side)})) for side in zip(*few, strict=True)
     )
     return (
         f"**Hardly trained**: at most {here} steps here, {there} in the published runs. At the published rates and "

@@ -121,21 +121,21 @@ def draw(info: Info) -> Figure:
         point(axes, claim.difference or 0.0, position, low, high, colour, marker, along="x")
         drawn += [(end, position, colour) for end in (low, high) if np.isfinite(end)]
     most = sum(claim.kind == "arm" and claim.control == info.plan.control for claim in shown) > len(shown) / 2
-    names = [_name(claim, info.plan, said=not most) for claim in shown]
+    names = [_name(claim, info.plan, full=not most) for claim in shown]
     style.name_ticks(axes, names, axis="y")
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    every = [value for claim in shown for value in claim.values.values()]
+    differences = [value for claim in shown for value in claim.values.values()]
     ends = [
         end for claim in shown if claim.verdict != OPEN for end in (claim.low, claim.high) if end is not None
     ]
-    left, right = min([-2 * small, -1e-9, *every, *ends]), max([2 * small, 1e-9, *every, *ends])
+    left, right = min([-2 * small, -1e-9, *differences, *ends]), max([2 * small, 1e-9, *differences, *ends])
     margin = 0.1 * (right - left)
     left, right = left - margin, right + margin
     axes.set_xlim(left, right)
     for end, position, colour in drawn:  # intervals of what is not decided may run out of the picture
         if not left <= end <= right:
-            at, marker = (right, ">") if end > right else (left, "<")
-            axes.plot(at, position, marker, color=colour, clip_on=False, zorder=4)
+            edge, marker = (right, ">") if end > right else (left, "<")
+            axes.plot(edge, position, marker, color=colour, clip_on=False, zorder=4)
     axes.set_xlabel(plain_text(f"difference in {info.score.name}"))
     axes.set_ylabel(unit_below("comparison (n = pairs of seeds)"))
     handles = [
@@ -149,10 +149,10 @@ def draw(info: Info) -> Figure:
     return figure
 
 
-def _name(claim: Claim, plan: Plan, said: bool) -> str:
-    """Return what a row is called, on several lines where it is long; said: that it is against the control."""
+def _name(claim: Claim, plan: Plan, full: bool) -> str:
+    """Return what a row is called, on several lines where it is long; full: that it is against the control."""
     control = (
-        " instead of the control" if said and claim.kind == "arm" and claim.control == plan.control else ""
+        " instead of the control" if full and claim.kind == "arm" and claim.control == plan.control else ""
     )
     lines = textwrap.wrap(f"{compared(claim, plan)}{control} (n\u00a0=\u00a0{claim.n})", WIDE)
     return "\n".join(line.replace("\u00a0", " ") for line in lines)

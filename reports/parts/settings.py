@@ -69,9 +69,9 @@ def info(evidence: Evidence) -> Info:
 def section(info: Info) -> list[str]:
     plan = info.plan
     rows = [
-        [escape(name(factor)), several([level_name(value) for value in known], 12)]
+        [escape(name(factor)), several([level_name(value) for value in values], 12)]
         for factor in plan.factors
-        if (known := _levels(plan, factor.name))
+        if (values := _levels(plan, factor.name))
     ]
     outside = [arm for arm in plan.arms if arm.role != "core" and arm.name != plan.control]
     rows += [
@@ -137,7 +137,7 @@ def _levels(plan: Plan, factor: str) -> list[Any]:
 def meaning(arm: PlannedArm, plan: Plan) -> str:
     """Return what an arm is, as far as it differs from the control."""
     told = MEANING.get(arm.role, "")
-    control = next((other for other in plan.arms if other.name == plan.control), arm)
+    control = next((candidate for candidate in plan.arms if candidate.name == plan.control), arm)
     differs = {key: value for key, value in arm.config.items() if control.config.get(key) != value}
     if arm.fusion != control.fusion:
         differs = {"fusion": arm.fusion, **differs}
@@ -145,8 +145,8 @@ def meaning(arm: PlannedArm, plan: Plan) -> str:
         f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}"
         for key, value in differs.items()
     )
-    known = f"; also {several([code(alias) for alias in arm.aliases])}" if arm.aliases else ""
-    return f"{told}{': ' if told and values else ''}{code(values)}{known}"
+    aliases = f"; also {several([code(alias) for alias in arm.aliases])}" if arm.aliases else ""
+    return f"{told}{': ' if told and values else ''}{code(values)}{aliases}"
 
 
 PART = Part("The settings compared", info, section)

@@ -268,9 +268,9 @@ def _trained_parameters(trials: pd.DataFrame, backbone: int) -> str:
 def _named(record: BackboneRecord | DatasetRecord) -> str:
     """Return "name (id or source, revision ..., fingerprint ...)" with what is known."""
     source = record.id if isinstance(record, BackboneRecord) else record.source
-    known = [source] if source else []
-    known += [f"{key} {value}" for key in ("revision", "fingerprint") if (value := getattr(record, key))]
-    return f"{record.name} ({', '.join(known)})" if known else record.name
+    facts = [source] if source else []
+    facts += [f"{key} {value}" for key in ("revision", "fingerprint") if (value := getattr(record, key))]
+    return f"{record.name} ({', '.join(facts)})" if facts else record.name
 
 
 def _joined(values: Mapping[str, Any]) -> str:

@@ -13,30 +13,39 @@ NAMES = {**SPLITS, "validation": "validation"}
 
 @dataclass(frozen=True)
 class Cut:
-    """Examples of a split that were cut to the maximum length; words: lost by that, None where it is not counted."""
+    """Examples of a split that were cut to the maximum length.
+
+    Attributes:
+        split: Its name.
+        examples: How many were cut.
+        total: All examples of the split; None where `study.json` does not say.
+        words: How many were lost by that; None where they were not counted.
+    """
 
     split: str
     examples: int
-    of: int | None
+    total: int | None
     words: int | None
 
     @property
     def share(self) -> float:
-        return self.examples / self.of if self.of else float(bool(self.examples))
+        return self.examples / self.total if self.total else float(bool(self.examples))
 
     def text(self) -> str:
         """Return "train 46.0% (184 of 400 examples, 1,203 words lost)"."""
-        size = f"{self.examples:,} of {self.of:,} examples" if self.of else count(self.examples, "example")
+        size = (
+            f"{self.examples:,} of {self.total:,} examples" if self.total else count(self.examples, "example")
+        )
         words = "" if self.words is None else f", {count(self.words, 'word')} lost"
-        share = f"{self.share:.1%} " if self.of else ""
+        share = f"{self.share:.1%} " if self.total else ""
         return f"{NAMES.get(self.split, self.split)} {share}({size}{words})"
 
 
 def cuts(dataset: DatasetRecord) -> list[Cut]:
     """Return what was cut, by split; empty where `study.json` does not say."""
     return [
-        Cut(split, int(of.get("examples", 0)), dataset.examples.get(split), of.get("words"))
-        for split, of in dataset.truncated.items()
+        Cut(split, int(counts.get("examples", 0)), dataset.examples.get(split), counts.get("words"))
+        for split, counts in dataset.truncated.items()
     ]
 
 
@@ -44,7 +53,7 @@ def shared(dataset: DatasetRecord) -> list[str]:
     """Return "test 104 of 2,500 examples" for each split with examples that also stand in train."""
     return [
         f"{NAMES.get(split, split)} {n:,}"
-        + (f" of {of:,} examples" if (of := dataset.examples.get(split)) else "")
+        + (f" of {total:,} examples" if (total := dataset.examples.get(split)) else "")
         for split, n in dataset.shared.items()
         if n
     ]

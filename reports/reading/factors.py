@@ -31,7 +31,7 @@ def level_name(value: Level) -> str:
 
 def levels(values: Iterable[Any]) -> list[Level]:
     """Return the different levels: numbers in rising order, else all as they come."""
-    seen = list(dict.fromkeys(of for value in values if (of := level(value)) is not None))
+    seen = list(dict.fromkeys(parsed for value in values if (parsed := level(value)) is not None))
     numbers = [value for value in seen if isinstance(value, float)]
     return [*sorted(numbers)] if len(numbers) == len(seen) else seen
 
@@ -72,10 +72,10 @@ def cell_names(table: pd.DataFrame, factors: Sequence[Factor]) -> list[str]:
     """Return for each row what its levels of `factors` are called: "α = 8, λ = 0.001"; "" where one is unknown."""
     names = []
     for row in table[[column(factor.name) for factor in factors]].to_numpy(dtype=object):
-        known = [level(value) for value in row]
+        row_levels = [level(value) for value in row]
         parts = [
             f"{short(factor)} = {level_name(value)}"
-            for factor, value in zip(factors, known, strict=True)
+            for factor, value in zip(factors, row_levels, strict=True)
             if value is not None
         ]
         names.append(", ".join(parts) if len(parts) == len(factors) else "")
@@ -84,12 +84,10 @@ def cell_names(table: pd.DataFrame, factors: Sequence[Factor]) -> list[str]:
 
 def in_order(table: pd.DataFrame, factors: Sequence[Factor]) -> pd.DataFrame:
     """Return the rows sorted by their levels of `factors`, each in the order of `levels`."""
-    places = {}
+    ranks = {}
     for factor in factors:
         values = table[column(factor.name)]
-        order = {value: place for place, value in enumerate(levels(values))}
-        places[factor.name] = [
-            order.get(of, len(order)) if (of := level(value)) is not None else len(order) for value in values
-        ]
-    by = pd.DataFrame(places, index=table.index)
-    return table.loc[by.sort_values(list(places), kind="stable").index] if places else table
+        order: dict[Level | None, int] = {value: index for index, value in enumerate(levels(values))}
+        ranks[factor.name] = [order.get(level(value), len(order)) for value in values]
+    by = pd.DataFrame(ranks, index=table.index)
+    return table.loc[by.sort_values(list(ranks), kind="stable").index] if ranks else table

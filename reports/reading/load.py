@@ -57,18 +57,18 @@ class Plan:
 
     def label(self, hyperparameter: str) -> str:
         """Return what an axis calls a hyperparameter: a factor by its label and meaning."""
-        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.label(found) if found else labels.label(f"config/{hyperparameter}")
+        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.label(factor) if factor else labels.label(f"config/{hyperparameter}")
 
     def short(self, hyperparameter: str) -> str:
         """Return the label without its unit."""
-        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.name(found) if found else labels.short(f"config/{hyperparameter}")
+        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.name(factor) if factor else labels.short(f"config/{hyperparameter}")
 
     def symbol(self, hyperparameter: str) -> str:
         """Return what the head of a table calls a hyperparameter: a factor's label, else its name."""
-        found = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.short(found) if found else hyperparameter
+        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
+        return factoring.short(factor) if factor else hyperparameter
 
 
 @dataclass(frozen=True)
@@ -118,39 +118,39 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         hidden_states=study.environment.hidden_states,
         seed=asked.seed,
         seeds=asked.seeds,
-        comparisons=tuple(one for one in asked.comparisons if one.weights)
+        comparisons=tuple(claim for claim in asked.comparisons if claim.weights)
         or tuple(planned_comparisons(arms, [factor.name for factor in factors], asked.control)),
     )
 
 
 def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     """Return sentences on odd rows: arms of two configurations, twice the same seed, missing scores."""
-    found = []
+    sentences = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
     config = [column for column in trials.columns if column.startswith("config/")]
     mixed = done[["arm", *config]].drop_duplicates().groupby("arm").size()
     again = done[done.duplicated(["arm", "seed"])].dropna(subset=["seed"])
     for arm in sorted({*mixed[mixed > 1].index, *again["arm"]}):
         if mixed[arm] > 1:
-            found.append(
+            sentences.append(
                 f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
             )
         twice = sorted(again.loc[again["arm"] == arm, "seed"].unique())
         if twice:
             seeds = ", ".join(str(int(seed)) for seed in twice)
-            found.append(
+            sentences.append(
                 f"Arm `{arm}` has more than one trial of seed {seeds}; the smallest `trial_id` counts."
             )
     score = f"val/{plan.metric}"
     if plan.metric and score not in trials.columns:
-        found.append(f"`trials.csv` has no column `{score}`; no score is shown.")
+        sentences.append(f"`trials.csv` has no column `{score}`; no score is shown.")
     elif plan.metric:
         lost = int(pd.to_numeric(done[score], errors="coerce").isna().sum())
         if lost:
-            found.append(f"{lost} completed trials have no `{score}`; they are left out of every mean.")
+            sentences.append(f"{lost} completed trials have no `{score}`; they are left out of every mean.")
     if plan.control and plan.control not in {arm.name for arm in plan.arms}:
-        found.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
-    return found
+        sentences.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
+    return sentences
 
 
 def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:

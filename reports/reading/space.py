@@ -47,14 +47,14 @@ def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> 
     from optuna.distributions import CategoricalDistribution, json_to_distribution
 
     try:
-        known = json_to_distribution(json.dumps(distribution))
+        parsed = json_to_distribution(json.dumps(distribution))
     except (ValueError, KeyError, TypeError):
         return None
-    if isinstance(known, CategoricalDistribution):
-        choices = tuple(str(choice) for choice in known.choices)
+    if isinstance(parsed, CategoricalDistribution):
+        choices = tuple(str(choice) for choice in parsed.choices)
         return Domain(name, role, choices=choices) if len(choices) > 1 else None
-    low, high = float(getattr(known, "low", math.nan)), float(getattr(known, "high", math.nan))
-    return Domain(name, role, low, high, log=bool(getattr(known, "log", False))) if low < high else None
+    low, high = float(getattr(parsed, "low", math.nan)), float(getattr(parsed, "high", math.nan))
+    return Domain(name, role, low, high, log=bool(getattr(parsed, "log", False))) if low < high else None
 
 
 def describe(domain: Domain) -> str:
@@ -76,8 +76,8 @@ def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:
 def numeric(choices: tuple[str, ...]) -> list[float] | None:
     """Return the choices as numbers in rising order, or None where one of them is none."""
     values = [_number(choice) for choice in choices]
-    known = [value for value in values if value is not None]
-    return sorted(known) if len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sorted(numbers) if len(numbers) == len(values) else None
 
 
 def _number(text: str) -> float | None:

@@ -61,9 +61,9 @@ def several(names: Iterable[str], most: int = 4) -> str:
     return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1] if listed else ""]))
 
 
-def count(n: float, one: str, many: str = "") -> str:
+def count(n: float, noun: str, plural: str = "") -> str:
     """Return "1 trial", "3 trials"."""
-    return f"{n:,.0f} {one if n == 1 else many or one + 's'}"
+    return f"{n:,.0f} {noun if n == 1 else plural or noun + 's'}"
 
 
 def listed(items: Iterable[str]) -> str:
