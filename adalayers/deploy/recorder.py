@@ -1,4 +1,4 @@
-"""Records what trained tasks read of one stream of a base model, while its passes run."""
+"""Records the hidden states that trained tasks read from one stream of a base model, during its forward passes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from adalayers.states import State
 from adalayers.tensors.ragged import to_device
 
 HEAD_TOKENS, HEAD_TOKENS_GPU = 512, 8192
-"""Tokens, padding included, that a head reads at once: it shall take less memory than a layer of the base model did."""
+"""Tokens, padding included, that a head reads at once: few enough to need less memory than a base model's layer."""
 
 _NOT_ENDED = "its last pass did not end"
 
 
 class PassRecorder:
-    """Hooks on a stream, and what they recorded for the tasks that read it.
+    """Forward hooks on a stream, and the hidden states that they recorded for the tasks that read it.
 
-    A pass replaces what was recorded, unless a decoder goes on from a cache of just the tokens that were read: then it
-    is read as one sequence with what came before. One that fails leaves nothing.
+    A forward pass replaces the recorded states. Only where a decoder continues from a cache of exactly the recorded
+    tokens are its states appended, as one sequence with the earlier ones. A pass that fails leaves nothing recorded.
 
     Args:
-        modules: Those that the stream's hidden states pass through.
-        tasks:   By name; their weights as they are now.
+        modules: The modules that the stream's hidden states pass through.
+        tasks:   The tasks by name, read with their current weights.
     """
 
     def __init__(self, modules: StreamModules, tasks: Mapping[str, FusionModel]):
@@ -40,47 +40,49 @@ class PassRecorder:
         terms = {name: task.fusion.terms() for name, task in self.tasks.items()}
         summed = {name: task_terms for name, task_terms in terms.items() if task_terms is not None}
         self._sums = StreamingSum(summed, {name: _device(self.tasks[name]) for name in summed})
-        self._whole = {name: task.live() for name, task in self.tasks.items() if name not in summed}
-        self._kept_states = {state for states in self._whole.values() for state in states}
+        self._unsummed_states = {name: task.live() for name, task in self.tasks.items() if name not in summed}
+        self._kept_states = {state for states in self._unsummed_states.values() for state in states}
         self._wanted = sorted({*self._sums.states(), *self._kept_states})
         self._arguments = list(inspect.signature(modules.module.forward).parameters)
-        self._steps: list[dict[str | State, Tensor]] = []
-        self._step: dict[str | State, Tensor] = {}
-        self._seen: set[State] | None = None
+        self._passes: list[dict[str | State, Tensor]] = []
+        self._pass_states: dict[str | State, Tensor] = {}
+        self._states_seen: set[State] | None = None
         self._mask: Any = None
-        self._no_outputs: str | None = "it has run no pass since they were attached"
-        self._handles = self._hooks()
+        self._unavailable_because: str | None = "it has run no pass since they were attached"
+        self._handles, self._states_from_output = self._hooks()
 
-    def _hooks(self) -> list[Any]:
+    def _hooks(self) -> tuple[list[Any], list[State]]:
+        """Add the hooks; return their handles, and the states that only the module's output gives."""
         module = self.modules.module
         handles = [
             module.register_forward_pre_hook(self._begin, with_kwargs=True),
-            # On an exception too: what was recorded of such a pass is nothing.
+            # After an exception too: then nothing of the pass may stay recorded.
             module.register_forward_hook(self._end, always_call=True),
         ]
         hooks = {
             state: self.modules.hook(state, functools.partial(self._record, state)) for state in self._wanted
         }
-        self._of_output = [state for state, handle in hooks.items() if handle is None]
-        return [*handles, *(handle for handle in hooks.values() if handle is not None)]
+        handles += [handle for handle in hooks.values() if handle is not None]
+        return handles, [state for state, handle in hooks.items() if handle is None]
 
     def detach(self) -> None:
-        """Take the hooks off, and forget what was recorded."""
+        """Remove the hooks and the recorded states."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
         self.forget("they were detached")
 
     def forget(self, why: str) -> None:
-        """Forget what was recorded; `why` is told to who asks for answers."""
-        self._steps, self._step, self._seen, self._mask, self._no_outputs = [], {}, None, None, why
+        """Drop the recorded states; `answer` gives `why` as its reason to refuse."""
+        self._passes, self._pass_states, self._states_seen = [], {}, None
+        self._mask, self._unavailable_because = None, why
         self._sums.clear()
 
     def _begin(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         arguments = {**dict(zip(self._arguments, inputs, strict=False)), **named}
         cache: Any = arguments.get("past_key_values")
         cached = int(cache.get_seq_length()) if hasattr(cache, "get_seq_length") else 0
-        recorded = self._tokens() if self._no_outputs is None else 0
+        recorded = self._tokens() if self._unavailable_because is None else 0
         if cached and cached != recorded:
             self.forget(
                 f"its last pass went on from a cache of {cached} tokens, of which {recorded} were read"
@@ -88,89 +90,95 @@ class PassRecorder:
             return
         if not cached:
             self.forget(_NOT_ENDED)
-        self._no_outputs, self._seen, self._mask = _NOT_ENDED, set(), arguments.get("attention_mask")
+        self._unavailable_because, self._states_seen = _NOT_ENDED, set()
+        self._mask = arguments.get("attention_mask")
         _forget_on_reorder(cache, self)
 
     def _record(self, state: State, hidden: Float[Tensor, "batch time K"]) -> None:
-        """Record a hidden state; once a pass, for checkpointing runs layers again."""
-        if self._seen is None or state in self._seen:
+        """Record a hidden state, once in each pass: gradient checkpointing runs layers a second time."""
+        if self._states_seen is None or state in self._states_seen:
             return
-        self._seen.add(state)
+        self._states_seen.add(state)
         if state in self._kept_states:
-            self._step[state] = hidden.detach()
+            self._pass_states[state] = hidden.detach()
         self._sums.add(state, hidden)
 
     def _end(self, module: nn.Module, inputs: Any, output: Any) -> None:
-        if self._seen is None:
+        if self._states_seen is None:
             return
         if output is None:
             self.forget("its last pass failed")
             return
-        for state in self._of_output:
+        for state in self._states_from_output:
             self._record(state, output[0] if isinstance(output, tuple) else output.last_hidden_state)
-        if missed := [state.name for state in self._wanted if state not in self._seen]:
+        if missed := [state.name for state in self._wanted if state not in self._states_seen]:
             self.forget(
                 f"its last pass did not show the hidden states {', '.join(missed)}: attach before torch.compile, and "
                 "let no layer be skipped"
             )
             return
-        self._step.update(self._sums.totals)
-        self._steps.append(self._step)
-        self._step, self._seen, self._no_outputs = {}, None, None
+        self._pass_states.update(self._sums.totals)
+        self._passes.append(self._pass_states)
+        self._pass_states, self._states_seen, self._unavailable_because = {}, None, None
         self._sums.clear()
 
     def _tokens(self) -> int:
         """Return how many tokens of each sequence were recorded, padding included."""
-        return sum(next(iter(step.values())).shape[1] for step in self._steps)
+        return sum(next(iter(states.values())).shape[1] for states in self._passes)
 
     @torch.no_grad()
     def answer(self, name: str) -> Float[Tensor, ...]:
-        """Return the outputs of a task for the last pass, float32: [batch, outputs], or [batch, time, outputs].
+        """Return the outputs of a task for the last forward pass.
 
-        Outputs at padding are 0.
+        Args:
+            name: The task's.
+
+        Returns:
+            Float32 [batch, outputs] of a task for sequences, else [batch, time, outputs], 0 at padding.
 
         Raises:
-            BadInput: There is no whole pass to answer of, or its mask does not say which are tokens.
+            BadInput: No complete pass is recorded, or its attention mask does not tell tokens from padding.
         """
-        if self._no_outputs is not None:
+        if self._unavailable_because is not None:
             raise BadInput(
-                f"wanted answers of {name!r}, the base model has none to read: {self._no_outputs}; run it, then ask"
+                f"wanted answers of {name!r}, the base model has none to read: {self._unavailable_because}; run it, "
+                "then ask"
             )
-        task, real = self.tasks[name], self._real()
-        lengths, order = real.sum(dim=1).sort(stable=True)  # of like length side by side: heads pad less
-        rows = torch.arange(real.numel()).view(real.shape)[order][real[order]]
-        recorded = {key: self._flat(key) for key in self._whole.get(name, [name])}
+        task, is_token = self.tasks[name], self._token_mask()
+        lengths, order = is_token.sum(dim=1).sort(stable=True)  # similar lengths together: heads pad less
+        rows = torch.arange(is_token.numel()).view(is_token.shape)[order][is_token[order]]
+        recorded = {key: self._flat(key) for key in self._unsummed_states.get(name, [name])}
         ends = lengths.cumsum(dim=0).tolist()
         parts = []
         with torch.autocast(_device(task).type, enabled=False):
             for first, last in _head_groups(lengths.tolist(), _device(task)):
                 group_rows = rows[ends[first] - int(lengths[first]) : ends[last - 1]]
-                of_group = {
+                group = {
                     key: values.index_select(0, to_device(group_rows, values.device))
                     for key, values in recorded.items()
                 }
-                parts.append(self._outputs(name, of_group, lengths[first:last]).float())
+                parts.append(self._outputs(name, group, lengths[first:last]).float())
         outputs = torch.cat(parts)
         if task.shape.head == "sequence":
             return torch.empty_like(outputs).index_copy_(0, to_device(order, outputs.device), outputs)
-        padded = outputs.new_zeros(real.numel(), outputs.shape[-1])
-        return padded.index_copy_(0, to_device(rows, outputs.device), outputs).view(*real.shape, -1)
+        padded = outputs.new_zeros(is_token.numel(), outputs.shape[-1])
+        return padded.index_copy_(0, to_device(rows, outputs.device), outputs).view(*is_token.shape, -1)
 
     def _flat(self, key: str | State) -> Float[Tensor, "rows width"]:
-        """Return the sum of a task, or a hidden state, of all steps, the sequences end to end with their padding."""
-        steps = [step[key] for step in self._steps]
-        return (steps[0] if len(steps) == 1 else torch.cat(steps, dim=1)).flatten(0, 1)
+        """Return a task's sum, or a hidden state, over all recorded passes: sequences end to end, padding included."""
+        by_pass = [states[key] for states in self._passes]
+        return (by_pass[0] if len(by_pass) == 1 else torch.cat(by_pass, dim=1)).flatten(0, 1)
 
     def _outputs(self, name: str, recorded: dict[Any, Tensor], lengths: Tensor) -> Tensor:
-        """Return the outputs of a task for sequences, their tokens end to end."""
+        """Return the outputs of a task for sequences whose tokens stand end to end."""
         task = self.tasks[name]
-        if name in self._whole:
+        if name in self._unsummed_states:
             return task({state: hidden.to(_device(task)) for state, hidden in recorded.items()}, lengths)
         return task.read_out(task.fusion.whole(recorded[name]).to(next(task.parameters()).dtype), lengths)
 
-    def _real(self) -> Bool[Tensor, "batch time"]:
-        """Return which of the tokens recorded are no padding, on the CPU."""
-        batch, time = next(iter(self._steps[0].values())).shape[0], self._tokens()
+    def _token_mask(self) -> Bool[Tensor, "batch time"]:
+        """Return which recorded positions are tokens, not padding; on the CPU."""
+        batch, time = next(iter(self._passes[0].values())).shape[0], self._tokens()
         mask = self._mask
         if mask is None:
             return torch.ones(batch, time, dtype=torch.bool)
@@ -180,10 +188,10 @@ class PassRecorder:
                 f"wanted an attention mask [batch, time] = [{batch}, {time}] to tell tokens from padding, the base "
                 f"model was given {got}; give it the tokeniser's"
             )
-        real = mask.cpu() != 0
-        if not real.any(dim=1).all():
+        is_token = mask.cpu() != 0
+        if not is_token.any(dim=1).all():
             raise BadInput("wanted at least one token of every sequence, one is all padding; leave it out")
-        return real
+        return is_token
 
 
 def _head_groups(lengths: list[int], device: torch.device) -> Iterator[tuple[int, int]]:
@@ -197,7 +205,7 @@ def _head_groups(lengths: list[int], device: torch.device) -> Iterator[tuple[int
 
 
 def _forget_on_reorder(cache: Any, recorder: PassRecorder) -> None:
-    """Make a recorder forget when a cache changes the order of its sequences (beam search): its own is the old one."""
+    """Drop a recorder's states when a cache reorders its sequences (beam search), as they keep the old order."""
     if not hasattr(cache, "reorder_cache"):
         return
     recorders = vars(cache).setdefault("_adalayers_recorders", [])
