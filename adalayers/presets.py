@@ -239,8 +239,8 @@ def setups(dataset: str, head: str) -> tuple[tuple[SetUp, ...], str]:
 
     A dataset without any takes those of CoLA (sequences) or CoNLL-2003 (tokens).
     """
-    known = {setup.dataset for setup in SETUPS}
-    source = dataset if dataset in known else {"sequence": "cola", "token": "conll2003"}[head]
+    datasets = {setup.dataset for setup in SETUPS}
+    source = dataset if dataset in datasets else {"sequence": "cola", "token": "conll2003"}[head]
     return tuple(setup for setup in SETUPS if setup.dataset == source), source
 
 

@@ -44,8 +44,8 @@ class Backbone(nn.Module):
         super().__init__()
         self.model = model.requires_grad_(False)
         self.streams, self.width = tuple(streams), width
-        every = tuple(state for stream in streams for state in stream.states())
-        self.states = every if states is None else tuple(states)
+        all_states = tuple(state for stream in streams for state in stream.states())
+        self.states = all_states if states is None else tuple(states)
         self.family, self.pad_id, self.start_id, self.depth = family, pad_id, start_id, depth
         self.train(False)
 
@@ -96,12 +96,12 @@ class Backbone(nn.Module):
         return {state: states[state] for state in self.states}
 
     def _aligned(
-        self, input_ids: Tensor, attention_mask: Tensor, *others: Tensor | None
+        self, input_ids: Tensor, attention_mask: Tensor, *more_ids: Tensor | None
     ) -> dict[State, Tensor]:
         """Return hidden states of texts that are not padded on the right, where alone a text begins at position 0."""
         order = attention_mask.argsort(dim=1, descending=True, stable=True)
         back = order.argsort(dim=1).unsqueeze(2)
-        reordered = [None if other is None else other.gather(1, order) for other in others]
+        reordered = [None if ids is None else ids.gather(1, order) for ids in more_ids]
         states = self(input_ids.gather(1, order), attention_mask.gather(1, order), *reordered)
         return {state: values.gather(1, back.expand_as(values)) for state, values in states.items()}
 

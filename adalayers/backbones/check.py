@@ -157,9 +157,9 @@ def _final_norm(module: nn.Module, layers: int) -> str:
     last, own = given.hidden_states[-1], seen[f"{name}.{layers - 1}"][1]
     if torch.equal(last, own):
         return ""
-    for other, (entered, left) in seen.items():
-        if other and not other.startswith(name) and entered is own and torch.equal(left, last):
-            return other
+    for submodule, (entered, left) in seen.items():
+        if submodule and not submodule.startswith(name) and entered is own and torch.equal(left, last):
+            return submodule
     raise _Fails("the last of its hidden states is neither the last layer's own nor that behind one norm")
 
 

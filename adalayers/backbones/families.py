@@ -141,8 +141,8 @@ FAMILIES: dict[str, Family | Callable[[Any], Family]] = {
 }
 
 
-def known(config: Any) -> Family | None:
-    """Return how the model of a transformers config is read; None where its family has no entry."""
+def family_of(config: Any) -> Family | None:
+    """Return how to read the model that a transformers config describes; None if its family has no entry."""
     entry = FAMILIES.get(config.model_type)
     return entry(config) if callable(entry) else entry
 

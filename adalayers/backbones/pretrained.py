@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from adalayers.backbones.families import Family, known
+from adalayers.backbones.families import Family, family_of
 from adalayers.errors import BadInput
 from adalayers.states import Stream
 from adalayers.storage import hub
@@ -42,11 +42,11 @@ _TOKENIZER_FILES = [
     "added_tokens.json",
 ]
 
-OTHER_FILES = ["config.json", *_TOKENIZER_FILES]
-"""All that is read of such a folder but its weights."""
+NON_WEIGHT_FILES = ["config.json", *_TOKENIZER_FILES]
+"""Every file that is read from such a folder, except weights."""
 
-FILES = [*OTHER_FILES, WEIGHTS_FILE, _WEIGHTS_INDEX, "model-*-of-*.safetensors"]
-"""Patterns of all that is read of such a folder."""
+FILES = [*NON_WEIGHT_FILES, WEIGHTS_FILE, _WEIGHTS_INDEX, "model-*-of-*.safetensors"]
+"""Patterns of every file that is read from such a folder."""
 
 RANDOM_SEED = 0
 """Sets the weights of a backbone that has random ones."""
@@ -89,11 +89,13 @@ def weights(folder: Path) -> list[Path]:
 
 
 def fingerprint(folder: Path, *, random: bool = False) -> str:
-    """Return 16 hex digits over names and contents of what determines token ids and hidden states.
+    """Return 16 hex digits over names and contents of the files that determine token ids and hidden states.
 
-    random: whether the weights are random ones, whatever files of weights the folder holds
+    Args:
+        folder: The model's.
+        random: Whether the weights are random; weight files in the folder then do not count.
     """
-    others = [path for file in OTHER_FILES if (path := folder / file).is_file()]
+    others = [path for file in NON_WEIGHT_FILES if (path := folder / file).is_file()]
     digest = hashlib.sha256()
     for path in sorted([*others, *([] if random else weights(folder))], key=lambda path: path.name):
         digest.update(f"{path.name}\0{file_sha256(path)}\n".encode())
@@ -147,10 +149,11 @@ def _require_possible(config: dict[str, Any], identifier: str) -> None:
 def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream, ...], int]:
     """Return the streams of hidden states that a model offers, and their width K.
 
-    Raises `BadInput` where the config does not say so, or of an encoder that is set up as a decoder.
+    Raises:
+        BadInput: The config states no layers or width, or describes an encoder that is set up as a decoder.
     """
     layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
-    of_decoder = getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None)
+    decoder_layers = getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None)
     if family.kind == "encoder-decoder":
         layers = getattr(config, "encoder_layers", None) or layers
     as_decoder = family.kind == "encoder" and getattr(config, "is_decoder", False)
@@ -168,20 +171,20 @@ def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream,
     normed = bool(family.final_norm)
     first = Stream("decoder" if family.kind == "decoder" else "encoder", layers, final_norm=normed)
     # T5's kind is saved as an encoder alone too.
-    if family.kind == "encoder-decoder" and config.is_encoder_decoder and isinstance(of_decoder, int):
-        return (first, Stream("decoder", of_decoder, final_norm=normed)), width
+    if family.kind == "encoder-decoder" and config.is_encoder_decoder and isinstance(decoder_layers, int):
+        return (first, Stream("decoder", decoder_layers, final_norm=normed)), width
     return (first,), width
 
 
-def saved_bytes(folder: Path, identifier: str) -> int:
-    """Return the bytes of a parameter in the model's files, as its config says: 4 where it does not."""
+def bytes_per_parameter(folder: Path, identifier: str) -> int:
+    """Return the bytes that a parameter takes in the model's files, by its config; 4 if the config does not say."""
     saved_as = getattr(read_config(folder, identifier), "dtype", None)
     return int(getattr(saved_as, "itemsize", 4))
 
 
 def is_encoder_decoder(config: Any) -> bool:
-    """Say whether transformers loads an encoder-decoder model by this config."""
-    family = known(config)
+    """Return whether transformers loads an encoder-decoder model from this config."""
+    family = family_of(config)
     return bool(config.is_encoder_decoder) if family is None else family.kind == "encoder-decoder"
 
 
@@ -197,7 +200,7 @@ def decoder_start(config: Any, identifier: str) -> int:
 
 
 def shorten(config: Any, layers: int, depth: int) -> None:
-    """Change a config of so many layers into one of the first `depth`."""
+    """Truncate a config of `layers` layers, in place, to its first `depth` layers."""
     for name, value in vars(config).items():
         if "layer" in name and isinstance(value, list) and len(value) == layers:  # a kind of attention each
             setattr(config, name, value[:depth])
@@ -205,7 +208,7 @@ def shorten(config: Any, layers: int, depth: int) -> None:
 
 
 def max_length(config: Any, folder: Path) -> int:
-    """Return the most tokens that the positions allow; without such a limit, what the tokeniser says."""
+    """Return the most tokens that the position embeddings allow; without such a limit, the tokeniser's limit."""
     positions = getattr(config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         if config.model_type not in _OFFSET_POSITIONS:
@@ -219,8 +222,8 @@ def max_length(config: Any, folder: Path) -> int:
             )
         return positions - pad - 1
     try:
-        said = json.loads((folder / "tokenizer_config.json").read_text()).get("model_max_length")
+        limit = json.loads((folder / "tokenizer_config.json").read_text()).get("model_max_length")
     except (OSError, ValueError):
-        said = None
-    # transformers writes 1e30 where a tokeniser knows no limit.
-    return int(said) if isinstance(said, int | float) and 0 < said < UNLIMITED_TOKENS else UNLIMITED_TOKENS
+        limit = None
+    # transformers writes 1e30 for a tokeniser without a limit.
+    return int(limit) if isinstance(limit, int | float) and 0 < limit < UNLIMITED_TOKENS else UNLIMITED_TOKENS

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from adalayers.backbones import pretrained
-from adalayers.backbones.families import Family, known
+from adalayers.backbones.families import Family, family_of
 from adalayers.errors import BadInput, local_path, unknown
 from adalayers.states import ComputeType, State, Stream
 from adalayers.storage import hub
@@ -236,9 +236,9 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
     config = pretrained.read_config(folder, asked.base)
-    reading = known(config) or _found_out(config, asked.base)
+    reading = family_of(config) or _found_out(config, asked.base)
     streams, width = pretrained.streams(config, reading, asked.base)
-    if known(config) is None:
+    if family_of(config) is None:
         streams = streams[:1]  # nothing was found out of a decoder that attends to an encoder
     return BackboneSource(
         name=asked.name,
@@ -304,7 +304,7 @@ def _hub_snapshot(asked: BackboneName, what: str, *, weights: bool) -> Path:
             snapshot_download(
                 asked.base,
                 revision=asked.revision,
-                allow_patterns=pretrained.FILES if weights else pretrained.OTHER_FILES,
+                allow_patterns=pretrained.FILES if weights else pretrained.NON_WEIGHT_FILES,
                 local_files_only=local_files_only,
             )
         )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from adalayers.backbones.loading import weight_bytes
-from adalayers.backbones.pretrained import saved_bytes, weights
+from adalayers.backbones.pretrained import bytes_per_parameter, weights
 from adalayers.command.flags import Flags
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
@@ -176,7 +176,8 @@ def backbone_line(prepared: Prepared) -> str:
     elif there:
         disk = f"{there / 1e9:.2f} GB on disk"
     else:
-        disk = f"about {parameters * saved_bytes(source.folder, source.base) / 1e9:.2f} GB on disk, not fetched yet"
+        there = parameters * bytes_per_parameter(source.folder, source.base)
+        disk = f"about {there / 1e9:.2f} GB on disk, not fetched yet"
     memory = weight_bytes(source) / 1e9
     return f"{parameters / 1e6:,.0f} million parameters; {disk}; {memory:.2f} GB of memory, computes in {source.dtype}"
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import list_of_layers
-from adalayers.backbones.families import known
+from adalayers.backbones.families import family_of
 from adalayers.errors import BadInput
 from adalayers.states import Shape, State, Stream
 
@@ -73,7 +73,7 @@ def find_stream(base: Any, shape: Shape, name: str) -> StreamModules:
             f"wanted a base model of transformers, got {type(base).__name__}; give what from_pretrained returned"
         )
     stream = next(stream for stream in shape.streams if stream.name == name)
-    family = known(config)
+    family = family_of(config)
     if family and family.shared:
         raise BadInput(
             f"wanted a base model whose layers can be told apart, those of {type(base).__name__} ({config.model_type}) "

@@ -120,12 +120,12 @@ def _cut(encoded: Encoded) -> list[bool]:
 def _word_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last token that overlap each word, -1 for words without."""
     spans = np.array(
-        [(place, *span) for place, span in enumerate(tokens) if span[1] > span[0]], dtype=np.int64
+        [(index, *span) for index, span in enumerate(tokens) if span[1] > span[0]], dtype=np.int64
     )
-    places, starts, ends = spans.reshape(-1, 3).T
+    indices, starts, ends = spans.reshape(-1, 3).T
     begins, stops = np.array(words, dtype=np.int64).reshape(-1, 2).T
     first = np.searchsorted(ends, begins, side="right")
     last = np.searchsorted(starts, stops, side="left") - 1
     none = first > last
-    places = np.append(places, -1)
-    return np.where(none, -1, places[first]), np.where(none, -1, places[last])
+    indices = np.append(indices, -1)
+    return np.where(none, -1, indices[first]), np.where(none, -1, indices[last])

@@ -82,7 +82,7 @@ class Projected(nn.Module):
 
     def __init__(self, states: Sequence[State], inner: int, k: int | None):
         super().__init__()
-        self._places = {state: place for place, state in enumerate(states)}
+        self._places = {state: index for index, state in enumerate(states)}
         self.width = inner if k is None else k
         self.project = None if k is None else nn.ModuleList(projections(states, inner, k))
 

@@ -113,8 +113,8 @@ class SelectedLayer(Fusion):
         self.chosen.copy_(self.nus.argmin())
         self._note()
         if self.project is not None:
-            at = projection(self._seed, self._read, self.inner, self.width)
-            self.project.weight.copy_(at.weight)
+            start = projection(self._seed, self._read, self.inner, self.width)
+            self.project.weight.copy_(start.weight)
 
     def fuse(
         self,

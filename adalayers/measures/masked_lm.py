@@ -48,7 +48,7 @@ def measure(case: CaseData) -> Measured:
         high=mean + half_width,
         nothing=float(reference.mean()),
         n=min(len(own), len(reference)),
-        of="masked tokens of each",
+        counted="masked tokens of each",
     )
 
 

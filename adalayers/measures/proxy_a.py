@@ -45,7 +45,7 @@ def measure(case: CaseData) -> Measured:
         value=float(np.mean(draws)),
         nothing=float(np.mean(within)),
         n=n,
-        of="examples of each",
+        counted="examples of each",
     )
 
 

@@ -65,7 +65,7 @@ def measure(case: CaseData) -> Measured:
         value=float(min(nus, key=nus.__getitem__).number),
         by_layer={state.name: nu for state, nu in nus.items()},
         n=len(flat_labels),
-        of="words" if per_word else "examples",
+        counted="words" if per_word else "examples",
     )
 
 

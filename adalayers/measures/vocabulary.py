@@ -52,7 +52,7 @@ def measure(case: CaseData) -> Measured:
         high=float(high),
         nothing=float(np.mean(within)),
         n=min(sizes),
-        of="tokens a sample",
+        counted="tokens a sample",
     )
 
 

@@ -19,7 +19,7 @@ class Measured:
     value:     None where it cannot be had; why says the reason
     low, high: between which it lies, 95%, over other draws of the same data; None where nothing says
     nothing:   what the measure gives where there is nothing to find, as much of it as data of this size shows anyway
-    n:         of how much data, in `of` ("examples of each", "tokens of each")
+    n:         how much data it rests on; counted: in what ("examples of each", "tokens of each"), `of` in the file
     by_layer:  of a measure of layers, what it is by the hidden state's name ("01"); value then says what follows
     distance:  whether it is the data's distance from the reference dataset, which cases are compared by
     """
@@ -32,7 +32,7 @@ class Measured:
     high: float | None = None
     nothing: float | None = None
     n: int = 0
-    of: str = ""
+    counted: str = ""
     why: str = ""
     by_layer: dict[str, float] = field(default_factory=dict)
     distance: bool = True
@@ -43,9 +43,15 @@ class Measured:
         return None if self.value is None else self.value - (self.nothing or 0.0)
 
 
+def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    return {new if name == old else name: value for name, value in row.items()}
+
+
 def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:
     """Write the file; key: all that the numbers follow from."""
-    rows = {name: dataclasses.asdict(measure) for name, measure in measures.items()}
+    rows = {
+        name: _renamed(dataclasses.asdict(measure), "counted", "of") for name, measure in measures.items()
+    }
     folder.write_json(MEASURES, {"key": dict(key), "measures": rows})
 
 
@@ -55,6 +61,7 @@ def measured(folder: Folder, key: Mapping[str, Any] | None = None) -> dict[str, 
         document = folder.read_json(MEASURES)
         if key is not None and document["key"] != key:
             return {}
-        return {str(name): Measured(**values) for name, values in document["measures"].items()}
+        rows = document["measures"].items()
+        return {str(name): Measured(**_renamed(row, "of", "counted")) for name, row in rows}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -122,14 +122,14 @@ class Lease:
         """
         while not stop.wait(RENEW_SECONDS):
             try:
-                other = self._other()
-                if other is None:
+                lease = self._other()
+                if lease is None:
                     self._write()
                     continue
             except (OSError, BadInput):  # the store is out of reach: later, perhaps
                 continue
             logger.error(
-                f"error: {_taken(self._uri, other)}; this run stood still for too long and writes nothing more"
+                f"error: {_taken(self._uri, lease)}; this run stood still for too long and writes nothing more"
             )
             (lost or (lambda: os._exit(2)))()
 
@@ -140,8 +140,8 @@ class Lease:
                 self._parent.delete(self._name)
 
     def _refuse_another(self) -> None:
-        if (other := self._other()) is not None:
-            raise _taken(self._uri, other)
+        if (lease := self._other()) is not None:
+            raise _taken(self._uri, lease)
 
     def _other(self) -> dict[str, Any] | None:
         """Return what another driver's lease says, None where there is none that counts."""

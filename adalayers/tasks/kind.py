@@ -205,5 +205,5 @@ class TaskKind(ABC):
 
     def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of `predictions.parquet` that are wrong, the most telling first."""
-        wrong = rows[rows["label"] != rows["prediction"]]
-        return wrong.sort_values("score", ascending=False, kind="stable")
+        mistakes = rows[rows["label"] != rows["prediction"]]
+        return mistakes.sort_values("score", ascending=False, kind="stable")

@@ -71,14 +71,14 @@ class RunLog:
             arms: Names of the arms there are.
             analyses: Those that this run has made.
         """
-        made = tuple(analyses)
+        own_analyses = tuple(analyses)
         run = dataclasses.replace(
             self._run,
             ended=_now(),
             seconds=round(time.monotonic() - self._began, 1),
             seeds={arm: [] for arm in arms},
-            analyses=tuple(analysis.after for analysis in made),
-            covered=tuple(analysis.covered for analysis in made),
+            analyses=tuple(analysis.after for analysis in own_analyses),
+            covered=tuple(analysis.covered for analysis in own_analyses),
         )
         added = [trial for trial in _confirmed(self._record) if trial not in self._confirmed_before]
         history = (*self._earlier, _with_trials(run, self._record, added))

@@ -128,7 +128,7 @@ def _measures(info: Info) -> str:
             title = f"{escape(info.measures[name].title)} ({escape(measure.unit)})"
             values = [f"none: {escape(measure.why)}", NONE, NONE, NONE]
             if measure.value is not None:
-                examples = f"{measure.n:,} {escape(measure.of)}"
+                examples = f"{measure.n:,} {escape(measure.counted)}"
                 has_interval = measure.low is not None and measure.high is not None
                 ends = f" {interval(measure.low or 0.0, measure.high or 0.0)}" if has_interval else ""
                 values = [f"{number(measure.value)}{ends}", number(measure.nothing)]

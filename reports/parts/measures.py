@@ -34,7 +34,7 @@ def section(info: Info) -> list[str]:
             else f"none: {escape(measure.why)}",
             number(measure.nothing),
             escape(measure.unit),
-            f"{measure.n:,} {escape(measure.of)}" if measure.n else NONE,
+            f"{measure.n:,} {escape(measure.counted)}" if measure.n else NONE,
         ]
         for measure in info.measures
     ]

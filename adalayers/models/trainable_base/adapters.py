@@ -72,8 +72,8 @@ class Adapters(nn.Module):
         self.by_place = nn.ModuleDict()
         self.acting = 0
         for number, layer in layers.items():
-            for place, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
-                key = _key(sharing, number, place)
+            for part, name in (("attention", parts.attention), ("feedforward", parts.feedforward)):
+                key = _key(sharing, number, part)
                 if key not in self.by_place:
                     with drawing(seed, "adapters", key):
                         self.by_place[key] = Adapter(inner, width)
@@ -87,10 +87,10 @@ class Adapters(nn.Module):
         return output if number in self.off else self.by_place[key](output)
 
 
-def _key(sharing: Sharing, number: int, place: str) -> str:
+def _key(sharing: Sharing, number: int, part: str) -> str:
     """Return the name of the adapter of a place in a layer."""
     if sharing == "none":
-        return f"{number:02d}_{place}"
+        return f"{number:02d}_{part}"
     if sharing == "layer":
         return f"{number:02d}"
     first = number - (number - 1) % 3

@@ -47,9 +47,11 @@ class Regression(TaskKind):
     def read_labels(self, column: LabelColumn) -> LabelsByRole:
         """Return no names and, by role, the numbers as float32 [items]."""
         labels = {role: np.array(values, dtype=np.float32) for role, values in column.values.items()}
-        wrong = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
-        if wrong:
-            raise BadInput(f"wanted finite numbers in {column.where}, got {wrong} others; mend or drop them")
+        invalid = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
+        if invalid:
+            raise BadInput(
+                f"wanted finite numbers in {column.where}, got {invalid} others; mend or drop them"
+            )
         return (), labels
 
     def fitted(self, labels: np.ndarray) -> Regression:

@@ -333,7 +333,7 @@ def test_half_precision_weights_compute_in_float32_or_as_asked(bert, saved):
     exact = states_of(load(resolve(str(bert))), *batch([6, 3]))
     model.to(saved).save_pretrained(bert)
     source = resolve(str(bert))
-    assert pretrained.saved_bytes(bert, "bert") == 2
+    assert pretrained.bytes_per_parameter(bert, "bert") == 2
     rounded = load(source)
     assert {parameter.dtype for parameter in rounded.parameters()} == {torch.float32}
     for a, b in zip(exact, states_of(rounded, *batch([6, 3])), strict=True):
@@ -390,7 +390,7 @@ def test_without_weights_a_backbone_is_enough_to_plan_with(bert, no_hub, monkeyp
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
     resolve("org/model", weights=False)
-    assert asked == [pretrained.OTHER_FILES]
+    assert asked == [pretrained.NON_WEIGHT_FILES]
 
 
 # What they were pretrained for

@@ -7,7 +7,7 @@ import torch
 import transformers
 
 from adalayers.backbones.backbone import Backbone
-from adalayers.backbones.families import known
+from adalayers.backbones.families import family_of
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.states import Shape, Stream
@@ -35,7 +35,7 @@ class Base:
             torch.manual_seed(0)
             self.model = kind.from_config(config).eval()
         self.family = family
-        reading = known(config)
+        reading = family_of(config)
         decoder = reading.kind == "decoder"
         self.stream = Stream("decoder" if decoder else "encoder", LAYERS, final_norm=bool(reading.final_norm))
         inner = self.model.get_encoder() if family in ("bart", "t5") else self.model.base_model

@@ -136,7 +136,7 @@ def test_variability_names_the_layer_that_tells_labels_apart(folders, monkeypatc
 
     monkeypatch.setattr("adalayers.features.features.hidden_states", with_labels)
     best = variability.measure(near)
-    assert (best.value, best.n, best.of) == (layer, 200, "examples")
+    assert (best.value, best.n, best.counted) == (layer, 200, "examples")
     assert set(best.by_layer) == {"01", "02"}
     assert best.by_layer[f"0{layer}"] < 0.5 * best.by_layer[f"0{3 - layer}"]
     assert (best.nothing, best.distance) == (None, False)
@@ -158,7 +158,7 @@ def test_variability_of_words_and_of_a_sample(folders, monkeypatch):
     monkeypatch.setattr(variability, "MAX_WORDS", 300)
     words = case(folders, "entities-demo", length=256)
     sample = variability.measure(words)
-    assert sample.of == "words"
+    assert sample.counted == "words"
     assert 300 <= sample.n < 400
     assert sample == variability.measure(words)
     monkeypatch.setattr(variability, "MAX_EXAMPLES", 50)
