@@ -89,12 +89,12 @@ class Comparison:
     @property
     def names(self) -> tuple[str, str, str]:
         """What `claims.json` calls its sides and `at`: ("alpha=8", "alpha=1", "entropy_weight=0.01")."""
-        at = _named(self.at.factor, self.at.level) if self.at else ""
+        condition = _named(self.at.factor, self.at.level) if self.at else ""
         if not self.changes:
-            return self.arm, self.control, at
+            return self.arm, self.control, condition
         levels = " ".join(_named(change.factor, change.level) for change in self.changes)
         references = " ".join(_named(change.factor, change.reference) for change in self.changes)
-        return levels, references, at
+        return levels, references, condition
 
 
 def pair(arm: str, control: str, *, primary: bool = True) -> Comparison:
@@ -147,41 +147,41 @@ def planned_comparisons(
         if arm.role == "core" and set(factors) <= set(arm.levels):
             cells.setdefault(tuple(arm.levels[name] for name in factors), arm.name)
     reference = next((key for key, name in cells.items() if name == control), next(iter(cells), ()))
-    places = range(len(factors))
-    found = [
+    indices = range(len(factors))
+    planned = [
         comparison
-        for place in places
-        if factors[place] not in conditions
-        for level in _levels(cells, place, reference)
-        for comparison in _contrast(cells, factors, {place: level}, reference)
+        for index in indices
+        if factors[index] not in conditions
+        for level in _levels(cells, index, reference)
+        for comparison in _contrast(cells, factors, {index: level}, reference)
     ]
-    found += [
+    planned += [
         pair(arm.name, control) for arm in arms if arm.name != control and arm.name not in cells.values()
     ]
     simple: list[Comparison] = []
-    for one, other in itertools.permutations(places, 2):
-        if factors[one] in conditions:
+    for changed, fixed in itertools.permutations(indices, 2):
+        if factors[changed] in conditions:
             continue
-        for at in dict.fromkeys(key[other] for key in cells):
-            for level in _levels(cells, one, reference):
+        for fixed_level in dict.fromkeys(key[fixed] for key in cells):
+            for level in _levels(cells, changed, reference):
                 simple += _contrast(
-                    {key: name for key, name in cells.items() if key[other] == at},
+                    {key: name for key, name in cells.items() if key[fixed] == fixed_level},
                     factors,
-                    {one: level},
+                    {changed: level},
                     reference,
-                    at=At(factors[other], at),
+                    at=At(factors[fixed], fixed_level),
                 )
     # Where the other factor has one level alone, the effect there is the averaged one.
-    averaged = [comparison.weights for comparison in found]
-    found += [comparison for comparison in simple if comparison.weights not in averaged]
-    for one, other in itertools.combinations(places, 2):
-        if factors[one] in conditions and factors[other] in conditions:
+    averaged = [comparison.weights for comparison in planned]
+    planned += [comparison for comparison in simple if comparison.weights not in averaged]
+    for first, second in itertools.combinations(indices, 2):
+        if factors[first] in conditions and factors[second] in conditions:
             continue
         for level, level2 in itertools.product(
-            _levels(cells, one, reference), _levels(cells, other, reference)
+            _levels(cells, first, reference), _levels(cells, second, reference)
         ):
-            found += _contrast(cells, factors, {one: level, other: level2}, reference)
-    return found
+            planned += _contrast(cells, factors, {first: level, second: level2}, reference)
+    return planned
 
 
 def block_end(after: int, most: int) -> int:
@@ -189,9 +189,9 @@ def block_end(after: int, most: int) -> int:
     return min((after // BLOCK + 1) * BLOCK, most)
 
 
-def _levels(cells: Mapping[tuple[Any, ...], str], place: int, reference: tuple[Any, ...]) -> list[Any]:
+def _levels(cells: Mapping[tuple[Any, ...], str], index: int, reference: tuple[Any, ...]) -> list[Any]:
     """Return the levels of a factor other than its reference."""
-    return [level for level in dict.fromkeys(key[place] for key in cells) if level != reference[place]]
+    return [level for level in dict.fromkeys(key[index] for key in cells) if level != reference[index]]
 
 
 def _contrast(
@@ -201,29 +201,29 @@ def _contrast(
     reference: tuple[Any, ...],
     at: At | None = None,
 ) -> list[Comparison]:
-    """Return what `levels` (place -> level) do beyond the reference, averaged over the other factors.
+    """Return the effect of `levels` (index of a factor -> level) against the reference, averaged over other factors.
 
-    With one place a difference, with two the difference of two differences. Empty where no cells allow it.
+    Of one factor it is a difference, of two a difference of differences. Empty where cells for it are missing.
     """
-    places = list(levels)
+    indices = list(levels)
     rest = dict.fromkeys(tuple(v for i, v in enumerate(key) if i not in levels) for key in cells)
-    whole: list[dict[str, float]] = []
-    for other in rest:
+    complete: list[dict[str, float]] = []
+    for rest_levels in rest:
         signs: dict[str, float] = {}
-        for chosen in itertools.product((True, False), repeat=len(places)):
-            key = list(other)
-            for place, level in sorted(zip(places, chosen, strict=True)):
-                key.insert(place, levels[place] if level else reference[place])
+        for chosen in itertools.product((True, False), repeat=len(indices)):
+            key = list(rest_levels)
+            for index, level in sorted(zip(indices, chosen, strict=True)):
+                key.insert(index, levels[index] if level else reference[index])
             name = cells.get(tuple(key))
             if name is None:
                 break
             signs[name] = float((-1) ** chosen.count(False))
         else:
-            whole.append(signs)
-    if not whole:
+            complete.append(signs)
+    if not complete:
         return []
-    weights = {name: sign / len(whole) for signs in whole for name, sign in signs.items()}
-    changes = tuple(Change(factors[place], level, reference[place]) for place, level in levels.items())
+    weights = {name: sign / len(complete) for signs in complete for name, sign in signs.items()}
+    changes = tuple(Change(factors[index], level, reference[index]) for index, level in levels.items())
     return [Comparison(changes=changes, at=at, weights=weights, primary=len(changes) == 1 and at is None)]
 
 

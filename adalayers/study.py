@@ -447,7 +447,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         searches=searches,
         scientific=tuple(space.scientific),
         nuisance=tuple(
-            dict.fromkeys([*space.nuisance, *(name for of in searches for name in of.space.nuisance)])
+            dict.fromkeys([*space.nuisance, *(name for search in searches for name in search.space.nuisance)])
         ),
         dropped=dropped,
         notes=notes,
@@ -483,12 +483,12 @@ def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, 
     ]
 
     def clip(domains: dict[str, Any]) -> dict[str, Any]:
-        found = {}
+        clipped = {}
         for name, domain in domains.items():
-            found[name] = copy.copy(domain)
+            clipped[name] = copy.copy(domain)
             if kept.get(name):
-                found[name].categories = kept[name]
-        return found
+                clipped[name].categories = kept[name]
+        return clipped
 
     grid = {
         name: [value for value in values if value in kept.get(name, values)]
@@ -555,12 +555,12 @@ def arm_config(overrides: dict[str, Any], setting: Setting) -> TrialConfig:
 def merge(arms: list[ConfirmedArm], arm: ConfirmedArm, shape: Shape) -> str:
     """Add an arm, or its name as an alias of the arm that has its configuration; return the name it goes by."""
     identity = arm.config.identity(shape)
-    for i, other in enumerate(arms):
-        if other.config.identity(shape) == identity:
-            named = () if arm.name in (other.name, *other.aliases) else (arm.name,)
-            tunes = tuple(dict.fromkeys((*other.tunes, *arm.tunes)))
-            arms[i] = dataclasses.replace(other, aliases=(*other.aliases, *named), tunes=tunes)
-            return other.name
+    for i, merged in enumerate(arms):
+        if merged.config.identity(shape) == identity:
+            named = () if arm.name in (merged.name, *merged.aliases) else (arm.name,)
+            tunes = tuple(dict.fromkeys((*merged.tunes, *arm.tunes)))
+            arms[i] = dataclasses.replace(merged, aliases=(*merged.aliases, *named), tunes=tunes)
+            return merged.name
     arms.append(arm)
     return arm.name
 

@@ -82,7 +82,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     pairs = [(name, control) for name in components if control in {arm.name for arm in arms}]
     if control in tuned:
         pairs += [(tuned[name], tuned[control]) for name in components if name in tuned]
-    return [pair(arm, other) for arm, other in dict.fromkeys(pairs) if arm != other]
+    return [pair(arm, reference) for arm, reference in dict.fromkeys(pairs) if arm != reference]
 
 
 STUDY = Study(

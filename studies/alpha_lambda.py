@@ -66,9 +66,9 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     return [*planned_comparisons([arm for arm in arms if arm not in twins], factors, control), *pairs]
 
 
-def _same_product(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    product, other_product = (of["alpha"] * of["mix_lr"] for of in (one, other))
-    return one["entropy_weight"] == other["entropy_weight"] and math.isclose(product, other_product)
+def _same_product(cell: Mapping[str, Any], twin: Mapping[str, Any]) -> bool:
+    cell_product, twin_product = (values["alpha"] * values["mix_lr"] for values in (cell, twin))
+    return cell["entropy_weight"] == twin["entropy_weight"] and math.isclose(cell_product, twin_product)
 
 
 def first(setting: Setting) -> list[dict[str, Any]]:

@@ -33,8 +33,8 @@ def dataset_id(name: str) -> str:
     """Return what the reference is in any spelling. Raises `BadInput` for a name that is no dataset."""
     from adalayers.tasks.task import EMBEDDED, canonical
 
-    found = canonical(name)
-    return found.name if found.source == EMBEDDED else found.source
+    dataset = canonical(name)
+    return dataset.name if dataset.source == EMBEDDED else dataset.source
 
 
 STUDY = Study(

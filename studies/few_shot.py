@@ -106,8 +106,8 @@ def _notes(setting: Setting, examples: Sequence[int], epochs: Sequence[int]) -> 
 
 def tunings(setting: Setting) -> list[Tuning]:
     """Return each method with the most examples and epochs, to be tuned by itself."""
-    found = [arm(*of, sizes(setting)[0], lengths(setting)[0]) for of in methods(setting).items()]
-    return [Tuning(one.name, one.overrides) for one in found]
+    arms_tuned = [arm(*method, sizes(setting)[0], lengths(setting)[0]) for method in methods(setting).items()]
+    return [Tuning(tuned_arm.name, tuned_arm.overrides) for tuned_arm in arms_tuned]
 
 
 def first(setting: Setting) -> list[dict[str, Any]]:
@@ -121,17 +121,17 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     Pairs of arms: tuned methods against the tuned baseline, primary as the averages are; fine-tuned methods against
     the same frozen, and against fine-tuning without a fusion.
     """
-    core = [one for one in arms if one.role == "core"]
-    tuned = {component: one.name for one in arms for component in one.tunes}
-    fine = [one for one in arms if one.role == FINE_TUNED]
-    plain = {_under(one): one.name for one in fine if one.label == LAST}
-    frozen = {(one.label, *_under(one)): one.name for one in arms if one.role in ("core", "last")}
-    pairs = [(tuned.get(one.name), tuned.get(control), True) for one in core]
-    pairs += [(one.name, frozen.get((one.label, *_under(one))), False) for one in fine]
-    pairs += [(one.name, plain.get(_under(one)), False) for one in fine]
-    known = [(arm, other, main) for arm, other, main in pairs if arm and other and arm != other]
+    core = [arm for arm in arms if arm.role == "core"]
+    tuned = {component: arm.name for arm in arms for component in arm.tunes}
+    fine = [arm for arm in arms if arm.role == FINE_TUNED]
+    plain = {_under(arm): arm.name for arm in fine if arm.label == LAST}
+    frozen = {(arm.label, *_under(arm)): arm.name for arm in arms if arm.role in ("core", "last")}
+    pairs = [(tuned.get(arm.name), tuned.get(control), True) for arm in core]
+    pairs += [(arm.name, frozen.get((arm.label, *_under(arm))), False) for arm in fine]
+    pairs += [(arm.name, plain.get(_under(arm)), False) for arm in fine]
+    existing = [(arm, base, main) for arm, base, main in pairs if arm and base and arm != base]
     planned = planned_comparisons(core, factors, control, conditions=CONDITIONS)
-    return planned + [pair(arm, other, primary=main) for arm, other, main in known]
+    return planned + [pair(arm, base, primary=main) for arm, base, main in existing]
 
 
 def _under(arm: PlannedArm) -> tuple[Any, ...]:

@@ -141,8 +141,8 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     pairs = [(arm.name, control) for arm in arms] if control in names else []
     for method in ("fine-tuning", "adapters"):
         pairs.append((f"{method}, {SELECTED}", f"{method}, {TOP}"))
-    found = [(names[one], names[other]) for one, other in pairs if {one, other} <= names.keys()]
-    return [pair(one, other) for one, other in dict.fromkeys(found) if one != other]
+    planned = [(names[arm], names[reference]) for arm, reference in pairs if {arm, reference} <= names.keys()]
+    return [pair(arm, reference) for arm, reference in dict.fromkeys(planned) if arm != reference]
 
 
 STUDY = Study(

@@ -27,11 +27,11 @@ from adalayers.study import Arm, Defaults, Design, Page, Published, Setting, Stu
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
-    found = [
+    published_arms = [
         Arm(_name(setup.name, reading), "published", _config(setup, reading, setting), label=setup.name)
         for setup, reading in _cases(setting)
     ]
-    return found, _notes(setting)
+    return published_arms, _notes(setting)
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
@@ -47,11 +47,11 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     }
     pairs = [
         pair(arm, reference)
-        for (reference, one), (arm, other) in itertools.combinations(readings.items(), 2)
-        if one[0] == other[0] or one[1] == other[1]
+        for (reference, reference_of), (arm, own) in itertools.combinations(readings.items(), 2)
+        if reference_of[0] == own[0] or reference_of[1] == own[1]
     ]
-    known = control in {arm.name for arm in arms}
-    return [*pairs, *(pair(arm.name, control) for arm in arms if known and arm.name not in readings)]
+    has_control = control in {arm.name for arm in arms}
+    return [*pairs, *(pair(arm.name, control) for arm in arms if has_control and arm.name not in readings)]
 
 
 def published(setting: Setting) -> list[Published]:
@@ -117,7 +117,7 @@ def _states(states: Sequence[State]) -> str:
 
 
 def _notes(setting: Setting) -> list[str]:
-    found, source = setups(setting.dataset, setting.shape.head)
+    published_setups, source = setups(setting.dataset, setting.shape.head)
     notes = []
     if source != setting.dataset:
         notes.append(
@@ -125,7 +125,7 @@ def _notes(setting: Setting) -> list[str]:
             "published scores."
         )
     changed = sorted(
-        {name for setup in found for reading in READINGS for name in setup.config(reading)}
+        {name for setup in published_setups for reading in READINGS for name in setup.config(reading)}
         & set(setting.fixed)
     )
     if changed:

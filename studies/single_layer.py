@@ -58,8 +58,8 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
         *([effect(weights=weights)] if pairs else []),
         *(pair(name, control) for name in mix),
         *(
-            effect(at=At("layer", layer), weights={one: -1.0, other: 1.0}, primary=False)
-            for layer, (one, other) in pairs.items()
+            effect(at=At("layer", layer), weights={trained: -1.0, untrained_arm: 1.0}, primary=False)
+            for layer, (trained, untrained_arm) in pairs.items()
         ),
     ]
 

@@ -58,7 +58,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
         if flags.label is not None:
             suffix.append(_safe("--label", flags.label))
         case = _case(study, space, base, flags, request, suffix, hold)
-        if any(other.folder.address == case.folder.address for other in cases):
+        if any(earlier.folder.address == case.folder.address for earlier in cases):
             raise BadInput(
                 f"wanted each backbone, dataset and label column once, got {case.folder.uri} twice; name it once"
             )

@@ -280,9 +280,9 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         )
     else:
         forward = _pass_seconds(prepared)
-        made = torch.randn(tokens, prepared.source.width, generator=torch.Generator().manual_seed(0))
+        random_state = torch.randn(tokens, prepared.source.width, generator=torch.Generator().manual_seed(0))
         in_memory = _InMemory(
-            offsets, dict.fromkeys(states, made)
+            offsets, dict.fromkeys(states, random_state)
         )  # one for all: a trial's time depends on shapes alone
     split = whole.subset(sample, in_memory)
     data = TrialData(

@@ -42,9 +42,9 @@ def write_examples(folder: Folder, task: Task) -> str:
                 "|---|---|---|---|---|",
             ]
             for row in rows[rows["split"] == prefix].head(MOST).to_dict("records"):
-                said = [escape(row[name]) for name in ("index", "label", "prediction")]
-                said += [f"{row['score']:.3f}", _cell(inputs[row["index"]])]
-                lines.append(f"| {' | '.join(said)} |")
+                answer = [escape(row[name]) for name in ("index", "label", "prediction")]
+                answer += [f"{row['score']:.3f}", _cell(inputs[row["index"]])]
+                lines.append(f"| {' | '.join(answer)} |")
             lines.append("")
     folder.write_bytes(EXAMPLES, ("\n".join(lines) + "\n").encode())
     return f"{folder.uri}/{EXAMPLES}"

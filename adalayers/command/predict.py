@@ -115,7 +115,7 @@ def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
     """Return what a task is called: its dataset's name, else its folder's; numbered where another has it."""
     study = study_of(task.about)
     name = study.dataset.name if study else Path(folder).resolve().name
-    return name if name not in taken else f"{name}-{1 + sum(other.startswith(name) for other in taken)}"
+    return name if name not in taken else f"{name}-{1 + sum(earlier.startswith(name) for earlier in taken)}"
 
 
 @contextlib.contextmanager
@@ -166,7 +166,7 @@ def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> No
     tasks = {name: asdict(answer) for name, answer in answers.items()}
     ascii_alone = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=ascii_alone)
-    print(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line))
+    print(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:

@@ -116,11 +116,11 @@ class SplitData:
     @cached_property
     def trainable(self) -> np.ndarray:
         """The examples with a label to learn from, int64: not sentences without words, or with all words cut away."""
-        every = np.arange(len(self))
+        all_examples = np.arange(len(self))
         if self.word_offsets is None or self.word_starts is None:
-            return every
+            return all_examples
         labelled = np.concatenate([[0], np.cumsum(self.word_starts >= 0)])
-        return every[np.diff(labelled[self.word_offsets]) > 0]
+        return all_examples[np.diff(labelled[self.word_offsets]) > 0]
 
     def shuffled(self, batch_size: int, seed: int, epoch: int) -> list[np.ndarray]:
         """Return an epoch's batches: which examples share one is uniform at random; each is sorted by length.

@@ -156,10 +156,10 @@ class Folder:
             return []
 
     def read_bytes(self, name: str) -> bytes:
-        at = self._at(name)
-        if self.is_local and os.path.exists(at) and not os.path.isfile(at):  # a pipe would be waited for
-            raise OSError(errno.EINVAL, "it is no file", at)
-        stream = self._ask(self._fs.open_input_stream, at)
+        path = self._at(name)
+        if self.is_local and os.path.exists(path) and not os.path.isfile(path):  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "it is no file", path)
+        stream = self._ask(self._fs.open_input_stream, path)
         if self.is_local:
             with stream:
                 return bytes(stream.read())
@@ -210,19 +210,19 @@ class Folder:
 
     def delete(self, name: str) -> None:
         """Delete the file or folder `name`; nothing happens where there is none. Of a link, the link alone goes."""
-        at = self._at(name)
-        self._refuse_links(at)
+        path = self._at(name)
+        self._refuse_links(path)
         if self.is_local:
-            if os.path.isdir(at) and not os.path.islink(at):
-                shutil.rmtree(at)
-            elif os.path.lexists(at):
-                os.unlink(at)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
+                os.unlink(path)
             return
-        kind = self._ask(self._fs.get_file_info, at).type
+        kind = self._ask(self._fs.get_file_info, path).type
         if kind == fs.FileType.Directory:
-            self._ask(self._fs.delete_dir, at, slow=True)
+            self._ask(self._fs.delete_dir, path, slow=True)
         elif kind == fs.FileType.File:
-            self._ask(self._fs.delete_file, at)
+            self._ask(self._fs.delete_file, path)
 
     def move(self, name: str, to: Folder) -> None:
         """Move `name` to be the folder or file `to`, on the same file system."""
