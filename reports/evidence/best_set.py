@@ -62,7 +62,7 @@ class BestSet:
             "analyses": self.analyses,
             "arms": list(self.arms),
             "cheapest": self.cheapest,
-            "excluded": [vars(one) for one in self.excluded],
+            "excluded": [vars(exclusion) for exclusion in self.excluded],
         }
 
 
@@ -170,8 +170,8 @@ def _cheapest(trials: pd.DataFrame, arms: Sequence[str]) -> tuple[str, bool]:
     rows = tables.confirmed(trials)
     by_arm = numbers(rows, "parameters").groupby(rows["arm"])
     trained, seeds = by_arm.mean().reindex(list(arms)).dropna(), by_arm.count()
-    known = trained[seeds.reindex(trained.index) == seeds.reindex(trained.index).max()]
-    if known.empty:
+    candidates = trained[seeds.reindex(trained.index) == seeds.reindex(trained.index).max()]
+    if candidates.empty:
         return "", False
-    cheapest = str(known.index[known <= ALIKE * known.min()][0])
+    cheapest = str(candidates.index[candidates <= ALIKE * candidates.min()][0])
     return cheapest, bool(trained.iloc[0] > ALIKE * trained[cheapest])

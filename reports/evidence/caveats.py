@@ -53,17 +53,17 @@ class Caveat:
 
 def name(claim: Claim) -> str:
     """Return what a comparison is called, as code."""
-    arm, _, at = claim.names
-    return code(f"{arm} at {at}" if at else arm)
+    arm, _, condition = claim.names
+    return code(f"{arm} at {condition}" if condition else arm)
 
 
 def _contradicted(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
     """Whether the mean over all seeds that there are lies outside a claim's interval."""
     seeds = {seed for of_arm in scores.values() for seed in of_arm}
-    every = differences(scores, claim.weights, seeds).values()
-    if not every or claim.low is None or claim.high is None:
+    by_seed = differences(scores, claim.weights, seeds).values()
+    if not by_seed or claim.low is None or claim.high is None:
         return False
-    return not claim.low <= sum(every) / len(every) <= claim.high
+    return not claim.low <= sum(by_seed) / len(by_seed) <= claim.high
 
 
 def caveats(evidence: Evidence) -> list[Caveat]:

@@ -84,26 +84,26 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
 
 @dataclass(frozen=True)
 class Pace:
-    """known: trials with a step of convergence; first, last: of them, those that converged at their first evaluation,
+    """trials: those with a step of convergence; first, last: of them, those that converged at their first evaluation,
     or at their last.
     """
 
-    known: int
+    trials: int
     first: int
     last: int
 
     @property
     def saturated(self) -> bool:
-        return self.first >= AT_FIRST * self.known or self.last >= AT_LAST * self.known
+        return self.first >= AT_FIRST * self.trials or self.last >= AT_LAST * self.trials
 
     def sentence(self) -> str:
-        if self.first < AT_FIRST * self.known:
+        if self.first < AT_FIRST * self.trials:
             return (
-                f"{self.last} of {self.known} trials were still gaining at their last evaluation, so speed cannot be "
+                f"{self.last} of {self.trials} trials were still gaining at their last evaluation, so speed cannot be "
                 "compared here; it would take more epochs."
             )
         return (
-            f"{self.first} of {self.known} trials reach 95% of their own gain by their first evaluation, so speed "
+            f"{self.first} of {self.trials} trials reach 95% of their own gain by their first evaluation, so speed "
             "cannot be compared here; it would take more evaluations per epoch, or fewer training examples."
         )
 

@@ -51,7 +51,7 @@ class Correlation:
     p_adjusted: float
 
     @property
-    def found(self) -> bool:
+    def significant(self) -> bool:
         return self.p_adjusted <= 1 - LEVEL
 
 

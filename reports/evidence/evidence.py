@@ -143,7 +143,7 @@ class Evidence:
         first: dict[tuple[tuple[int, str], ...], str] = {}
         copies = {}
         for arm in arms:
-            hashes = sorted((seed, text) for (other, seed), text in self.answers.items() if other == arm)
+            hashes = sorted((seed, text) for (name, seed), text in self.answers.items() if name == arm)
             if hashes and first.setdefault(tuple(hashes), arm) != arm:
                 copies[arm] = first[tuple(hashes)]
         return copies

@@ -35,18 +35,18 @@ def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> 
 
 def misclassified(rows: pd.DataFrame) -> pd.DataFrame:
     """The wrong predictions of one trial, surest first: index, label, prediction, score; `rows` as above."""
-    wrong = rows[rows["label"] != rows["prediction"]]
-    wrong = wrong.sort_values(["score", "index"], ascending=[False, True], kind="stable")
-    return wrong[WRONG_COLUMNS].reset_index(drop=True)
+    mistakes = rows[rows["label"] != rows["prediction"]]
+    mistakes = mistakes.sort_values(["score", "index"], ascending=[False, True], kind="stable")
+    return mistakes[WRONG_COLUMNS].reset_index(drop=True)
 
 
 def differing_words(label: str, prediction: str) -> tuple[str, str]:
-    """Return the tags of the words that differ, with the word's place from 1: ("3 B-PER", "3 O")."""
+    """Return the tags of the words that differ, with the number of the word from 1: ("3 B-PER", "3 O")."""
     pairs = enumerate(zip(label.split(), prediction.split(), strict=False), start=1)
-    differing = [(place, gold, said) for place, (gold, said) in pairs if gold != said]
+    differing = [(number, gold, tag) for number, (gold, tag) in pairs if gold != tag]
     return (
-        several([f"{place} {gold}" for place, gold, _ in differing], 6),
-        several([f"{place} {said}" for place, _, said in differing], 6),
+        several([f"{number} {gold}" for number, gold, _ in differing], 6),
+        several([f"{number} {tag}" for number, _, tag in differing], 6),
     )
 
 
@@ -64,18 +64,19 @@ def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
 
 def by_word(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row per word, of rows with a class per word: trial_id, label, prediction."""
-    of = rows[["trial_id"]].assign(label=rows["label"].str.split(), prediction=rows["prediction"].str.split())
-    fits = of["label"].str.len() == of["prediction"].str.len()
-    return of[fits].explode(["label", "prediction"]).dropna().reset_index(drop=True)
+    split = {name: rows[name].str.split() for name in ("label", "prediction")}
+    words = rows[["trial_id"]].assign(**split)
+    fits = words["label"].str.len() == words["prediction"].str.len()
+    return words[fits].explode(["label", "prediction"]).dropna().reset_index(drop=True)
 
 
 def as_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     """Return index, label and prediction as numbers (NaN for what is none), and residual = prediction - label."""
-    label, said = (
+    label, predicted = (
         pd.to_numeric(rows[name], errors="coerce").astype(float) for name in ("label", "prediction")
     )
     return pd.DataFrame(
-        {"index": rows["index"], "label": label, "prediction": said, "residual": said - label}
+        {"index": rows["index"], "label": label, "prediction": predicted, "residual": predicted - label}
     )
 
 
@@ -89,13 +90,13 @@ def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     columns = ["range", "arm", "examples", *ends, "n"]
     if rows.empty:
         return pd.DataFrame(columns=columns)
-    every = as_numbers(rows).assign(trial_id=rows["trial_id"])
-    edges = np.unique(np.quantile(every["label"], [0.25, 0.5, 0.75])).tolist()
-    places = np.searchsorted(edges, every["label"], side="right")
+    numeric = as_numbers(rows).assign(trial_id=rows["trial_id"])
+    edges = np.unique(np.quantile(numeric["label"], [0.25, 0.5, 0.75])).tolist()
+    quarters = np.searchsorted(edges, numeric["label"], side="right")
     table = []
-    for place in [*sorted(set(places.tolist())), None]:
-        within = every if place is None else every[places == place]
-        name = ALL if place is None else f"{within['label'].min():g} to {within['label'].max():g}"
+    for quarter in [*sorted(set(quarters.tolist())), None]:
+        within = numeric if quarter is None else numeric[quarters == quarter]
+        name = ALL if quarter is None else f"{within['label'].min():g} to {within['label'].max():g}"
         for arm in dict.fromkeys(arms.values()):
             each = within[within["trial_id"].map(arms) == arm].groupby("trial_id")["residual"]
             if not len(each):
@@ -184,22 +185,22 @@ class _Spans:
 
     def __init__(self, labels: Sequence[str], predictions: Sequence[str]):
         kinds: dict[str, int] = {}
-        pairs = [(gold.split(), said.split()) for gold, said in zip(labels, predictions, strict=True)]
-        whole = [(gold, said) for gold, said in pairs if len(gold) == len(said)]
+        pairs = [(gold.split(), tags.split()) for gold, tags in zip(labels, predictions, strict=True)]
+        whole = [(gold, tags) for gold, tags in pairs if len(gold) == len(tags)]
         self.gold = entities([gold for gold, _ in whole], kinds)
-        self.predicted = entities([said for _, said in whole], kinds)
+        self.predicted = entities([tags for _, tags in whole], kinds)
         self.types = list(kinds)
 
 
 def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
     return {
-        str(trial_id): _Spans(of["label"].tolist(), of["prediction"].tolist())
-        for trial_id, of in rows.groupby("trial_id", sort=True)
+        str(trial_id): _Spans(of_trial["label"].tolist(), of_trial["prediction"].tolist())
+        for trial_id, of_trial in rows.groupby("trial_id", sort=True)
     }
 
 
 def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in `a` and in `b` of entities of the same words."""
+    """Return the indices, in `a` and in `b`, of entities that cover the same words."""
     _, mine, theirs = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
     same = a[1][mine] == b[1][theirs]
     return mine[same], theirs[same]
@@ -208,17 +209,17 @@ def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
 def _overlaps(a: Entities, b: Entities) -> np.ndarray:
     """Return for each entity of `a` whether any of `b` shares a word with it, bool [a]."""
     first = np.searchsorted(b[1], a[0], side="right")  # the first of `b` that ends after it starts
-    found = first < len(b[0])
-    found[found] = b[0][first[found]] < a[1][found]
-    return found
+    overlaps = first < len(b[0])
+    overlaps[overlaps] = b[0][first[overlaps]] < a[1][overlaps]
+    return overlaps
 
 
-def _long(counts: np.ndarray, true: Sequence[str], said: Sequence[str], n: int) -> pd.DataFrame:
+def _long(counts: np.ndarray, true: Sequence[str], columns: Sequence[str], n: int) -> pd.DataFrame:
     """Return a matrix of counts as rows: label, prediction, mean, n."""
     return pd.DataFrame(
         {
-            "label": np.repeat(np.array(true, dtype=object), len(said)),
-            "prediction": np.tile(np.array(said, dtype=object), len(true)),
+            "label": np.repeat(np.array(true, dtype=object), len(columns)),
+            "prediction": np.tile(np.array(columns, dtype=object), len(true)),
             "mean": counts.ravel(),
             "n": n,
         },

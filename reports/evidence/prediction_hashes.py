@@ -23,17 +23,17 @@ def answers(predictions: pd.DataFrame, trials: pd.DataFrame, split: str) -> dict
     if not {"trial_id", "split", "index", "prediction"} <= set(predictions.columns):
         return {}
     rows = predictions[predictions["split"] == split].sort_values(["trial_id", "index"], kind="stable")
-    of_trial = {
+    hash_of = {
         str(trial): hashlib.sha256(
-            "\n".join([",".join(map(str, of["index"])), *of["prediction"].astype(str)]).encode()
+            "\n".join([",".join(map(str, own["index"])), *own["prediction"].astype(str)]).encode()
         ).hexdigest()
-        for trial, of in rows.groupby("trial_id", sort=False)
+        for trial, own in rows.groupby("trial_id", sort=False)
     }
-    known = confirmed(trials).dropna(subset=["seed"])
+    runs = confirmed(trials).dropna(subset=["seed"])
     return {
-        (str(arm), int(seed)): of_trial[str(trial)]
-        for trial, arm, seed in zip(known["trial_id"], known["arm"], known["seed"], strict=True)
-        if str(trial) in of_trial
+        (str(arm), int(seed)): hash_of[str(trial)]
+        for trial, arm, seed in zip(runs["trial_id"], runs["arm"], runs["seed"], strict=True)
+        if str(trial) in hash_of
     }
 
 
@@ -43,11 +43,11 @@ def tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionHa
     return len(seeds) >= SEEDS and all(cancels(weights, seed, known) for seed in seeds)
 
 
-def cancels(weights: Mapping[str, float], seed: int, known: PredictionHashes) -> bool:
+def cancels(weights: Mapping[str, float], seed: int, hashes: PredictionHashes) -> bool:
     """Whether arms that predict alike on a seed cancel each other out."""
     total: dict[str, float] = {}
     for arm, weight in weights.items():
-        if (arm, seed) not in known:
+        if (arm, seed) not in hashes:
             return False
-        total[known[arm, seed]] = total.get(known[arm, seed], 0.0) + weight
+        total[hashes[arm, seed]] = total.get(hashes[arm, seed], 0.0) + weight
     return all(abs(weight) < _SAME for weight in total.values())

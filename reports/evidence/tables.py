@@ -57,12 +57,12 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
     Only arms with completed trials that have one are in it.
     """
     rows = confirmed(trials[[name for name in dict.fromkeys((*KEYS, column)) if name in trials.columns]])
-    found: dict[str, dict[int, float]] = {}
+    by_arm: dict[str, dict[int, float]] = {}
     # A loop over rows: with a handful of seeds, pandas' own grouping takes ten times as long.
     for arm, seed, value in zip(rows["arm"], rows["seed"], numbers(rows, column), strict=True):
         if not (pd.isna(seed) or np.isnan(value)):
-            found.setdefault(str(arm), {})[int(seed)] = float(value)
-    return {arm: dict(sorted(of_arm.items())) for arm, of_arm in found.items()}
+            by_arm.setdefault(str(arm), {})[int(seed)] = float(value)
+    return {arm: dict(sorted(of_arm.items())) for arm, of_arm in by_arm.items()}
 
 
 def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
@@ -109,9 +109,8 @@ def core(arm_table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
     """Return the arms that train their mix weights, by their trials, else by the plan."""
-    return [
-        name for name, of in _settings(trials, plan).items() if is_learned(str(of["mix"]), str(of["fusion"]))
-    ]
+    settings = _settings(trials, plan).items()
+    return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
 
 
 def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -160,8 +159,8 @@ def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score, the first of equals; None without any score."""
-    known = arm_table.dropna(subset=["val_mean"])
-    return None if known.empty else str(known["arm"].iloc[plan.better(known["val_mean"]).argmax()])
+    scored = arm_table.dropna(subset=["val_mean"])
+    return None if scored.empty else str(scored["arm"].iloc[plan.better(scored["val_mean"]).argmax()])
 
 
 def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> str | None:
@@ -172,7 +171,7 @@ def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> st
     rows = trials[trials["status"] == "completed"]
     if learned:
         kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
-        rows = rows.iloc[[place for place, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
+        rows = rows.iloc[[index for index, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
     rows = rows.sort_values("trial_id")
     scores = plan.better(numbers(rows, f"val/{plan.metric}")).dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
@@ -188,8 +187,8 @@ def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     rows = confirmed(trials)
     gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
     gaps = by_seed(rows.assign(gap=gap), "gap")
-    found = [{"arm": arm.name, **summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
-    return pd.DataFrame(found, columns=["arm", *_summary_names("")])
+    gap_rows = [{"arm": arm.name, **summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
+    return pd.DataFrame(gap_rows, columns=["arm", *_summary_names("")])
 
 
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
@@ -204,19 +203,19 @@ def failures(trials: pd.DataFrame) -> pd.DataFrame:
 def _settings(trials: pd.DataFrame, plan: Plan) -> dict[str, dict[str, object]]:
     """Return arm -> its fusion, factors and mix."""
     rows = trials[trials["stage"] == "confirm"]
-    of_arm = {str(name): of for name, of in rows.groupby("arm", sort=False)}
-    return {arm.name: _settings_of(of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
+    rows_of_arm = {str(name): arm_rows for name, arm_rows in rows.groupby("arm", sort=False)}
+    return {arm.name: _settings_of(rows_of_arm.get(arm.name, rows.iloc[:0]), arm, plan) for arm in plan.arms}
 
 
 def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: Plan) -> dict[str, object]:
     """Return fusion, factors and mix of an arm: from its trials, else from the plan."""
-    found: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
+    settings: dict[str, object] = {"fusion": next(filter(None, texts(rows, "fusion")), arm.fusion)}
     for factor in plan.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
         seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
-        found[column(factor.name)] = seen[0] if seen else np.nan if planned in (None, "") else planned
-    found["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
-    return found
+        settings[column(factor.name)] = seen[0] if seen else np.nan if planned in (None, "") else planned
+    settings["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
+    return settings
 
 
 def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
@@ -246,7 +245,9 @@ def summaries(
 ) -> pd.DataFrame:
     """A row per group of rows that agree in the columns `by`, in order of appearance: these, and its `summary`."""
     groups = rows.groupby(list(by), sort=False)
-    table = [{**dict(zip(by, key, strict=True)), **summary(of[value], limits=limits)} for key, of in groups]
+    table = [
+        {**dict(zip(by, key, strict=True)), **summary(part[value], limits=limits)} for key, part in groups
+    ]
     return pd.DataFrame(table, columns=[*by, *_summary_names("")])
 
 

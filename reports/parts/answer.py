@@ -112,10 +112,10 @@ def _quality(info: Info) -> list[str]:
         effects = [claim for claim in primary if claim.kind == "factor" and _changes(claim, factor.name)]
         over = [averaged_over(claim, plan) for claim in effects]
         for factors in dict.fromkeys(over):
-            alike = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
+            found = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
             names = several(escape(factor_name(other)) for other in factors)
             averaged = f", averaged over {names}" if factors else ""
-            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(alike, plan)}")
+            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(found, plan)}")
     points += _depends(info)
     arms = [claim for claim in primary if claim.kind != "factor"]
     if against := [claim for claim in arms if claim.control == plan.control]:
@@ -229,7 +229,7 @@ def _mix(info: Info) -> list[str]:
 
 
 def _speed(info: Info) -> list[str]:
-    if not info.pace.known:
+    if not info.pace.trials:
         return []
     if info.pace.saturated:
         return [f"**Speed**: {info.pace.sentence()}"]

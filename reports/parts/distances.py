@@ -102,7 +102,7 @@ def _correlated(info: Info, correlation: Correlation) -> str:
     by = f"by {escape(info.measures[correlation.measure].title)}, with {code(correlation.backbone)}"
     tau = f"Kendall's tau {number(correlation.tau, 2, signed=True)}"
     told = f"{tau}, n = {correlation.n} datasets, corrected p {correlation.p_adjusted:.3f}"
-    if not correlation.found:
+    if not correlation.significant:
         return f"**Not enough evidence** that quality depends on distance, {by} ({told})."
     return f"Quality **{'drops' if correlation.tau < 0 else 'rises'} with distance**, {by} ({told})."
 

@@ -38,7 +38,7 @@ def test_a_correlation_takes_five_cases():
     cases = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
     assert correlations(cases[:-1]) == []
     (found,) = correlations(cases)
-    assert (found.n, found.tau, found.found) == (5, pytest.approx(-1.0), True)
+    assert (found.n, found.tau, found.significant) == (5, pytest.approx(-1.0), True)
     assert found.p_value == pytest.approx(2 / 120)  # two of the 5! orders are as extreme
     assert correlations([*cases[:-1], placed(None, 0.2)]) == []
     assert correlations([*cases[:-1], placed(0.4, 0.6, "another")]) == []
@@ -56,7 +56,7 @@ def test_the_correction_is_for_the_number_of_measures():
 def test_cases_whose_distance_says_nothing_are_seldom_called_related():
     """Of all orders of five cases, at most one in twenty is claimed."""
     found = [
-        correlations([placed(0.1 * i, 0.1 * j) for i, j in enumerate(order)])[0].found
+        correlations([placed(0.1 * i, 0.1 * j) for i, j in enumerate(order)])[0].significant
         for order in itertools.permutations(range(5))
     ]
     assert 0 < sum(found) <= 0.05 * len(found)
