@@ -161,7 +161,7 @@ class BackboneSource(_Identified):
         return self.streams[: last + 1]
 
     @property
-    def whole(self) -> BackboneSource:
+    def with_all_states(self) -> BackboneSource:
         """The same backbone, all states of its first stream read."""
         return dataclasses.replace(self, chosen=None)
 

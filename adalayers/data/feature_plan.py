@@ -17,8 +17,8 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.data.prepare import Prepared
-from adalayers.features.features import Mode, serving_folder, stored_bytes
-from adalayers.features.store import is_whole
+from adalayers.features.features import Mode, stored_bytes, usable_folder
+from adalayers.features.store import is_complete
 
 MEMORY_SHARE = 0.6
 """Most of the free memory, or GPU memory, that hidden states may take: the rest is for trials and for others."""
@@ -82,7 +82,7 @@ def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
     return [
         encoded
         for encoded in prepared.encoded.values()
-        if not is_whole(serving_folder(cache, prepared.source, encoded, prepared.request.precision))
+        if not is_complete(usable_folder(cache, prepared.source, encoded, prepared.request.precision))
     ]
 
 

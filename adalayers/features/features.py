@@ -56,15 +56,23 @@ class Features(Protocol):
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
-        """Return {state: [tokens, K]} of the sequences `examples`, end to end, on `device`, as they are held.
+        """Return the hidden states of some sequences.
 
-        What is returned is the caller's own. Each may be read only when it is asked for, so ask once.
+        States may be loaded on access: access each one once. The caller may change them in place.
+
+        Args:
+            examples: Indices of the sequences, [n].
+            states:   The hidden states wanted.
+            device:   Where the result is put.
+
+        Returns:
+            {state: [tokens, K]}, sequences end to end, in the precision in which the source holds them.
         """
         ...
 
 
 class Lazy(Mapping[Key, Value], Generic[Key, Value]):
-    """`make(key)` for each of `keys`, made again every time: whoever asks decides what is held, and how long."""
+    """A mapping whose values are made by `make(key)` at each access, and not kept."""
 
     def __init__(self, keys: Sequence[Key], make: Callable[[Key], Value]):
         self._keys, self._make = keys, make
@@ -84,10 +92,13 @@ class Lazy(Mapping[Key, Value], Generic[Key, Value]):
 class StoredFeatures:
     """Features read from a store; only its path travels to another process.
 
-    resident: on a GPU, hold each state in its memory once it was read; on a CPU the page cache does that for
-              all processes together
+    Args:
+        folder:   Of the store.
+        resident: Whether a GPU keeps each state in its memory after the first access. On a CPU the page cache does
+                  this for all processes together.
 
-    Raises `BadInput` where the store is not there or a file has another size than it should.
+    Raises:
+        BadInput: There is no such store, or a file has the wrong size.
     """
 
     def __init__(self, folder: Path, *, resident: bool = False):
@@ -129,7 +140,7 @@ _ON_GPU: dict[tuple[Path, State, torch.device], Tensor] = {}
 
 
 class Subset:
-    """The features of `examples` [m] of a split, numbered 0..m - 1; `Features` like those they are read from."""
+    """The features of `examples` [m] of a split, numbered 0..m - 1; itself a source of `Features`."""
 
     def __init__(self, features: Features, examples: np.ndarray):
         self._features, self._examples = features, examples
@@ -174,9 +185,9 @@ class LiveFeatures:
         return {state: every[state] for state in states}
 
 
-def _not_read(state: State, read: Sequence[str]) -> BadInput:
+def _not_read(state: State, available: Sequence[str]) -> BadInput:
     return BadInput(
-        f"wanted the hidden state {state.key}, these features are of {', '.join(read)} alone; prepare them for the "
+        f"wanted the hidden state {state.key}, these features are of {', '.join(available)} alone; prepare them for the "
         "configurations that read it (Prepared.reading)"
     )
 
@@ -187,7 +198,7 @@ def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float1
 
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
-    """Return all that determines the numbers of a store."""
+    """Return everything that determines the numbers of a store."""
     chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
     computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
     return {
@@ -208,13 +219,13 @@ def store_folder(root: Path, source: BackboneSource, encoded: Encoded, precision
     return root / f"{source.name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def serving_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
-    """Return the folder of a store that holds what is read: where some states are, one of all serves as well."""
+def usable_folder(root: Path, source: BackboneSource, encoded: Encoded, precision: str = "float16") -> Path:
+    """Return a usable store: one of just the chosen states, else one of all states that contains them."""
     own = store_folder(root, source, encoded, precision)
-    if source.chosen is None or store.is_whole(own):
+    if source.chosen is None or store.is_complete(own):
         return own
-    whole = store_folder(root, source.whole, encoded, precision)
-    return whole if {state.key for state in source.chosen} <= store.stored_states(whole) else own
+    full = store_folder(root, source.with_all_states, encoded, precision)
+    return full if {state.key for state in source.chosen} <= store.stored_states(full) else own
 
 
 def stored(
@@ -228,20 +239,30 @@ def stored(
     device: torch.device | None = None,
     on_progress: Progress | None = None,
 ) -> StoredFeatures:
-    """Return the features of `encoded`, from the store if it holds them whole, else computed now and stored.
+    """Return the features of `encoded`: from a complete store if there is one, else computed now and stored.
 
-    A store that an earlier process began is continued, one whose checksums are wrong is computed again, one
-    that another process is computing is waited for. `backbone` is called only where there is something to
-    compute. Hidden states beyond float16's range are stored as float32. `about` is written into `meta.json` for
-    people. `device` computes; None is a GPU where there is one.
+    A store that an earlier process began is continued, one with wrong checksums is computed again, and one that
+    another process is computing is waited for.
 
-    Raises `BadInput` where the disk is too small or the cache folder cannot be had, and `CannotWrite` where the disk is
-    full in the midst of it: the next run goes on from what was kept.
+    Args:
+        root:        Folder of all stores.
+        source:      The backbone, and which of its states are read.
+        encoded:     The token ids.
+        backbone:    Loads the backbone; called only if there is something to compute.
+        precision:   In which states are stored; those beyond float16's range are stored as float32.
+        about:       Facts for people, written into `meta.json`.
+        device:      Where states are computed; None: on a GPU if there is one.
+        on_progress: Called as states are computed.
+
+    Raises:
+        BadInput: The disk is too small, or the cache folder cannot be made.
+        CannotWrite: The disk filled up meanwhile. The next run continues from what was stored.
     """
-    folder, serving = (find(root, source, encoded, precision) for find in (store_folder, serving_folder))
-    if serving != folder and not _damaged(serving, source.whole, encoded, precision):
-        store.touch(serving)
-        return StoredFeatures(serving)
+    folder = store_folder(root, source, encoded, precision)
+    usable = usable_folder(root, source, encoded, precision)
+    if usable != folder and not _damaged(usable, source.with_all_states, encoded, precision):
+        store.touch(usable)
+        return StoredFeatures(usable)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -249,13 +270,13 @@ def stored(
             f"wanted {root} as the folder of the feature store, it cannot be made ({error}); choose another --cache-dir"
         ) from error
     with store.exclusive(folder):
-        if store.is_whole(folder) and (wrong := _damaged(folder, source, encoded, precision)):
-            logger.warning(f"{folder.name} is damaged ({wrong}); its hidden states are computed again")
+        if store.is_complete(folder) and (damage := _damaged(folder, source, encoded, precision)):
+            logger.warning(f"{folder.name} is damaged ({damage}); its hidden states are computed again")
             try:
                 shutil.rmtree(folder)
             except OSError as error:
                 raise _cannot_store(root, error) from error
-        if not store.is_whole(folder):
+        if not store.is_complete(folder):
             model = backbone()
             device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
             spec = {

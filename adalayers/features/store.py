@@ -208,8 +208,8 @@ class Writer:
             raise ValueError(f"wanted the checksum {digest} of {name}")
 
 
-def is_whole(folder: Path) -> bool:
-    """Return whether a store is there and finished; what is in it is for `read_meta` and `damage` to see."""
+def is_complete(folder: Path) -> bool:
+    """Return whether a store exists and is finished; `read_meta` and `damage` check its content."""
     return (folder / META).exists()
 
 
@@ -222,14 +222,15 @@ def started_as(folder: Path) -> str | None:
 
 
 def read_meta(folder: Path) -> dict[str, Any]:
-    """Return the `meta.json` of a store, its files' sizes checked.
+    """Return the `meta.json` of a store, after a check of its files' sizes.
 
-    Raises `BadInput` where the store is not there, or a file has another size.
+    Raises:
+        BadInput: There is no such store, or a file has the wrong size.
     """
-    meta, wrong = checked(folder)
-    if wrong:
+    meta, problem = checked(folder)
+    if problem:
         raise BadInput(
-            f"wanted a whole store of hidden states in {folder}, {wrong}; run the study again to compute it again. "
+            f"wanted a whole store of hidden states in {folder}, {problem}; run the study again to compute it again. "
             "On a cluster, name a --cache-dir that all machines share"
         )
     return meta
@@ -241,10 +242,10 @@ def stored_states(folder: Path) -> set[str]:
 
 
 def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | None:
-    """Return what is wrong with a finished store, None where key, states, sizes and checksums hold; reads all of it."""
-    meta, wrong = checked(folder)
-    if wrong:
-        return wrong
+    """Return what is wrong with a finished store; None if its key, states, sizes and checksums are right. Reads all."""
+    meta, problem = checked(folder)
+    if problem:
+        return problem
     if meta.get("key") != key:
         return "it was computed from something else"
     if meta.get("states") != [state.key for state in states]:
@@ -260,7 +261,7 @@ def damage(folder: Path, key: dict[str, Any], states: Sequence[State]) -> str | 
 
 
 def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
-    """Return the `meta.json` of a store, and what is wrong with it or with a file's size, if anything is."""
+    """Return the `meta.json` of a store, and what is wrong with it or with a file's size; None if nothing is."""
     path = folder / META
     try:
         if not path.is_file():  # a pipe would be waited for

@@ -72,7 +72,7 @@ class CaseData:
 
     def features(self, encoded: Encoded) -> LiveFeatures:
         """Return all hidden states of such examples, computed when they are read."""
-        return LiveFeatures(self.prepared.source.whole, encoded)
+        return LiveFeatures(self.prepared.source.with_all_states, encoded)
 
 
 def _fingerprint(prepared: Prepared) -> str:

@@ -48,5 +48,5 @@ def build_model(
             "prepare them with adalayers.data.prepare, or give TrialData its source"
         )
     # Its copy takes small steps, which bfloat16 would round away.
-    whole = dataclasses.replace(source.whole, dtype="float32")
-    return TrainableBaseModel(config, shape, shared_backbone(whole, device), seed=seed).to(device)
+    full_source = dataclasses.replace(source.with_all_states, dtype="float32")
+    return TrainableBaseModel(config, shape, shared_backbone(full_source, device), seed=seed).to(device)

@@ -140,11 +140,11 @@ def _range(info: Info) -> str:
     if len(info.means) < 2:
         return ""
     (low, worst), *_, (high, best) = sorted((mean, arm) for arm, mean in info.means.items())
-    control = info.means.get(info.plan.control)
-    own = "" if control is None else f"; the control has {number(control)}"
+    control_mean = info.means.get(info.plan.control)
+    control = "" if control_mean is None else f"; the control has {number(control_mean)}"
     trivial = "" if info.trivial is None else f", a trivial model {number(info.trivial)}"
     over = f"means over {count(info.shared, 'common seed')} run"
-    return f"{over} from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){own}{trivial}. "
+    return f"{over} from {number(low)} ({code(worst)}) to {number(high)} ({code(best)}){control}{trivial}. "
 
 
 def _ending(info: Info) -> str:

@@ -11,7 +11,7 @@ from ray.exceptions import GetTimeoutError, TaskUnschedulableError
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
-from adalayers.features.store import is_whole
+from adalayers.features.store import is_complete
 from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tuning import cluster
@@ -143,6 +143,6 @@ def test_a_machine_without_the_store_computes_the_same_one(tmp_path):
     encoded = prepared.encoded["test"]
     there = store_folder(tmp_path / "cache", prepared.source, encoded)
     assert cluster._fill(str(there), prepared.source, encoded, "float16") == ""
-    assert is_whole(there)
+    assert is_complete(there)
     other = tmp_path / "elsewhere" / "a-name-of-another-release"
     assert "other releases" in cluster._fill(str(other), prepared.source, encoded, "float16")
