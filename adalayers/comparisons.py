@@ -25,6 +25,7 @@ Role = Literal[
     "changed",
     "component",
     "fine-tuned",
+    "first-token",
     "floor",
     "frozen",
     "mix",

@@ -117,7 +117,8 @@ class TrialConfig(ABC):
         lr_patience        plateau: evaluations in a row without a better score before the rates are halved
         warmup             linear: share of all steps in which the rates rise from 0
         batch_size, epochs
-        patience           epochs without a better validation score before training stops
+        evaluate_every     epochs between two evaluations on validation
+        patience           plateau: evaluations in a row without a better score before training stops
         class_weights      none; balanced: inverse frequency in train; published: 0.0292 for O, 0.12 for the rest
 
     A subclass sets `fusion`, the method's name, and says what it `uses`, `check`s and `build`s.
@@ -160,6 +161,7 @@ class TrialConfig(ABC):
     lr_patience: int = bounded(2, AT_LEAST_1)
     batch_size: int = bounded(32, AT_LEAST_1)
     epochs: int = bounded(20, AT_LEAST_1)
+    evaluate_every: int = bounded(1, AT_LEAST_1)
     patience: int = bounded(5, AT_LEAST_1)
     class_weights: Literal["none", "balanced", "published"] = "none"
 
@@ -206,6 +208,7 @@ class TrialConfig(ABC):
         unused = {
             "warmup": self.schedule == "plateau",
             "lr_patience": self.schedule != "plateau",
+            "patience": self.schedule != "plateau",
             "stream": len(shape.streams) == 1,
             "final_norm": not final_norm,
             "draw": self.train_examples is None,

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -207,6 +208,20 @@ def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[in
     return sorted({min(pool, max(least, round(share * pool))) for share in shares}, reverse=True)
 
 
+def for_equal_steps(setting: Setting, train_examples: int) -> dict[str, Any]:
+    """Return what an arm of so many examples sets to train for as many steps as one of the whole pool.
+
+    It has more epochs, as many evaluations, and so the same patience in steps; none of it where the user fixed epochs.
+    """
+    base, pool = setting.base, setting.train_examples
+    if "epochs" in setting.fixed or train_examples >= pool:
+        return {"train_examples": train_examples}
+    steps, fewer = (math.ceil(n / base.batch_size) for n in (pool, train_examples))
+    epochs = round(base.epochs * steps / fewer)
+    every = max(1, round(epochs / base.epochs))
+    return {"train_examples": train_examples, "epochs": epochs, "evaluate_every": every}
+
+
 @dataclass(frozen=True)
 class Flag:
     """A flag of one study alone, which takes a name and is part of the study's identity.
@@ -330,11 +345,13 @@ class Tuning:
 
     name:      of the search, and of the component; overrides: how it differs from the study's own settings
     space:     what it searches, where that is not the study's space
+    every:     configurations that it tries whatever number of trials is asked for
     """
 
     name: str
     overrides: dict[str, Any]
     space: Space | None = None
+    every: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -343,7 +360,7 @@ class PlannedSearch:
 
     name:  that of the component that it tunes; "" where the study has one search
     gives: the name of the arm that its best becomes, and `role` its role
-    first: configurations that it tries before any other
+    first: configurations that it tries before any other; least: how many trials it has at least, if any
     notes: what a reader must know of the space
     """
 
@@ -352,6 +369,7 @@ class PlannedSearch:
     first: list[dict[str, Any]] = field(default_factory=list)
     _: KW_ONLY
     name: str = ""
+    least: int = 0
     gives: str = SEARCH_BEST
     role: Role = "best"
     notes: list[str] = field(default_factory=list)
@@ -517,13 +535,15 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
         if any(other.base.identity(setting.shape) == same for other in found):
             continue
         searched, notes = _clipped((tuning.space or space).without(list(setting.fixed)), setting, config)
-        given = config.resolved(setting.shape)
+        points = (config.resolved(setting.shape), *tuning.every, *study.design.first(setting))
+        first = list(filter(None, (_within(point, searched) for point in points)))
         found.append(
             PlannedSearch(
                 config,
                 searched,
-                [_within(point, searched) for point in (given, *study.design.first(setting))],
+                first,
                 name=tuning.name,
+                least=sum(point in first for point in tuning.every),
                 gives=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
                 role="tuned",
                 notes=notes,

@@ -22,8 +22,6 @@ FIXED = {
     "schedule": "linear",
     "warmup": 0.0,
     "batch_size": 16,
-    # The schedule ends a training, not patience: the rate has to reach 0.
-    "patience": 100_000,
 }
 
 GRID = {"lr": [5e-5, 2e-4, 1e-3]}

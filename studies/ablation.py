@@ -19,6 +19,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
+from adalayers.presets import setups
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 WHOLE = "published"
@@ -26,7 +27,8 @@ WHOLE = "published"
 
 def whole(setting: Setting) -> dict[str, Any]:
     """Return the published method for the dataset, as the thesis writes it; rates and sizes are the study's own."""
-    return {"mix": "learned", **setting.published.values, "positions": True}
+    (setup, *_), _ = setups(setting.dataset, setting.shape.head)
+    return {"mix": "learned", **setting.published.values, "positions": setup.written["positions"]}
 
 
 def components(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -38,11 +40,11 @@ def components(setting: Setting) -> dict[str, dict[str, Any]]:
         "no cutoff": {"cutoff": 0.0},
         "no entropy term": {"entropy_weight": 0.0},
         "no normalisation": {"normalise": False},
-        "no positions": {"positions": False},
         "no attention in the head": {"read_out": "linear"},
         "projections not trained": {"train_projections": False},
     }
     otherwise: dict[str, dict[str, Any]] = {
+        "no positions" if base["positions"] else "with positions": {"positions": not base["positions"]},
         "last layer alone": {"mix": "last"},
         "embeddings mixed too": {"hidden_states": "with-embeddings"},
         "cutoff only after training": {"cutoff_when": "after-training"},
@@ -65,8 +67,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         Arm(WHOLE, "control", whole(setting)),
         *(Arm(name, "component", overrides) for name, overrides in components(setting).items()),
     ], [
-        f"`{WHOLE}` has the thesis's method for {published.source} ({published.words}, positions), at this study's "
-        "rates and sizes."
+        f"`{WHOLE}` has the thesis's method for {published.source} ({published.words}, "
+        f"{'' if whole(setting)['positions'] else 'no '}positions), at this study's rates and sizes."
     ]
 
 
@@ -94,9 +96,9 @@ STUDY = Study(
         method={
             "The method": (
                 "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up "
-                "with learned weights p̃ = softmax(α p), cut at a cutoff; positions are added and a head with "
-                "attention reads the sum. Each arm changes one thing about it; the arms called released do what the "
-                "published code does otherwise than the thesis."
+                "with learned weights p̃ = softmax(α p), cut at a cutoff; positions are added where the thesis "
+                "does, and a head with attention reads the sum. Each arm changes one thing about it; the arms "
+                "called released do what the published code does otherwise than the thesis."
             ),
         },
     ),

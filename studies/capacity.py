@@ -18,7 +18,7 @@ import sys
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, sizes
+from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, for_equal_steps, sizes
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
@@ -29,7 +29,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         Arm(
             f"k={k} dropout={dropout:g} train_examples={n}",
             "core",
-            {"k": k, "dropout": dropout, "train_examples": n},
+            {"k": k, "dropout": dropout, **for_equal_steps(setting, n)},
             label=f"k={k} dropout={dropout:g}",
         )
         for n in setting.levels("train_examples", sizes(setting, SHARES))
@@ -55,7 +55,8 @@ STUDY = Study(
             "The model": (
                 "Hidden states of a frozen backbone are projected to k dimensions, added up with learned weights, and "
                 "read by a head with dropout. k decides how many parameters are trained, dropout how noisy the head "
-                "is in training. Each seed draws its own examples from the training pool."
+                "is in training. Each seed draws its own examples from the training pool. Few examples are trained on "
+                "for as many steps as many are, and evaluated as often."
             ),
         },
     ),

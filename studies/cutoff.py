@@ -73,8 +73,8 @@ STUDY = Study(
             "The cutoff": (
                 "The layer mix adds up projections of a frozen backbone's hidden states with the weights p̃ = "
                 "softmax(α p), p learned. Weights at or below the cutoff become 0 and the rest is renormalised. At "
-                "work always, a layer once cut gets no gradient and never returns; after training alone, the best "
-                "model is cut and scored."
+                "work always, a layer that is cut gets no gradient from the loss, and seldom returns: only where "
+                "others lose weight. After training alone, the best model is cut and scored."
             ),
         },
     ),

@@ -13,13 +13,15 @@ Result      so far, SmolLM2-135M on CoNLL-2003 (docs/answers.md): it learns; whi
 
 import itertools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import reports
 from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
 
-DECODER = "decoder"
+ENCODER, DECODER = "encoder", "decoder"
 
 
 def streams(setting: Setting) -> list[str]:
@@ -39,9 +41,10 @@ def reading(setting: Setting) -> tuple[str, list[Any]]:
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return stream x depth x reading, the thesis's own first, then each stream's first token and last layer alone.
+    """Return stream x depth x reading, the thesis's own first, then each stream's last layer and first token alone.
 
-    The first token of a causal stream has seen nothing but itself: what it scores is a floor, not a rival.
+    The first token of an encoder stands for its text in models pretrained so. That of a causal stream has seen nothing
+    but itself: what it scores is a floor, not a rival.
     """
     from search_spaces.decoder_layers import DEPTHS
 
@@ -62,11 +65,37 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         if stream != "both"
     ]
     first = [
-        Arm(f"first token, {stream}", "floor", {**of(stream), "read_out": "first-token"})
+        Arm(
+            f"first token, {stream}",
+            "first-token" if stream == ENCODER else "floor",
+            {**of(stream), "read_out": "first-token"},
+        )
         for stream in found
-        if setting.shape.head == "sequence"
+        if setting.shape.head == "sequence" and stream != "both"
     ]
     return [*core, *last, *first], _notes(setting)
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return those of a factorial, and each read-out outside it against the whole mix of the same stream.
+
+    A floor is no rival: its comparison is not primary.
+    """
+    core = [arm for arm in arms if arm.role == "core"]
+    # The first of a stream has its whole depth and the reading of the field.
+    whole: dict[str, str] = {}
+    for arm in core:
+        whole.setdefault(str(arm.levels.get("stream")), arm.name)
+    beside = [arm for arm in arms if arm.role in ("last", "first-token", "floor")]
+    streams = [str(arm.levels.get("stream")) for arm in beside]
+    return [
+        *planned_comparisons([arm for arm in arms if arm not in beside], factors, control),
+        *(
+            pair(arm.name, whole[stream], primary=arm.role != "floor")
+            for arm, stream in zip(beside, streams, strict=True)
+            if stream in whole
+        ),
+    ]
 
 
 def _notes(setting: Setting) -> list[str]:
@@ -91,6 +120,7 @@ STUDY = Study(
     ),
     design=Design(
         arms=arms,
+        comparisons=comparisons,
         factors=(
             Factor("stream", "stream", "whose states are mixed", scale="choice"),
             Factor("hidden_states", "depth", "which layers of a stream", scale="choice"),

@@ -28,12 +28,16 @@ LAST = "last-layer"
 CONDITIONS = ("train_examples", "epochs")
 TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
-PAPER = {"own_width": True, "read_out": "linear"}
+
+
+def paper(setting: Setting) -> dict[str, Any]:
+    """Return how the paper's methods are read: at the base model's width, by a linear layer; of texts, of the mean."""
+    return {"own_width": True, "read_out": "mean" if setting.shape.head == "sequence" else "linear"}
 
 
 def methods(setting: Setting) -> dict[str, dict[str, Any]]:
     """Return what is compared, the paper's deeper baseline first; AdaLayers has the thesis's mix for the dataset."""
-    found = {name: {"fusion": name, **PAPER} for name in ("extra-layers", "concat", "dwatt")}
+    found = {name: {"fusion": name, **paper(setting)} for name in ("extra-layers", "concat", "dwatt")}
     found["layer-mix"] = {"fusion": "layer-mix", **setting.published.values}
     return {name: found[name] for name in setting.levels("fusion", list(found)) if name in found}
 
@@ -79,7 +83,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     half, ends = epochs[len(epochs) // 2], list(dict.fromkeys((examples[0], examples[-1])))
     if half <= TRIED:
         ends = ends[-1:]
-    last = {LAST: {"fusion": "scalar-mix", "mix": "last", **PAPER}}
+    last = {LAST: {"fusion": "scalar-mix", "mix": "last", **paper(setting)}}
     fine = {**last, **{name: of for name, of in found.items() if "own_width" in of}}
     return [
         *(arm(*of, size, most) for most in epochs for size in examples for of in found.items()),

@@ -6,8 +6,8 @@ Question    How much does the score drop when layers i..j are taken away from a 
 Scientific  the span i..j; whether the weights of the rest sum to 1 again
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
-Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
-Budget      four arms x --seeds, unpruned; every span is scored with each trained model
+Metric      the dataset's selection metric, or --metric; spans on validation, as in that report, arms on test
+Budget      four arms x --seeds, unpruned; every span is scored with each trained model, relative to it
 Command     python studies/layer_spans.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score the mix can do without the last of six
             layers, adapters without the upper three. None yet on a base model of the thesis's size
@@ -36,7 +36,8 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         "read_out": read_out,
         "base_model": "adapters",
         "schedule": "linear",
-        "lr": 3e-4,
+        "lr": 1e-2,
+        "base_lr": 3e-3,
     }
     return [
         *learned,

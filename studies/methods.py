@@ -3,8 +3,9 @@
 Question    How good is each method of fusing hidden states, or of tuning the base model, and what does it cost?
 Scientific  the method: fusions as published (own width and read-out) and matched (projected to k, the same head), and
             methods that change the base model
-Nuisance    the method's learning rate, and what it alone has (mix_lr; layer; fraction and lasso of Head2Toe)
-Fixed       all else at the script's defaults or --set; warm-up and linear decay where the base model is tuned
+Nuisance    the method's learning rates (of head and base model each), and what it alone has (mix_lr; layer; fraction
+            and lasso of Head2Toe)
+Fixed       all else at the script's defaults or --set; AdamW, warm-up and linear decay, but for methods as published
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      a search of --trials for each method; then each as its search found it best x --seeds, unpruned
 Command     python studies/methods.py --backbone minilm --dataset conll2003
@@ -20,119 +21,105 @@ from typing import Any
 
 import reports
 from adalayers.command.main import main
-from adalayers.comparisons import Comparison, PlannedArm, pair
+from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
-from adalayers.presets import logit_travel
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Space, Study, Tuning
+from adalayers.presets import logit_travel, setups
+from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 CONTROL = "layer mix"
 MATCHED, PUBLISHED, OWN = " matched", " as published", " at own width"
 SELECTED, TOP = "up to the selected layer", "of as many top layers"
+ELNOKRASHY = {"warmup": 0.0}
+"""AdamW, decaying to 0 from the first step on; of `extra layers`, `concat`, `DWAtt`, the last layer and the average."""
 
 
-def spaces() -> dict[str, Space]:
-    """Return what is tuned instead, by the name that `methods` gives it."""
-    from search_spaces import methods as of
-
-    return {
-        "adapters": Space({}, of.ADAPTERS, of.ADAPTERS_GRID),
-        "fine-tuned": Space({}, of.FINE_TUNED, of.FINE_TUNED_GRID),
-        "fused": Space({}, of.FUSED_AND_FINE_TUNED, of.GRID),
-        "head2toe": Space({}, of.HEAD2TOE, of.GRID),
-        "mix": Space({}, of.MIX, of.GRID),
-        "single": Space({}, of.SINGLE, of.GRID),
-    }
-
-
-def fusions(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
-    """Return the methods that leave the base model frozen: name -> what it is, and the space that it is tuned over."""
-    own = {"own_width": True, "read_out": "linear"}
-    found: dict[str, tuple[dict[str, Any], str]] = {
-        CONTROL: ({"mix": "learned", **setting.published.values}, "mix"),
-        f"last layer{MATCHED}": ({"mix": "last"}, ""),
-        f"last layer{PUBLISHED}": ({"fusion": "scalar-mix", "mix": "last", **own}, ""),
-        f"single layer{MATCHED}": ({"mix": "single", "layer": _middle(setting)}, "single"),
-        f"uniform mix{MATCHED}": ({"mix": "uniform"}, ""),
-        f"uniform mix{PUBLISHED}": ({"fusion": "scalar-mix", "mix": "uniform", **own}, ""),
-    }
-    for name, fusion in (
-        ("scalar mix", "scalar-mix"),
-        ("concat", "concat"),
-        ("DWAtt", "dwatt"),
-        ("extra layers", "extra-layers"),
-    ):
-        found[f"{name}{MATCHED}"] = ({"fusion": fusion}, "")
-        found[f"{name}{PUBLISHED}"] = ({"fusion": fusion, **own}, "")
-    # Xie et al. train the layers up to the chosen one: that is among the methods that change the base model.
-    found[f"variability{MATCHED}"] = ({"fusion": "variability"}, "")
-    found[f"variability{OWN}"] = ({"fusion": "variability", **own}, "")
-    found[f"routing{MATCHED}"] = ({"fusion": "routing"}, "")
-    hidden = {"hidden_vectors": 64} if setting.shape.head == "sequence" else {}
-    found[f"routing{PUBLISHED}"] = ({"fusion": "routing", "own_width": True, **hidden}, "")
-    found[f"head2toe{PUBLISHED}"] = ({"fusion": "head2toe", "weight_decay": 0.0}, "head2toe")
-    return found
-
-
-def tuned(setting: Setting) -> dict[str, tuple[dict[str, Any], str]]:
-    """Return the methods that change the base model, likewise; each trains a copy of it."""
-    read_out = "first-token" if setting.shape.head == "sequence" else "linear"
-    decay = {"schedule": "linear", "warmup": 0.1, "optimiser": "adamw"}
-    top = {"fusion": "scalar-mix", "mix": "last", "own_width": True, "read_out": read_out, **decay}
-    adapters = {**top, "base_model": "adapters", "lr": 3e-4}
-    fine = {**top, "base_model": "fine-tuned", "lr": 5e-5}
-    two = {"adapter_sharing": "none", "adapter_norms": True}
-    if setting.shape.head == "sequence":
-        two["classifier_layers"] = 2
-    chosen = {"fusion": "variability", "own_width": True, "read_out": read_out, **decay}
-    select = {"base_layers": "selected", **chosen}
-    as_many = {"base_layers": "as-many-top", "read": "last", **chosen}
-    return {
-        "adapters, one a layer": (adapters, "adapters"),
-        "adapters, two a layer": ({**adapters, **two}, "adapters"),
-        "adapters, one for three layers": ({**adapters, "adapter_sharing": "three"}, "adapters"),
-        "fine-tuning": (fine, "fine-tuned"),
-        "fine-tuning, layer mix": (
-            {
-                "mix": "learned",
-                **setting.published.values,
-                **decay,
-                "base_model": "fine-tuned",
-                "base_lr": 5e-5,
-            },
-            "fused",
+def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
+    """Return every method: name -> (role, the space that it is tuned over, what it is); the layer mix first."""
+    texts, layers = setting.shape.head == "sequence", _layers(setting)
+    (setup, *_), _ = setups(setting.dataset, setting.shape.head)
+    mix = {"mix": "learned", **setting.published.values}
+    thesis = {"optimiser": "adam", "schedule": "plateau", "positions": setup.written["positions"]}
+    # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
+    own = {"own_width": True, "read_out": "mean" if texts else "linear"}
+    published = {**own, **ELNOKRASHY}
+    frozen: dict[str, tuple[str, dict[str, Any]]] = {
+        CONTROL: ("mix", mix),
+        f"{CONTROL}{PUBLISHED}": ("mix", {**mix, **thesis}),
+        f"last layer{MATCHED}": ("frozen", {"mix": "last"}),
+        f"last layer{PUBLISHED}": ("linear", {"fusion": "scalar-mix", "mix": "last", **published}),
+        f"single layer{MATCHED}": ("single", {"mix": "single", "layer": layers[len(layers) // 2]}),
+        f"uniform mix{MATCHED}": ("frozen", {"mix": "uniform"}),
+        f"uniform mix{PUBLISHED}": ("linear", {"fusion": "scalar-mix", "mix": "uniform", **published}),
+        f"scalar mix{MATCHED}": ("frozen", {"fusion": "scalar-mix"}),
+        f"scalar mix{OWN}": ("linear", {"fusion": "scalar-mix", **own}),
+        f"concat{MATCHED}": ("frozen", {"fusion": "concat"}),
+        f"concat{PUBLISHED}": ("linear", {"fusion": "concat", **published}),
+        f"DWAtt{MATCHED}": ("frozen", {"fusion": "dwatt"}),
+        f"DWAtt{PUBLISHED}": ("deep", {"fusion": "dwatt", **published}),
+        f"extra layers{MATCHED}": ("frozen", {"fusion": "extra-layers"}),
+        f"extra layers{PUBLISHED}": ("deep", {"fusion": "extra-layers", **published}),
+        # Xie et al. train the layers up to the chosen one: that is among the methods that change the base model.
+        f"variability{MATCHED}": ("frozen", {"fusion": "variability"}),
+        f"variability{OWN}": ("linear", {"fusion": "variability", **own}),
+        f"routing{MATCHED}": ("frozen", {"fusion": "routing"}),
+        f"routing{OWN}": (
+            "frozen",
+            {"fusion": "routing", "own_width": True, **({"hidden_vectors": 64} if texts else {})},
         ),
-        f"fine-tuning, {SELECTED}": ({**select, "base_model": "fine-tuned", "lr": 5e-5}, "fine-tuned"),
-        f"fine-tuning, {TOP}": ({**as_many, "base_model": "fine-tuned", "lr": 5e-5}, "fine-tuned"),
-        f"adapters, {SELECTED}": ({**select, "base_model": "adapters", "lr": 3e-4}, "adapters"),
-        f"adapters, {TOP}": ({**as_many, "base_model": "adapters", "lr": 3e-4}, "adapters"),
+        f"head2toe{OWN}": ("head2toe", {"fusion": "head2toe", "weight_decay": 0.0}),
+    }
+    read_out = {"own_width": True, "read_out": "first-token" if texts else "linear"}
+    top = {"fusion": "scalar-mix", "mix": "last", **read_out}
+    chosen = {"fusion": "variability", "base_layers": "selected", **read_out}
+    as_many = {"fusion": "variability", "base_layers": "as-many-top", "read": "last", **read_out}
+    adapters = {"base_model": "adapters", "base_lr": 3e-4}
+    fine = {"base_model": "fine-tuned", "base_lr": 5e-5}
+    houlsby = {**top, **adapters, "adapter_sharing": "none", "adapter_norms": True}
+    changed: dict[str, tuple[str, dict[str, Any]]] = {
+        f"adapters{PUBLISHED}": ("adapters", {**houlsby, "optimiser": "adam"}),
+        **({"adapters, two classifiers": ("adapters", {**houlsby, "classifier_layers": 2})} if texts else {}),
+        "adapters, one a layer": ("adapters", {**top, **adapters}),
+        "adapters, one for three layers": ("adapters", {**top, **adapters, "adapter_sharing": "three"}),
+        "fine-tuning": ("fine-tuned", {**top, **fine}),
+        "fine-tuning, layer mix": ("fused", {**mix, **fine}),
+        f"fine-tuning, {SELECTED}": ("fine-tuned", {**chosen, **fine}),
+        f"fine-tuning, {TOP}": ("fine-tuned", {**as_many, **fine}),
+        f"adapters, {SELECTED}": ("adapters", {**chosen, **adapters}),
+        f"adapters, {TOP}": ("adapters", {**as_many, **adapters}),
+    }
+    return {
+        **{name: ("frozen", *method) for name, method in frozen.items()},
+        **{name: ("changed", *method) for name, method in changed.items()},
     }
 
 
-def _middle(setting: Setting) -> int:
-    layers = [state.number for state in setting.base.states(setting.shape)]
-    return layers[len(layers) // 2]
+def _layers(setting: Setting) -> list[int]:
+    return [state.number for state in setting.base.states(setting.shape)]
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return every method as it is before a search tunes it, the layer mix first: the control."""
-    frozen = [Arm(name, "frozen", overrides) for name, (overrides, _) in fusions(setting).items()]
-    changed = [Arm(name, "changed", overrides) for name, (overrides, _) in tuned(setting).items()]
     published, rates = setting.published, setting.own_settings("mix_lr", "batch_size")
     if "mix_lr" not in rates:
         raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
     travel = logit_travel(published.source, **rates, train_examples=setting.train_examples)
-    return [*frozen, *changed], [
+    return [Arm(name, role, overrides) for name, (role, _, overrides) in methods(setting).items()], [
         f"`{CONTROL}` is AdaLayers with the thesis's values for {published.source} ({published.words}). "
         f"Untuned, at mix_lr {rates['mix_lr']:g}, a logit of its mix can travel {travel:.3g} times as far in an epoch "
-        "as in the thesis's runs; its search tunes mix_lr, and the details say what it chose."
+        "as in the thesis's runs; its search tunes mix_lr, and the details say what it chose.",
+        "The search for the best single layer tries every layer, whatever `--trials` says.",
     ]
 
 
 def tunings(setting: Setting) -> list[Tuning]:
-    """Return the same, each to be tuned over the space of its kind."""
-    own = spaces()
-    every = {**fusions(setting), **tuned(setting)}
-    return [Tuning(name, overrides, own.get(kind)) for name, (overrides, kind) in every.items()]
+    """Return the same, each to be tuned over the space of its kind; a single layer among all there are."""
+    from search_spaces.methods import SPACES
+
+    every = {"single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]}
+    return [
+        Tuning(name, overrides, SPACES[kind], every.get(kind, []))
+        for name, (_, kind, overrides) in methods(setting).items()
+    ]
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
@@ -156,10 +143,13 @@ STUDY = Study(
         parts=("methods",),
         method={
             "The methods": (
-                "Fusions read the hidden states of a frozen base model. Those as published do so at the base model's "
-                "own width, with a read-out of their own or a linear one; of those that are matched, hidden states "
-                "are projected to k and read by the same head as AdaLayers' mix. Adapters and fine-tuning train a "
-                "copy of the base model, which then serves this task alone."
+                "Fusions read the hidden states of a frozen base model: at its own width, with a read-out of their "
+                "own or a linear one, or matched, projected to k and read by the same head as AdaLayers' mix. "
+                "Adapters and fine-tuning train a copy of the base model, which then serves this task alone. All are "
+                "trained by AdamW with warm-up and linear decay; those as published are by their paper's optimiser "
+                "and schedule (without warm-up: ElNokrashy et al. 2024; Adam: Houlsby et al. 2019; Adam, rates halved "
+                "where validation stops improving: Dremov 2024). One adapter a layer is how Mohebbi and Rajaee read "
+                "Houlsby et al., whose own has two and trains the norms."
             ),
         },
     ),

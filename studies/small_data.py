@@ -18,7 +18,18 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
-from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Page, Setting, Study, sizes
+from adalayers.study import (
+    FACTORS,
+    Arm,
+    Defaults,
+    Design,
+    Factor,
+    Page,
+    Setting,
+    Study,
+    for_equal_steps,
+    sizes,
+)
 
 
 def settings(setting: Setting) -> dict[str, dict[str, Any]]:
@@ -43,7 +54,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     from search_spaces.small_data import SHARES
 
     return [
-        Arm(f"{name} train_examples={n}", "core", {**overrides, "train_examples": n}, label=name)
+        Arm(f"{name} train_examples={n}", "core", {**overrides, **for_equal_steps(setting, n)}, label=name)
         for n in setting.levels("train_examples", sizes(setting, SHARES))
         for name, overrides in settings(setting).items()
     ], []
@@ -72,7 +83,8 @@ STUDY = Study(
             "The model": (
                 "Hidden states of a frozen backbone are projected and added up with the weights p̃ = softmax(α p), p "
                 "learned; λ times the entropy of p̃ is added to the loss; weights at or below the cutoff become 0. "
-                "Each seed draws its own examples from the training pool."
+                "Each seed draws its own examples from the training pool. Few examples are trained on for as many "
+                "steps as many are, and evaluated as often."
             ),
         },
     ),

@@ -75,7 +75,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         resources.group_size(live=live, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency),
     )
     runs = [_Runs(arm.config, 0, request.seeds, group) for arm in arms]
-    runs += [_Runs(search.base, request.trials, request.seeds) for search in searches]
+    runs += [_Runs(search.base, max(request.trials, search.least), request.seeds) for search in searches]
     extraction = 0.0 if live else forward * sum(len(encoded.input_ids) for encoded in missing)
     each = _seconds_by_run(prepared, timed, runs, per_example, forward if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
@@ -102,7 +102,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
-        f"  search      {request.trials * len(searches)} trials by {request.search}, {request.scheduler}",
+        f"  search      {sum(run.searched for run in runs)} trials by {request.search}, {request.scheduler}",
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {sum(run.confirmed for run in runs)} trials",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}; {there}",
@@ -164,7 +164,9 @@ def _asha(config: TrialConfig, request: StudyRequest) -> float:
 
 def _patient(config: TrialConfig) -> float:
     """Return the share of its epochs that a trial trains which patience may end, halfway between least and all."""
-    return (min(config.epochs, config.patience + 1) / config.epochs + 1) / 2
+    if config.schedule != "plateau":
+        return 1.0
+    return (min(config.epochs, (config.patience + 1) * config.evaluate_every) / config.epochs + 1) / 2
 
 
 def backbone_line(prepared: Prepared) -> str:

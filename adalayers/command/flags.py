@@ -90,7 +90,9 @@ def parser(study: Study) -> argparse.ArgumentParser:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
             group.add_argument(f"--{own.name}", metavar="NAME", help=own.help)
-    p.set_defaults(**study.defaults.sizes)
+    # Each of several searches has a few trials: a scheduler would stop most of them while their rates still rise.
+    several = {"scheduler": "fifo"} if study.design.tunings else {}
+    p.set_defaults(**study.defaults.sizes, **several)
     return p
 
 

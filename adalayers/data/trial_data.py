@@ -205,7 +205,8 @@ class TrialData:
                 f"wanted labelled words in the {train_examples} examples of train that draw {draw} gives, got none; "
                 "raise train_examples"
             )
-        return dataclasses.replace(self, splits={**self.splits, "train": drawn})
+        kind = self.kind.fitted(drawn.labels)  # nothing of the pool beyond the draw is known to the trial
+        return dataclasses.replace(self, splits={**self.splits, "train": drawn}, kind=kind)
 
     def at_words(self, position: Literal["first-token", "last-token"]) -> TrialData:
         """Return the data with words answered for by their first sub-tokens, as they are, or by their last ones.

@@ -37,6 +37,7 @@ class RequestRecord:
     method:     what a reader must know of the model and the factors before the numbers: title -> paragraph
     flags:      all that makes it another study, by name
     space:      searched hyperparameters, each domain in Optuna's JSON ({"name": ..., "attributes": ...})
+    spaces:     the same of each of several searches, by its name
     scientific, nuisance: names of those under study, and of those tuned along
     factors:    how reports call what is under study
     fixed:      hyperparameters that all arms share unless they say otherwise; set: those of --set
@@ -62,6 +63,7 @@ class RequestRecord:
     nuisance: tuple[str, ...] = ()
     factors: tuple[Factor, ...] = ()
     space: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spaces: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     fixed: dict[str, Any] = field(default_factory=dict)
     set: dict[str, Any] = field(default_factory=dict)
     search: str = ""

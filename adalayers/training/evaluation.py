@@ -82,11 +82,10 @@ def evaluate(
 def variant_scores(
     model: FusionModel,
     data: TrialData,
-    name: str,
     device: torch.device,
     variants: Sequence[Variant],
 ) -> Steps[pd.DataFrame]:
-    """Return, in steps, the rows of `evaluations.parquet` of a model on a split: split, variant, metric, value.
+    """Return, in steps, the rows of `evaluations.parquet` of a model on validation: split, variant, metric, value.
 
     A variant that is the model itself, or none, is left out.
     """
@@ -95,7 +94,6 @@ def variant_scores(
         changed = model.as_variant(variant)
         if changed is not None:
             with changed:
-                scores, _ = yield from evaluate(model, data, name, device)
-            key = f"{PREFIXES[name]}/{data.metric}"
-            rows.append((PREFIXES[name], variant.name, data.metric, scores[key]))
+                scores, _ = yield from evaluate(model, data, "validation", device)
+            rows.append(("val", variant.name, data.metric, scores[f"val/{data.metric}"]))
     return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])

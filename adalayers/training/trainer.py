@@ -31,6 +31,7 @@ from adalayers.models.model import FusionModel
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
+from adalayers.tasks.kind import TaskKind
 from adalayers.tensors.cpu_dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
@@ -83,7 +84,7 @@ class Outcome:
     history:     its rows of `history.parquet`
     predictions: its rows of `predictions.parquet` (empty unless the test was asked for)
     evaluations: its rows of `evaluations.parquet` (empty without variants)
-    model:       the best model on validation
+    model:       the best model on validation; kind: of its task, fitted to what it was trained on
     """
 
     row: dict[str, Any]
@@ -91,6 +92,7 @@ class Outcome:
     predictions: pd.DataFrame
     evaluations: pd.DataFrame
     model: FusionModel
+    kind: TaskKind
 
 
 @dataclass(kw_only=True)
@@ -131,7 +133,7 @@ def train(
     """Train one configuration and return its best model on validation with its scores.
 
     test:          also score the test split, once, with the best model, and return predictions
-    variants:      other ways to score the best model, on the last split that is scored
+    variants:      other ways to score the best model, on validation: test is scored once
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
     checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained anew
     on_batch:      called after each batch of training and of evaluation, as a heartbeat
@@ -315,24 +317,28 @@ class Trainer:
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
-        scored = "test" if test and "test" in self.data.splits else "validation"
-        others = yield from variant_scores(self.model, self.data, scored, self.device, variants)
+        others = yield from variant_scores(self.model, self.data, self.device, variants)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = self.clock() - started
-        return Outcome(self._row(), progress.history, predictions, others, self.model)
+        return Outcome(self._row(), progress.history, predictions, others, self.model, self.data.kind)
 
     def _round_is_over(self) -> bool:
-        progress = self.progress
-        return progress.epoch - progress.begun >= self.config.epochs or progress.stale >= self.config.patience
+        progress, config = self.progress, self.config
+        if progress.epoch - progress.begun >= config.epochs:
+            return True
+        # A decay has to reach its end.
+        return config.schedule == "plateau" and progress.stale >= config.patience
 
     def _train_and_evaluate(self) -> Steps[dict[str, float]]:
-        """Train an epoch, evaluate, note what came of it, and return the evaluation's metrics."""
+        """Train until the next evaluation, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
-        progress.epoch += 1
-        self._count_operations()
-        loss = yield from self.train_epoch()
-        if not math.isfinite(loss):
-            raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
+        left = progress.begun + self.config.epochs - progress.epoch
+        for _ in range(min(self.config.evaluate_every, left)):
+            progress.epoch += 1
+            self._count_operations()
+            loss = yield from self.train_epoch()
+            if not math.isfinite(loss):
+                raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
         scores, _ = yield from evaluate(self.model, self.data, "validation", self.device)
         score = scores[f"val/{self.data.metric}"]
         point = self._point(progress.epoch) | {"train/loss": loss} | scores

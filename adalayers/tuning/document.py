@@ -84,10 +84,12 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         *earlier.comparisons,
         *study.design.comparisons(_planned(agenda, arms), factor_names, plan.control),
     ]
-    distributions = {
-        name: distribution
-        for search in reversed(agenda.searches)  # a name that several search is as the first has it
-        for name, distribution in search.distributions.items()
+    spaces = {
+        search.name: {
+            name: json.loads(distribution_to_json(distribution))
+            for name, distribution in search.distributions.items()
+        }
+        for search in agenda.searches
     }
     names = {arm.name for arm in arms}
     planned = {planned.key: planned for planned in comparisons if planned.weights.keys() <= names}
@@ -106,10 +108,9 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         scientific=plan.scientific,
         nuisance=plan.nuisance,
         factors=factors,
-        space={
-            name: json.loads(distribution_to_json(distribution))
-            for name, distribution in distributions.items()
-        },
+        # A name that several search is as the first has it.
+        space={name: domain for space in reversed(spaces.values()) for name, domain in space.items()},
+        spaces=spaces if len(spaces) > 1 else {},
         fixed={
             name: value
             for name, value in plan.base.used(shape).items()

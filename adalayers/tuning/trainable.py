@@ -170,7 +170,7 @@ def _write_outcome(work: Folder, outcome: Outcome, data: TrialData, trial_id: st
         "trial_id": trial_id,
         "kind": data.kind.name,
         "labels": list(data.label_names),
-        **data.kind.about(),
+        **outcome.kind.about(),
         "hidden_states": [state.name for state in outcome.model.fusion.states],
         "backbone": data.about["backbone"],
         "dataset": data.about["dataset"],

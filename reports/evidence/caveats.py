@@ -336,7 +336,8 @@ def _mix(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _range(evidence: Evidence) -> Iterable[Caveat]:
-    if evidence.searches > 1:  # each had a space of its own, and the best of all says nothing of the others
+    if evidence.searches > 1:
+        yield from _ranges(evidence)
         return
     for edge in evidence.edges:
         yield Caveat(
@@ -344,6 +345,20 @@ def _range(evidence: Evidence) -> Iterable[Caveat]:
             f"The search's best trial has {code(edge.name)} = {edge.value:.3g}, at the {edge.end} end of its range; "
             f"of the {count(edge.of, 'best trial')}, {edge.there} lie there.",
             "Widen that range if more trials lie there.",
+        )
+
+
+def _ranges(evidence: Evidence) -> Iterable[Caveat]:
+    """Say of each of several searches what its best has at an end."""
+    by_search: dict[str, list[str]] = {}
+    for edge in evidence.edges:
+        by_search.setdefault(edge.search, []).append(f"{code(edge.name)} = {edge.value:.3g} ({edge.end})")
+    if by_search:
+        told = "; ".join(f"{code(search)} {several(ends)}" for search, ends in by_search.items())
+        yield Caveat(
+            CAUTION,
+            f"At an end of its range lies the best of {len(by_search)} of {evidence.searches} searches: {told}.",
+            "Widen those ranges, or give those searches more `--trials`.",
         )
 
 

@@ -213,8 +213,18 @@ class Evidence:
 
     @cached_property
     def edges(self) -> list[ranges.Edge]:
-        grid = self.loaded.study.request.search == "grid"
-        return ranges.edges(self.trials, self.plan, self.space[0], grid=grid)
+        """Where the best of a search lies at an end of its range; of several searches, of each."""
+        study = self.loaded.study
+        grid = study.request.search == "grid"
+        if self.searches > 1 and not study.request.spaces:
+            return []  # an earlier version kept no space of each
+        return [
+            edge
+            for search in study.request.spaces or [""]
+            for edge in ranges.edges(
+                self.trials, self.plan, domains(study, search)[0], grid=grid, search=search
+            )
+        ]
 
     # Mix weights by layer
 

@@ -21,21 +21,30 @@ BEST = 5
 
 @dataclass(frozen=True)
 class Edge:
-    """A hyperparameter whose best value lies at an end; `there` of the `of` best trials lie at that end."""
+    """A hyperparameter whose best value lies at an end; `there` of the `of` best trials lie at that end.
+
+    search: whose best that is, where there are several
+    """
 
     name: str
     value: float
     end: str
     there: int
     of: int
+    search: str = ""
 
 
-def edges(trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bool) -> list[Edge]:
-    """Return the hyperparameters of `space` whose best completed search trial lies at an end.
+def edges(
+    trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bool, search: str = ""
+) -> list[Edge]:
+    """Return the hyperparameters of `space` whose best completed trial of a search lies at an end.
 
+    search: its name, where there are several
     grid: whether the search took the points of a grid: then the values tried are what has ends
     """
     done = trials[(trials["stage"] == "search") & (trials["status"] == "completed")]
+    if search:
+        done = done[done["search"] == search]
     ranks = (
         plan.better(numbers(done, f"val/{plan.metric}")).dropna().sort_values(ascending=False, kind="stable")
     )
@@ -54,7 +63,8 @@ def edges(trials: pd.DataFrame, plan: Plan, space: Iterable[Domain], *, grid: bo
         places = [_end(value, min(ends), max(ends), domain, discrete=discrete) for value in values.dropna()]
         if places[0]:
             there = places.count(places[0])
-            at_edge.append(Edge(domain.name, float(values.iloc[0]), places[0], there, len(places)))
+            value = float(values.iloc[0])
+            at_edge.append(Edge(domain.name, value, places[0], there, len(places), search))
     return at_edge
 
 

@@ -8,13 +8,14 @@ from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
-COLUMNS = ["arm", "variant", "mean", "low", "high", "n"]
+COLUMNS = ["arm", "variant", "split", "mean", "low", "high", "n"]
 
 
 def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per arm and variant: the change of the score on its split, variant minus whole model, over seeds.
+    """A row per arm and variant: by what share of the whole model's score, on the same split, it is higher, over seeds.
 
-    low, high: its 95% t interval over the n seeds, not corrected. Empty without `evaluations.parquet`.
+    low, high: its 95% t interval over the n seeds, not corrected. Models that have learned nothing, which score no
+    more than a trivial one and the smallest effect, are left out. Empty without `evaluations.parquet`.
     """
     needed = {"trial_id", "split", "variant", "metric", "value"}
     if evaluations.empty or not needed <= set(evaluations.columns):
@@ -23,5 +24,6 @@ def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -
     whole = pd.Series(float("nan"), index=rows.index)
     for split in rows["split"].unique():
         whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{plan.metric}"))
-    rows = rows.assign(change=rows["value"] - whole).dropna(subset=["change"])
-    return summaries(rows, COLUMNS[:2], "change")
+    learned = whole > max(plan.baseline or 0.0, 0.0) + (plan.smallest_effect or 0.0)
+    rows = rows.assign(change=rows["value"] / whole - 1)[learned].dropna(subset=["change"])
+    return summaries(rows, COLUMNS[:3], "change")

@@ -24,6 +24,12 @@ def summary(row: Mapping[str, Any], prefix: str = "", digits: int = 3, *, signed
     return estimate(mean, low, high, n, digits, signed=signed)
 
 
+def relative(row: Mapping[str, Any]) -> str:
+    """Return a mean share with its interval in per cent."""
+    mean, low, high = (100 * row[name] for name in ("mean", "low", "high"))
+    return estimate(mean, low, high, row["n"], 1, signed=True)
+
+
 def interval_cell(interval: Interval | None) -> str:
     """Return a mean with its interval; a dash for none."""
     return NONE if interval is None else estimate(interval.mean, interval.low, interval.high, interval.n)

@@ -13,7 +13,7 @@ from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
-from reports.parts.cells import summary
+from reports.parts.cells import relative, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
 from reports.reading.frames import records
@@ -81,15 +81,19 @@ def section(info: Info) -> list[str]:
         [
             escape(row["line"]),
             f"{row['cutoff']:g}",
-            summary(row, signed=True),
+            relative(row),
         ]
         for row in records(info.later.sort_values(["line", "cutoff"], kind="stable"))
     ]
-    more = "More cutoffs, on the models trained without one: change of the score"
+    more = "More cutoffs, on the models trained without one: relative change of the score"
     return [
         figure_link("cutoff", f"{info.score.name} and layers left against the cutoff"),
         folded("Score and layers left as a table", len(rows), table(heads, rows)),
-        folded(more, len(later), table(["setting", "cutoff", f"change of {scored}"], later)) if later else "",
+        folded(
+            more, len(later), table(["setting", "cutoff", f"change in %, mean [{LEVEL:.0%} interval]"], later)
+        )
+        if later
+        else "",
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -12,20 +11,17 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, styled
-from reports.evidence import methods, tables
+from reports.evidence import methods
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
 from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
-from reports.reading.frames import numbers, records
+from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.labels import Label
 from reports.words.text import escape, folded, several, table
-
-FEW = 50
-"""Steps of training below which it is said that there were few."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,6 @@ class Info:
     """sizes: as from `data_size.by_size`; pool: training examples that are drawn from, 0 where that is not known.
 
     effects: number of training examples -> the claims on what settings do there, by rising number
-    steps: number of training examples -> most steps of a trial with so many
     """
 
     sizes: pd.DataFrame
@@ -41,7 +36,6 @@ class Info:
     pool: int
     effects: dict[int, list[Claim]]
     plan: Plan
-    steps: dict[int, int]
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -55,19 +49,7 @@ def info(evidence: Evidence) -> Info | None:
         if claim.kind == "simple" and claim.at and claim.at.factor == SIZE and claim.n:
             effects.setdefault(int(claim.at.level), []).append(claim)
     pool = evidence.loaded.study.environment.dataset.examples.get("train", 0)
-    return Info(
-        sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan, _steps(evidence.trials)
-    )
-
-
-def _steps(trials: pd.DataFrame) -> dict[int, int]:
-    """Return the most steps that trials with a number of examples took, by rising number."""
-    rows = tables.confirmed(trials)
-    examples, batch, epochs = (
-        numbers(rows, name) for name in ("train_examples", "config/batch_size", "epochs")
-    )
-    steps = (np.ceil(examples / batch) * epochs).groupby(examples).max().dropna()
-    return {int(size): int(most) for size, most in steps.items()}
+    return Info(sizes, evidence.scored, pool, dict(sorted(effects.items())), evidence.plan)
 
 
 def section(info: Info) -> list[str]:
@@ -82,7 +64,6 @@ def section(info: Info) -> list[str]:
     ]
     return [
         _overlap(info),
-        _few_steps(info),
         "Intervals are t intervals over seeds, not corrected.",
         figure_link("score_by_size", f"{scored} against the number of training examples"),
         folded(
@@ -115,18 +96,6 @@ def answer(info: Info) -> list[str]:
         else "That all settings are alike is shown at no number of examples from which it stays so."
     )
     return [f"**By amount of data**: {text} {rest}"]
-
-
-def _few_steps(info: Info) -> str:
-    """Say where a trial took so few steps that what is seen is how little it was trained."""
-    few = {size: steps for size, steps in info.steps.items() if steps < FEW}
-    if not few or len(info.steps) < 2:
-        return ""
-    told = several([f"{steps} with {size:,} examples" for size, steps in few.items()])
-    return (
-        f"Trials took few steps of training where there were few examples (at most {told}): scores there are of models "
-        "that have hardly been trained. More `--epochs` tell the two apart."
-    )
 
 
 def _overlap(info: Info) -> str:

@@ -9,30 +9,39 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from reports.drawing import style
-from reports.drawing.pieces import heat_map, unit_below
+from reports.drawing.pieces import heat_map
 from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence.evidence import Evidence
 from reports.evidence.statistics import LEVEL
-from reports.parts.cells import summary
+from reports.parts.cells import relative
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import Label
-from reports.words.text import code, count, folded, number, table
+from reports.words.labels import Label, label
+from reports.words.text import code, count, folded, several, table
 
 SHOWN = 4
 """Most arms drawn, in the order of the plan."""
+FREE = 0.01
+"""Relative loss up to which a span is said not to be missed."""
+PALE = 5.0
+"""Per cent that the colours reach at least, so that noise stays pale."""
 TEXTS = 12
 """Layers above which cells carry no numbers: they would not be read."""
 
 
 @dataclass(frozen=True)
 class Info:
-    """changes: as from `variants.score_changes`, with first, last, renormalised; spread: over seeds, of one score."""
+    """What is shown of spans of layers.
+
+    Attributes:
+        changes: As from `variants.score_changes`, with first, last and renormalised.
+        left_out: Arms whose models have learned nothing that could be lost.
+    """
 
     changes: pd.DataFrame
     arms: tuple[str, ...]
+    left_out: tuple[str, ...]
     score: Label
-    spread: float
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -45,9 +54,17 @@ def info(evidence: Evidence) -> Info | None:
         last=[spans[name].without[-1] for name in changes["variant"]],
         renormalised=[spans[name].renormalise for name in changes["variant"]],
     )
-    arms = tuple(arm.name for arm in evidence.plan.arms if arm.name in set(changes["arm"]))
-    spread = evidence.spread.sd if evidence.spread else 0.0
-    return Info(changes, arms, evidence.scored, spread)
+    scored = evidence.trials[
+        evidence.trials["trial_id"].isin(evidence.loaded.results.evaluations["trial_id"])
+    ]
+    arms = [arm.name for arm in evidence.plan.arms if arm.name in set(scored["arm"])]
+    known = set(changes["arm"])
+    return Info(
+        changes,
+        tuple(arm for arm in arms if arm in known),
+        tuple(arm for arm in arms if arm not in known),
+        label(f"{changes['split'].iloc[0]}/{evidence.plan.metric}"),
+    )
 
 
 def section(info: Info) -> list[str]:
@@ -57,17 +74,22 @@ def section(info: Info) -> list[str]:
             code(row["arm"]),
             _name(row["first"], row["last"]),
             "to 1 again" if row["renormalised"] else "as they are",
-            summary(row, signed=True),
+            relative(row),
         ]
         for row in records(info.changes)
     ]
-    change = f"change of {scored}, mean [{LEVEL:.0%} interval]"
+    change = f"change of {scored} in %, mean [{LEVEL:.0%} interval]"
+    nothing = (
+        f" Left out, for their models score hardly more than a trivial one: {several(map(code, info.left_out))}."
+        if info.left_out
+        else ""
+    )
     heads = ["arm", "layers taken away", "weights of the rest", change]
     return [
         f"Layers i to j are taken away from each trained model, which is not trained again: the change of {scored} "
-        "against the whole model, mean over seeds, the weights of the rest scaled to sum to 1. Intervals are t "
-        "intervals, not corrected.",
-        figure_link("layer_spans", f"Change of {scored} without layers i to j of a trained mix"),
+        "as a share of the whole model's, mean over seeds, the weights of the rest scaled to sum to 1. Intervals are t "
+        f"intervals, not corrected.{nothing}",
+        figure_link("layer_spans", f"Relative change of {scored} without layers i to j of a trained mix"),
         folded("Every span as a table", len(rows), table(heads, rows)),
     ]
 
@@ -82,20 +104,19 @@ def _told(info: Info, arm: str) -> str:
     worst = records(single)[0]
     text = (
         f"{code(arm)} misses {_name(worst['first'], worst['last'])} most among single layers "
-        f"({number(worst['mean'], signed=True)}, n = {worst['n']})"
+        f"({100 * worst['mean']:+.1f}%, n = {worst['n']})"
     )
-    free = again[again["mean"] >= -max(info.spread, 1e-12)]
+    free = again[again["mean"] >= -FREE]
     if len(free):
         longest = records(free.assign(size=free["last"] - free["first"]).sort_values("size"))[-1]
         text += (
             f"; it can do without {_name(longest['first'], longest['last'])} "
-            f"({count(int(longest['size']) + 1, 'layer')}) at a loss of no more than the spread over seeds "
-            f"({number(info.spread)})"
+            f"({count(int(longest['size']) + 1, 'layer')}) at a loss of at most {FREE:.0%}"
         )
     both = again.merge(rows[~rows["renormalised"]], on=["first", "last"], suffixes=("", "_plain"))
     if len(both):
         gain = float((both["mean"] - both["mean_plain"]).mean())
-        text += f"; scaling the rest to 1 changes a span's score by {number(gain, signed=True)} on average"
+        text += f"; scaling the rest to 1 changes a span's score by {100 * gain:+.1f}% on average"
     return f"{text}."
 
 
@@ -111,16 +132,14 @@ def draw(info: Info) -> Figure:
     layers = sorted({*changes["first"], *changes["last"]})
     figure = new_figure(1.6 + 6.9 / len(arms) if len(arms) > 1 else 4.2)
     panels = figure.subplots(1, len(arms), squeeze=False)[0]
-    # The range spans at least a few spreads over seeds, so that noise stays pale.
-    lowest = min(float(changes["mean"].min()), -4 * info.spread, -1e-9)
+    lowest = min(100 * float(changes["mean"].min()), -PALE)
     image = None
     for axes, arm in zip(panels, arms, strict=True):
         grid = np.full((len(layers), len(layers)), np.nan)
         for row in records(changes[changes["arm"] == arm]):
-            grid[layers.index(row["first"]), layers.index(row["last"])] = -min(0.0, row["mean"])
+            grid[layers.index(row["first"]), layers.index(row["last"])] = -min(0.0, 100 * row["mean"])
         texts = [
-            ["" if np.isnan(loss) else f"{-loss:.2f}".replace("-0.00", "0.00") for loss in row]
-            for row in grid
+            ["" if np.isnan(loss) else f"{-loss:.0f}".replace("-0", "0") for loss in row] for row in grid
         ]
         if len(layers) > TEXTS:
             texts = [[""] * len(layers)] * len(layers)
@@ -132,13 +151,15 @@ def draw(info: Info) -> Figure:
     panels[0].set_ylabel("first layer taken away")
     assert image is not None
     bar = figure.colorbar(image, ax=list(panels))
-    bar.set_label(f"loss of {unit_below(info.score)}")
+    bar.set_label(plain_text(f"loss of {info.score.name}\n(% of the whole model's)"))
     return figure
 
 
 def answer(info: Info) -> list[str]:
     told = [_told(info, arm) for arm in info.arms[:SHOWN]]
-    return [f"**Without some layers** (change of {info.score.name}, not trained again): {' '.join(told)}"]
+    return [
+        f"**Without some layers** (relative change of {info.score.name}, not trained again): {' '.join(told)}"
+    ]
 
 
 PART = Part("Without some layers", info, section, {"layer_spans": draw}, answer)

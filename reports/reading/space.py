@@ -26,12 +26,15 @@ class Domain:
     choices: tuple[str, ...] = ()
 
 
-def domains(study: StudyFile) -> tuple[list[Domain], list[str]]:
-    """Return the domains of a study's search space, scientific ones first, and the names that cannot be read."""
+def domains(study: StudyFile, search: str = "") -> tuple[list[Domain], list[str]]:
+    """Return the domains of a study's search space, scientific ones first, and the names that cannot be read.
+
+    search: one of several, whose own space it is then
+    """
     asked = study.request
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
     found, unread = [], []
-    for name, distribution in asked.space.items():
+    for name, distribution in asked.spaces.get(search, asked.space).items():
         domain = read(name, distribution, roles.get(name, "searched"))
         if domain is None:
             unread.append(name)

@@ -44,8 +44,8 @@ class TrainableBaseModel(FusionModel):
     """A `FusionModel` that runs a base model of its own: adapters in its layers, or layers trained.
 
     Which layers (`config.base_layers`), l being the base model's, d the deepest hidden state that is read and n the
-    fusion's `depth`: all: 1..d; selected: 1..n; as-many-top: l-n+1..d. Layers beyond d are not run. Fine-tuning trains
-    what belongs to no layer too (embeddings), but for as-many-top. The fusion chooses by the frozen model (`fit`), so
+    fusion's `depth`: all: 1..d; selected: 1..n; as-many-top: l-n+1..d. Layers beyond d are not run. Fine-tuning all
+    trains what belongs to no layer too (embeddings). The fusion chooses by the frozen model (`fit`), so
     the base model stays as it is until `prepare_training`.
 
     Args:
@@ -78,13 +78,17 @@ class TrainableBaseModel(FusionModel):
             last = min(deepest, self.fusion.depth())
         elif self.config.base_layers == "as-many-top":
             first = self.base.stream.layers - self.fusion.depth() + 1
-        embeddings = self.config.base_model == "fine-tuned" and self.config.base_layers != "as-many-top"
-        if first > last and not embeddings:
+        if first > last and not self._trains_embeddings:
             raise BadInput(
                 f"wanted layers of the base model to train, base_layers={self.config.base_layers} leaves none of the "
                 f"{deepest} that this fusion reads; change base_layers or hidden_states"
             )
         self._change(first, last, deepest)
+
+    @property
+    def _trains_embeddings(self) -> bool:
+        """Whether more than layers are trained: as many layers, at the top or below, are so many weights alike."""
+        return self.config.base_model == "fine-tuned" and self.config.base_layers == "all"
 
     def _change(self, first: int, last: int, deepest: int) -> None:
         """Put adapters into layers first..last or train them, and cut off what is not run."""
@@ -93,7 +97,7 @@ class TrainableBaseModel(FusionModel):
         base.cut(deepest)
         if config.base_model == "fine-tuned":
             states = [state for state in self.fusion.states if state.number == deepest]
-            base.train_layers(first, last, others=config.base_layers != "as-many-top", states=states)
+            base.train_layers(first, last, others=self._trains_embeddings, states=states)
             return
         parts = layer_parts(self.shape.family)
         layers = {number: base.layers[number - 1] for number in range(first, last + 1)}

@@ -175,6 +175,7 @@ def test_defaults_are_what_identities_of_earlier_trials_rest_on():
         "lr_patience": 2,
         "batch_size": 32,
         "epochs": 20,
+        "evaluate_every": 1,
         "patience": 5,
         "class_weights": "none",
         "mix": "learned",

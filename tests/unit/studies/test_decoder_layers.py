@@ -24,14 +24,16 @@ def planned(family: str, head: str = "sequence"):
     ), shape
 
 
-def compared(made, shape) -> set[tuple[str, str]]:
-    """Return the factors' levels that are compared with their references."""
+def comparisons(made, shape):
     arms = [PlannedArm(arm.name, arm.role, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
     used = {name for arm in made.arms for name in arm.config.used(shape)}
-    found = STUDY.design.comparisons(
-        arms, [factor.name for factor in STUDY.design.factors if factor.name in used], made.control
-    )
-    return {one.names[:2] for one in found if one.kind == "factor"}
+    factors = [factor.name for factor in STUDY.design.factors if factor.name in used]
+    return STUDY.design.comparisons(arms, factors, made.control)
+
+
+def compared(made, shape) -> set[tuple[str, str]]:
+    """Return the factors' levels that are compared with their references."""
+    return {one.names[:2] for one in comparisons(made, shape) if one.kind == "factor"}
 
 
 DEPTHS = {
@@ -69,5 +71,18 @@ def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
     both = by_name["stream=both hidden_states=lower-half read_out=mean"].states(shape)
     assert [state.name for state in both] == ["01", "02", "03", "decoder_01", "decoder_02", "decoder_03"]
     assert by_name["last layer, decoder"].mix == "last"
-    assert by_name["first token, both"].read_out == "first-token"
-    assert len(made.arms) == 27 + 2 + 3
+    assert by_name["first token, decoder"].read_out == "first-token"
+    assert len(made.arms) == 27 + 2 + 2
+
+
+def test_a_read_out_is_compared_with_the_mix_of_its_stream():
+    """The first token of an encoder is a rival, that of a decoder a floor."""
+    made, shape = planned("bart")
+    whole = "stream={} hidden_states=layers read_out=attention"
+    pairs = {(one.arm, one.control): one.primary for one in comparisons(made, shape) if one.kind == "arm"}
+    assert pairs == {
+        ("last layer, encoder", whole.format("encoder")): True,
+        ("last layer, decoder", whole.format("decoder")): True,
+        ("first token, encoder", whole.format("encoder")): True,
+        ("first token, decoder", whole.format("decoder")): False,
+    }

@@ -35,10 +35,14 @@ def test_the_whole_protocol_is_the_papers():
         config = arm.config
         assert (config.lr, config.optimiser, config.schedule, config.warmup) == (5e-5, "adamw", "linear", 0.0)
         assert config.batch_size == 16
-        assert config.patience > config.epochs
         assert config.draw is None  # each seed's own
         if arm.config.fusion != "layer-mix":
             assert (config.own_width, config.read_out) == (True, "linear")
+
+
+def test_texts_are_read_by_a_linear_layer_of_their_mean():
+    own = {arm.config.read_out for arm in planned(setting("sequence", 2)).arms if arm.label != "layer-mix"}
+    assert own == {"mean"}
 
 
 def test_a_part_of_it_is_what_runs_where_nothing_is_said():

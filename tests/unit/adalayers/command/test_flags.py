@@ -35,6 +35,14 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
     )
 
 
+def test_searches_of_a_few_trials_each_are_not_stopped_early_unless_asked_for():
+    several = dataclasses.replace(
+        STUDY, design=Design(arms=lambda setting: ([], []), tunings=lambda setting: [])
+    )
+    assert parse(several, []).study.scheduler == "fifo"
+    assert parse(several, ["--scheduler", "asha"]).study.scheduler == "asha"
+
+
 def test_a_study_names_the_score_that_selects_by_kind_of_task():
     named = dataclasses.replace(STUDY, defaults=Defaults(metrics={"sequence": "accuracy"}))
     (request,) = parse(named, []).requests

@@ -10,6 +10,7 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import _DRAWS, Passes
 from adalayers.errors import BadInput
+from adalayers.tasks.kinds.regression import Regression
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder
 
@@ -42,6 +43,13 @@ def test_a_draw_follows_its_number_alone_and_a_smaller_one_is_part_of_a_larger()
     data = made_data()
     assert drawn(data, 10, 1) == drawn(made_data(), 10, 1) != drawn(data, 10, 2)
     assert set(drawn(data, 10, 1)) < set(drawn(data, 40, 1))
+
+
+def test_numbers_are_scaled_by_the_examples_that_are_drawn():
+    data = dataclasses.replace(made_data(), kind=Regression(0.0, 1.0))
+    view = data.view(10, 1)
+    labels = view.splits["train"].labels
+    assert view.kind.about()["label_scale"] == {"mean": labels.mean(), "sd": labels.std()}
 
 
 def test_draws_are_not_the_shuffles_of_training():

@@ -18,6 +18,7 @@ from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
+from adalayers.study import Variant
 from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.steps import finished
@@ -265,6 +266,26 @@ def test_a_linear_schedule_warms_up_and_ends_at_zero():
     assert max(rates.values()) == rates[7] == pytest.approx(1)
     assert rates[8] == pytest.approx(24 / 25)
     assert rates[32] == 0
+
+
+def test_patience_never_ends_a_linear_decay():
+    decaying = config(schedule="linear", epochs=6, patience=1, lr=1e-9)
+    outcome = train(decaying, made_data(), seed=0)
+    assert outcome.row["epochs"] == 6
+    assert "patience" in decaying.unused(made_data().shape)
+
+
+def test_an_evaluation_may_follow_several_epochs():
+    """Patience counts evaluations, and the last epochs are evaluated however few they are."""
+    outcome = train(config(epochs=7, evaluate_every=3), made_data(), seed=0)
+    assert [row["epoch"] for row in outcome.history if "val/accuracy" in row] == [3.0, 6.0, 7.0]
+    stopped = train(config(epochs=30, evaluate_every=3, patience=1, lr=1e-9), made_data(), seed=0)
+    assert stopped.row["epochs"] == 6
+
+
+def test_variants_are_scored_on_validation_and_not_on_test():
+    outcome = train(config(), made_data(), seed=0, test=True, variants=[Variant(without=(1,))])
+    assert set(outcome.evaluations["split"]) == {"val"}
 
 
 def test_a_trial_trains_on_its_own_draw_of_the_pool():

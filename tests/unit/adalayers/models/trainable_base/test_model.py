@@ -88,7 +88,7 @@ def test_before_it_begins_it_is_the_frozen_model(way, backbone_of):
     ("changes", "span", "layers", "others"),
     [
         ({}, [1, 4, 4], [1, 2, 3, 4], True),
-        ({"base_layers": "selected"}, [1, 2, 4], [1, 2], True),
+        ({"base_layers": "selected"}, [1, 2, 4], [1, 2], False),
         ({"base_layers": "as-many-top"}, [3, 4, 4], [3, 4], False),
         ({"base_layers": "as-many-top", "taken": 4}, [1, 4, 4], [1, 2, 3, 4], False),
     ],

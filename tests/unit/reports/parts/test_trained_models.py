@@ -1,0 +1,89 @@
+"""Parts on what trained models lose with something taken away, and on components, against numbers that were put in."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from adalayers.comparisons import pair
+from adalayers.results import files
+from adalayers.study import FACTORS, Factor, Variant
+from reports.evidence.evidence import Evidence
+from reports.parts import ablation, cutoff, layer_spans
+from reports.reading.load import load
+from tests.helpers.made_up import CONTROL, CORE, MadeUp
+
+SPANS = [Variant(without=(1,)), Variant(without=(5, 6)), Variant(without=(1,), renormalise=False)]
+CUT = Variant(cutoff=0.1)
+CHANGE = {SPANS[0].name: -0.5, SPANS[1].name: -0.001, SPANS[2].name: -0.6, CUT.name: -0.25}
+"""By what share of the whole model's score a variant is higher."""
+
+
+def with_variants(made: MadeUp, folder) -> Evidence:
+    """Write a study whose trained models were scored as `CHANGE` says, on validation."""
+    made.study["request"]["variants"] = {one.name: dataclasses.asdict(one) for one in (*SPANS, CUT)}
+    place = made.write(folder)
+    rows = [
+        {"trial_id": row["trial_id"], "split": "val", "variant": name, "metric": made.metric}
+        | {"value": row[f"val/{made.metric}"] * (1 + change)}
+        for row in made.trials
+        for name, change in CHANGE.items()
+    ]
+    place.write_parquet(files.EVALUATIONS, pd.DataFrame(rows))
+    return Evidence(load(place))
+
+
+def test_losses_are_shares_of_the_whole_models_score_and_of_models_that_have_learned(tmp_path):
+    made = MadeUp(seeds=3, search=0, evaluations=2)
+    for row in made.of("uniform"):
+        row["val/matthews"] = 0.005  # no more than a trivial model and the smallest effect
+    found = layer_spans.info(with_variants(made, tmp_path))
+    assert found.left_out == ("uniform",)
+    assert found.score.name == "validation Matthews correlation"
+    changes = found.changes[found.changes["arm"] == CONTROL].set_index("variant")["mean"]
+    assert changes.to_dict() == pytest.approx({one.name: CHANGE[one.name] for one in SPANS})
+    (told,) = layer_spans.answer(found)
+    assert f"`{CONTROL}` misses layer 1 most among single layers (-50.0%, n = 3)" in told
+    assert "can do without layers 5 to 6 (2 layers) at a loss of at most 1%" in told
+    assert "`uniform`" in layer_spans.section(found)[0]
+    FigureCanvasAgg(layer_spans.draw(found)).draw()
+
+
+def test_cutoffs_in_training_and_on_trained_models(tmp_path):
+    made = MadeUp(seeds=3, search=0, evaluations=2)
+    factors = (FACTORS["cutoff"], FACTORS["alpha"], Factor("cutoff_when", "at work", scale="choice"))
+    made.study["request"]["factors"] = [dataclasses.asdict(factor) for factor in factors]
+    for arm in made.arms:
+        level = 0.05 if arm["name"] in CORE[4:8] else 0.0
+        arm["config"] |= {
+            "cutoff": level,
+            "cutoff_when": "after-training" if arm["name"] == CORE[4] else "always",
+        }
+        for row in made.of(arm["name"]):
+            row |= {f"config/{name}": value for name, value in arm["config"].items()}
+    found = cutoff.info(with_variants(made, tmp_path))
+    assert found.cells["after"].sum() == 1
+    assert found.later["mean"].tolist() == pytest.approx([CHANGE[CUT.name]] * len(found.later))
+    tables = "\n".join(cutoff.section(found))
+    assert "| α = 1 | 0.1 | -25.0 (n = 3" in tables
+    assert "at the highest cutoff, 0.05, there are left" in cutoff.answer(found)[0]
+    FigureCanvasAgg(cutoff.draw(found)).draw()
+
+
+def test_components_are_ordered_by_what_they_cost_kept_and_tuned(tmp_path):
+    made = MadeUp(seeds=6, search=0, evaluations=2, effects={CORE[1]: -0.1, CORE[2]: -0.3, CORE[3]: -0.2})
+    made.arms[:] = made.arms[:5]
+    for arm, role in zip(made.arms, ("control", "component", "component", "tuned", "tuned"), strict=True):
+        arm |= {"role": role, "tunes": []}
+    made.arms[3]["tunes"], made.arms[4]["tunes"] = [CORE[1]], [CONTROL]
+    pairs = [(CORE[1], CONTROL), (CORE[2], CONTROL), (CORE[3], CORE[4])]
+    made.study["request"] |= {"factors": [], "comparisons": [dataclasses.asdict(pair(*one)) for one in pairs]}
+    made.trials = [row for arm in made.arms for row in made.of(arm["name"])]
+    found = ablation.info(Evidence(load(made.write(tmp_path))))
+    assert [*found.kept] == [CORE[2], CORE[1]]
+    assert found.tuned[CORE[1]].difference == pytest.approx(-0.2, abs=0.05)
+    assert f"most is lost by `{CORE[2]}` -0.3" in ablation.answer(found)[0]
+    assert "both tuned again" in "\n".join(ablation.section(found))

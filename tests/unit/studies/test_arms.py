@@ -1,0 +1,42 @@
+"""What arms of several studies set, on shapes without a backbone."""
+
+import importlib
+
+import pytest
+
+from adalayers.study import Setting, base_config, for_equal_steps
+from tests.helpers.states import made_shape
+
+
+def setting(dataset="cola", head="sequence", study="small_data", epochs=20, pool=2000, **fixed) -> Setting:
+    space = importlib.import_module(f"studies.{study}").STUDY.space()
+    return Setting(dataset, made_shape(head, 3, 6, 384), fixed, base_config(space, fixed, epochs), pool)
+
+
+def arms(study, **how):
+    made, notes = importlib.import_module(f"studies.{study}").arms(setting(study=study, **how))
+    return {arm.name: arm.overrides for arm in made}, notes
+
+
+def test_ablation_has_positions_where_the_set_up_has_them():
+    cola, imdb = (arms("ablation", dataset=dataset)[0] for dataset in ("cola", "imdb"))
+    assert (cola["published"]["positions"], imdb["published"]["positions"]) == (True, False)
+    assert "no positions" in cola
+    assert imdb["with positions"]["positions"]
+    assert "no positions)" in arms("ablation", dataset="imdb")[1][0]
+
+
+@pytest.mark.parametrize("study", ["small_data", "capacity"])
+def test_every_amount_of_data_is_trained_for_as_many_steps_and_evaluated_as_often(study):
+    for overrides in arms(study)[0].values():
+        n, epochs = overrides["train_examples"], overrides.get("epochs", 20)
+        assert epochs * -(-n // 32) == pytest.approx(20 * 63, rel=0.02)
+        assert round(epochs / overrides.get("evaluate_every", 1)) == pytest.approx(20, abs=1)
+
+
+def test_epochs_that_the_user_fixed_stay():
+    assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
+    space = importlib.import_module("studies.small_data").STUDY.space()
+    fixed = {"epochs": 3}
+    fixed_setting = Setting("cola", made_shape("sequence", 3, 6, 384), fixed, base_config(space, {}, 3), 2000)
+    assert for_equal_steps(fixed_setting, 100) == {"train_examples": 100}

@@ -1,0 +1,65 @@
+"""The study of methods: how each is trained and tuned, on shapes without a backbone."""
+
+import pytest
+
+from adalayers.states import Shape
+from adalayers.study import Setting, base_config, plan
+from studies.methods import STUDY
+from tests.helpers.states import made_shape
+
+
+def planned(head="sequence", layers=6):
+    shape: Shape = made_shape(head, 9, layers, 384)
+    return plan(
+        STUDY, STUDY.space(), Setting("conll2003", shape, {}, base_config(STUDY.space(), {}, 5), 2000)
+    )
+
+
+def configs(head="sequence"):
+    return {arm.name: arm.config for arm in planned(head).arms}
+
+
+def test_all_methods_have_one_optimiser_and_schedule_but_those_as_published():
+    for name, config in configs().items():
+        how = (config.optimiser, config.schedule, config.warmup)
+        if not name.endswith(" as published"):
+            assert how == ("adamw", "linear", 0.1), name
+    published = {
+        name: (c.optimiser, c.schedule, c.warmup) for name, c in configs().items() if "published" in name
+    }
+    assert published["DWAtt as published"] == ("adamw", "linear", 0.0)
+    assert published["adapters as published"] == ("adam", "linear", 0.1)
+    assert published["layer mix as published"][:2] == ("adam", "plateau")
+
+
+@pytest.mark.parametrize(("head", "read_out"), [("sequence", "mean"), ("token", "linear")])
+def test_a_linear_read_out_is_of_the_mean_of_a_text(head, read_out):
+    found = {
+        name: c.read_out
+        for name, c in configs(head).items()
+        if c.base_model == "frozen" and "own_width" in vars(c)
+    }
+    assert {of for name, of in found.items() if name.startswith(("concat as", "scalar mix at"))} == {read_out}
+
+
+def test_houlsbys_adapters_are_two_a_layer_with_their_norms_and_one_classifier():
+    houlsby = configs()["adapters as published"]
+    assert (houlsby.adapter_sharing, houlsby.adapter_norms, houlsby.classifier_layers) == ("none", True, 1)
+    assert configs()["adapters, two classifiers"].classifier_layers == 2
+    assert "adapters, two classifiers" not in configs("token")
+
+
+def test_ranges_hold_what_methods_need():
+    domains = {search.name: search.space.domains for search in planned().searches}
+    assert domains["last layer as published"]["lr"].upper == 0.3
+    for name, search in domains.items():
+        if name.startswith(("adapters", "fine-tuning")):
+            assert (search["lr"].lower, search["lr"].upper) == (1e-4, 1e-1), name
+            assert search["base_lr"].upper == (3e-3 if name.startswith("adapters") else 1e-3), name
+
+
+def test_the_search_for_a_single_layer_tries_every_layer():
+    (search,) = (search for search in planned(layers=12).searches if search.name == "single layer matched")
+    assert search.least == 12
+    assert {point["layer"] for point in search.first} == set(range(1, 13))
+    assert {other.least for other in planned().searches if other.name != search.name} == {0}
