@@ -60,11 +60,13 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     """Print the stores below `root`, or remove those that `removal` names.
 
     Raises:
-        BadInput: If a limit is below 0, or no store has such a name.
+        BadInput: If a limit is below 0, no store has such a name, or `root` is a file.
     """
     for flag, value in (("unused-days", removal.unused_days), ("keep-gb", removal.keep_gb)):
         if value is not None and not value >= 0:
             raise BadInput(f"wanted --{flag} of at least 0, got {value:g}; raise it")
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"wanted the folder of the feature store, {root} is a file; name another --cache-dir")
     stores = entries(root)
     if not removal.names and removal.unused_days is None and removal.keep_gb is None:
         for entry in stores:

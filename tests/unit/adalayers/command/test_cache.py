@@ -86,6 +86,12 @@ def test_an_empty_or_missing_cache_is_no_error(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("0 stores")
 
 
+def test_a_cache_that_is_a_file_is_bad_input(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["cache", "--cache-dir", str(tmp_path / "file")]) == 2
+    assert "file is a file; name another --cache-dir" in capsys.readouterr().err.splitlines()[0]
+
+
 def test_a_store_that_is_being_computed_is_left(root, capsys):
     entry = next(entry for entry in cache.entries(root) if entry.name == "minilm-aaa")
     with exclusive(entry.folder):

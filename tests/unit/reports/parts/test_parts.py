@@ -49,6 +49,16 @@ def test_a_page_names_the_machine_of_its_trials_where_the_last_run_had_another(t
     assert facts["machines of confirmed trials"] == "H100, torch 2.11.0"
 
 
+def test_where_data_was_read_and_what_of_it_is_told(tmp_path):
+    made = MadeUp(seeds=2, search=0)
+    dataset = made.study["environment"]["dataset"]
+    assert "read from" not in setup.info(Evidence(read(made, tmp_path / "unknown"))).facts
+    dataset |= {"path": "/data/cola", "roles": {"train": "train", "test": "validation"}, "unused": ["test"]}
+    facts = setup.info(Evidence(read(made, tmp_path / "known"))).facts
+    assert facts["read from"] == "/data/cola"
+    assert facts["splits"] == "train = train, test = validation; not used: test"
+
+
 def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
     made = [
         Part("A", lambda evidence: 1, lambda info: ["one"]),
