@@ -18,15 +18,16 @@ from adalayers.states import State, Stream
 class Backbone(nn.Module):
     """A frozen transformer that gives its hidden states: nothing trains it, nothing leaves eval mode.
 
-    model:        the module that the first stream is read from; of an encoder-decoder model whose decoder is read too,
-                  the whole model
-    streams:      the streams that are read
-    states:       the hidden states that are given; None: all of the streams'
-    width:        K
-    family:       how its hidden states are read
-    pad_id:       stands at padding
-    start_id:     what the decoder of an encoder-decoder model reads first; None: the text's last token
-    depth:        layers that the model still has, where those beyond the deepest state were left out
+    Attributes:
+        model: The module that the first stream is read from; of an encoder-decoder model whose decoder is read too, the
+            whole model.
+        streams: The streams that are read.
+        states: The hidden states that are given; None: all of the streams'.
+        width: K.
+        family: How its hidden states are read.
+        pad_id: Stands at padding.
+        start_id: What the decoder of an encoder-decoder model reads first; None: the text's last token.
+        depth: Layers that the model still has, where those beyond the deepest state were left out.
     """
 
     def __init__(
@@ -79,7 +80,9 @@ class Backbone(nn.Module):
         state at a token depends on all of the encoder's and on the tokens before it. `token_types` tells the texts of a
         pair apart; models that were made without such ignore it. `decoder_ids` are what the decoder of an
         encoder-decoder model reads instead, padded as the text is.
-        Raises `BadInput` for a model whose streams are not l layers of one width.
+
+        Raises:
+            BadInput: For a model whose streams are not l layers of one width.
         """
         self.model.eval()  # someone may have called model.train() past our own
         if bool((attention_mask[:, :-1] < attention_mask[:, 1:]).any()):

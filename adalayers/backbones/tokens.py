@@ -24,7 +24,8 @@ _ENCODE_CHUNK = 1024  # inputs tokenised at a time: bounds the memory of the tok
 def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
     """Load the tokeniser of `source`.
 
-    Raises `BadInput` where there is none, or only a slow one, which does not know which word a token is of.
+    Raises:
+        BadInput: Where there is none, or only a slow one, which does not know which word a token is of.
     """
     from transformers import AutoTokenizer
 
@@ -56,17 +57,18 @@ def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
 class Encoded:
     """The token ids of a split, ragged: all examples end to end, special tokens included, no padding.
 
-    input_ids:    int32 [tokens]
-    offsets:      int64 [n + 1]; example i owns the tokens offsets[i]..offsets[i + 1]
-    word_starts:  int64 [words], pre-split inputs only: the position of each word's first token in its
-                  example, special tokens counted; -1 for words truncated away or without tokens
-    word_offsets: int64 [n + 1] into word_starts
-    cut:          int64 [n], whether the maximum length cut an example (0 or 1); lost_words: int64 [n], how many
-                  of its words lost all their tokens by that, pre-split inputs only. None where nobody counted
-    special:      bool [tokens], whether the tokeniser added a token that is no part of the text; None where unknown
-    word_ends:    int64 [words], as word_starts: the position of each word's last token. None where unknown
-    token_types:  int8 [tokens], 0 for the first text of a pair and 1 for the second; None where the tokeniser tells no
-                  such apart
+    Attributes:
+        input_ids: int32 [tokens].
+        offsets: int64 [n + 1]; example i owns the tokens offsets[i]..offsets[i + 1].
+        word_starts: int64 [words], pre-split inputs only: the position of each word's first token in its example,
+            special tokens counted; -1 for words truncated away or without tokens.
+        word_offsets: int64 [n + 1] into word_starts.
+        cut: int64 [n], whether the maximum length cut an example (0 or 1). None where nobody counted.
+        lost_words: int64 [n], how many of its words lost all their tokens by that, pre-split inputs only.
+        special: bool [tokens], whether the tokeniser added a token that is no part of the text; None where unknown.
+        word_ends: int64 [words], as word_starts: the position of each word's last token. None where unknown.
+        token_types: int8 [tokens], 0 for the first text of a pair and 1 for the second; None where the tokeniser tells
+            no such apart.
     """
 
     input_ids: np.ndarray
@@ -121,10 +123,12 @@ def encode(
 ) -> Encoded:
     """Tokenise texts, pairs of texts, or lists of words, cut to `max_length` tokens, special ones included.
 
-    Texts are read as the model was pretrained on them; each word of a pre-split input is read as one that
-    follows a space, the first one too. Of a pair the longer text is cut first; a tokeniser that would put nothing
-    between the two (GPT-2's) is given them as one text, a new line between them.
-    Raises `BadInput` for an input of which no token at all is made.
+    Texts are read as the model was pretrained on them; each word of a pre-split input is read as one that follows a
+    space, the first one too. Of a pair the longer text is cut first; a tokeniser that would put nothing between the two
+    (GPT-2's) is given them as one text, a new line between them.
+
+    Raises:
+        BadInput: For an input of which no token at all is made.
     """
     paired = bool(inputs) and isinstance(inputs[0], tuple)
     presplit = bool(inputs) and isinstance(inputs[0], list)

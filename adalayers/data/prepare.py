@@ -162,9 +162,13 @@ class Prepared:
 
 
 def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
-    """Resolve and tokenise. Raises `BadInput` for whatever of it cannot be had, before anything is computed.
+    """Resolve and tokenise.
 
-    weights: False fetches none of the backbone's, where they are not there: enough to make plans with
+    Args:
+        weights: False fetches none of the backbone's, where they are not there: enough to make plans with.
+
+    Raises:
+        BadInput: For whatever of it cannot be had, before anything is computed.
     """
     source = sources.resolve(request.backbone, data_dir=request.data_dir, weights=weights)
     dtype = request.backbone_dtype

@@ -28,14 +28,15 @@ _DRAWS = 0x0D2A
 class Batch:
     """One batch of a split.
 
-    states:  {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them; read when
-             asked for
-    lengths: int64 [batch], tokens of each sequence, on the CPU
-    labels:  [batch], or [words] for tokens
-    words:   for tokens: int64 [words], places of the tokens that answer for the words in [tokens]
-    rows:    where the labels stand in the split's flat `labels`; words lost to truncation have no row here
-    examples: int64 [batch], which sequences of the split these are
-    tokens:  the split's token ids, where it has them
+    Attributes:
+        states: {hidden state: [tokens, K]}, real tokens end to end, as precise as the features hold them; read when
+            asked for.
+        lengths: int64 [batch], tokens of each sequence, on the CPU.
+        labels: [batch], or [words] for tokens.
+        words: For tokens: int64 [words], places of the tokens that answer for the words in [tokens].
+        rows: Where the labels stand in the split's flat `labels`; words lost to truncation have no row here.
+        examples: int64 [batch], which sequences of the split these are.
+        tokens: The split's token ids, where it has them.
     """
 
     states: Mapping[State, Tensor]
@@ -75,12 +76,13 @@ class Batch:
 class SplitData:
     """A split: features next to flat labels.
 
-    labels:       [n], or [words of all sentences] for tokens; classes are int64
-    index:        int64 [n], row of each example in the source split
-    word_starts:  for tokens: int64 [words], place of the sub-token that answers for a word in its sequence, as a rule
-                  its first one (see `TrialData.at_words`), -1 if cut away
-    word_offsets: for tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1]
-    tokens:       token ids of the same examples, for methods that run the backbone themselves
+    Attributes:
+        labels: [n], or [words of all sentences] for tokens; classes are int64.
+        index: int64 [n], row of each example in the source split.
+        word_starts: For tokens: int64 [words], place of the sub-token that answers for a word in its sequence, as a
+            rule its first one (see `TrialData.at_words`), -1 if cut away.
+        word_offsets: For tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1].
+        tokens: Token ids of the same examples, for methods that run the backbone themselves.
     """
 
     features: Features
@@ -147,7 +149,8 @@ class SplitData:
 class Passes:
     """All examples of a split in its order, batch by batch, read again each time they are gone over.
 
-    on_batch: called before each batch
+    Attributes:
+        on_batch: Called before each batch.
     """
 
     split: SplitData
@@ -167,12 +170,13 @@ class Passes:
 class TrialData:
     """All that trials of one study share.
 
-    metric: the selection metric, without prefix
-    about:  what the data and backbone are, for hashes and provenance
-    kind:   the kind of task
-    source: where the base model is, for methods that run it themselves
-    layer_parameters: of one layer of the base model, where known: what costs are computed from
-    pairs:  whether an example is two texts
+    Attributes:
+        metric: The selection metric, without prefix.
+        about: What the data and backbone are, for hashes and provenance.
+        kind: The kind of task.
+        source: Where the base model is, for methods that run it themselves.
+        layer_parameters: Of one layer of the base model, where known: what costs are computed from.
+        pairs: Whether an example is two texts.
     """
 
     shape: Shape
@@ -192,7 +196,8 @@ class TrialData:
         The draw follows from `draw` alone, and with one draw a smaller number is part of a larger one. None, or as
         many as there are: all of train. Hidden states are read where they are, nothing is copied.
 
-        Raises `BadInput` for examples without a label to learn from.
+        Raises:
+            BadInput: For examples without a label to learn from.
         """
         train = self.splits["train"]
         if train_examples is None or train_examples >= len(train):

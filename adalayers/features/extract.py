@@ -35,7 +35,8 @@ def extract(
 ) -> None:
     """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
 
-    Raises `OutOfRange` where a hidden state does not fit the store's precision.
+    Raises:
+        OutOfRange: Where a hidden state does not fit the store's precision.
     """
     lengths = np.diff(encoded.offsets)
     batches = extraction_batches(lengths)

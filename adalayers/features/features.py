@@ -48,7 +48,8 @@ Value = TypeVar("Value")
 class Features(Protocol):
     """A source of hidden states for the sequences of one split.
 
-    lengths: int64 [n], tokens of each sequence, special ones included
+    Attributes:
+        lengths: int64 [n], tokens of each sequence, special ones included.
     """
 
     lengths: np.ndarray

@@ -64,7 +64,11 @@ def item_bytes(precision: str) -> int:
 
 
 def to_stored(values: Tensor, precision: str) -> np.ndarray:
-    """Return [tokens, K] as the store keeps it. Raises `OutOfRange` where a number does not fit."""
+    """Return [tokens, K] as the store keeps it.
+
+    Raises:
+        OutOfRange: Where a number does not fit.
+    """
     dtype, _ = PRECISIONS[precision]
     cast = values.to(dtype)
     # Both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs.
@@ -86,10 +90,16 @@ def mapped(folder: Path, state: State, precision: str) -> Tensor:
 class Writer:
     """Appends the rows of a store, going on where an earlier process was stopped.
 
-    spec:     all that the numbers and their order follow from; a started store of another spec is discarded
-    states: the hidden states, in the order in which they are appended; width: K; n_tokens: rows in all
+    Args:
+        spec: All that the numbers and their order follow from; a started store of another spec is discarded.
+        states: The hidden states, in the order in which they are appended.
+        width: K.
+        n_tokens: Rows in all.
+        precision: How numbers are stored.
 
-    batches, rows: how many were appended so far, by earlier processes too
+    Attributes:
+        batches: How many were appended so far, by earlier processes too.
+        rows: The rows in them.
     """
 
     def __init__(

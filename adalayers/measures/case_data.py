@@ -37,7 +37,11 @@ class CaseData:
 
     @functools.cached_property
     def reference(self) -> Prepared:
-        """The reference dataset in the tokens of the case's backbone. Raises `BadInput` where it cannot be had."""
+        """The reference dataset in the tokens of the case's backbone.
+
+        Raises:
+            BadInput: Where it cannot be had.
+        """
         request, reference = self.prepared.request, self.flags[REFERENCE]
         if reference == request.dataset:
             return self.prepared

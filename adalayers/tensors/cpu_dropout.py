@@ -14,7 +14,8 @@ LEVELS = 1 << 16
 def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generator | None = None) -> Tensor:
     """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p.
 
-    generator: on the device of `x`; None: torch's global stream there
+    Args:
+        generator: On the device of `x`; None: torch's global stream there.
     """
     return x * dropout_mask(x, p, generator) if training and round(p * LEVELS) else x
 
@@ -22,7 +23,8 @@ def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generat
 def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
     """Return what `dropout` multiplies `x` by: a tensor like it, each element 0 with probability `p`, else 1 / (1 - p).
 
-    generator: as for `dropout`
+    Args:
+        generator: As for `dropout`.
     """
     dropped = round(p * LEVELS)
     if x.device.type != "cpu" or dropped == LEVELS:

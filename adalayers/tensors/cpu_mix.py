@@ -75,10 +75,12 @@ class GeluProjectNormaliseMix(torch.autograd.Function):
 
     apply(weights, eps, mask, (Z_i, ...), *matrices) -> [tokens, k]; the tokens of Z_i may have more dimensions
 
-    eps:  of N; None leaves N out
-    mask: gives what N's outputs [layers, tokens, k] are multiplied by, None: by nothing
+    Args:
+        eps: Of N; None leaves N out.
+        mask: Gives what N's outputs [layers, tokens, k] are multiplied by, None: by nothing.
 
-    Raises `ValueError` where a Z_i wants a gradient.
+    Raises:
+        ValueError: Where a Z_i wants a gradient.
     """
 
     @staticmethod
