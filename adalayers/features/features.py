@@ -188,8 +188,8 @@ class LiveFeatures:
 
 def _not_read(state: State, available: Sequence[str]) -> BadInput:
     return BadInput(
-        f"wanted the hidden state {state.key}, these features are of {', '.join(available)} alone; prepare them for the "
-        "configurations that read it (Prepared.reading)"
+        f"wanted the hidden state {state.key}, these features are of {', '.join(available)} alone; prepare them for "
+        "the configurations that read it (Prepared.reading)"
     )
 
 
