@@ -1,4 +1,4 @@
-"""Commands next to the study scripts: python -m adalayers cache | sync | predict | inspect.
+"""Commands next to the study scripts: python -m adalayers cache | sync | repeat | predict | inspect.
 
 Each command's own module is imported once its flags are parsed: `--help` does not wait for it.
 """
@@ -18,11 +18,12 @@ _FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return its exit code: 0 done, 2 bad input."""
+    """Run a command; return its exit code: 0 done, 1 a repeated trial scores otherwise, 2 bad input."""
     parser = Parser(prog="python -m adalayers", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="command")
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
+    _add_repeat(commands.add_parser("repeat", help="train one trial of a study again, alone, and compare"))
     _add_predict(
         commands.add_parser(
             "predict", help="ask trained tasks about texts, those of one base model on one pass"
@@ -32,8 +33,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def run() -> int:
         arguments = vars(parser.parse_args(argv))
-        arguments.pop("run")(**arguments)
-        return DONE
+        return arguments.pop("run")(**arguments) or DONE
 
     return run_command(run)
 
@@ -87,6 +87,31 @@ def _sync(*, folder: str, tracking_uri: str | None) -> None:
     show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
 
 
+def _add_repeat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="<output>/<study>/<backbone>-<dataset>")
+    parser.add_argument("trial_id", metavar="TRIAL", help="a trial_id of its trials.csv")
+    for name in ("backbone", "dataset"):
+        help = f"where the {name} is; default: by the name that the study has"
+        parser.add_argument(f"--{name}", metavar="NAME", help=help)
+    _add_data_dir(parser)
+    parser.set_defaults(run=_repeat)
+
+
+def _repeat(**arguments: Any) -> int:
+    from adalayers.command.repeat import repeat
+
+    return repeat(**arguments)
+
+
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        default=os.environ.get("ADALAYERS_DATA") or None,
+        help="folder of local copies, tried before the hub (default: ADALAYERS_DATA)",
+    )
+
+
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help=_FOLDER)
     texts = parser.add_mutually_exclusive_group()
@@ -107,12 +132,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backbone", metavar="NAME", help="where the base model is; default: by the id that the folders name"
     )
-    parser.add_argument(
-        "--data-dir",
-        metavar="DIR",
-        default=os.environ.get("ADALAYERS_DATA") or None,
-        help="folder of local copies, tried before the hub (default: ADALAYERS_DATA)",
-    )
+    _add_data_dir(parser)
     parser.add_argument(
         "--max-length",
         type=int,

@@ -56,7 +56,10 @@ def test_a_study_script_answers_at_once(study, argv, code, said):
 
 @pytest.mark.parametrize(
     ("module", "argv"),
-    [("reports", []), *(("adalayers", name) for name in ([], ["cache"], ["sync"], ["predict"], ["inspect"]))],
+    [
+        ("reports", []),
+        *(("adalayers", name) for name in ([], ["cache"], ["sync"], ["repeat"], ["predict"], ["inspect"])),
+    ],
     ids=str,
 )
 def test_the_other_commands_explain_themselves_at_once(module, argv):

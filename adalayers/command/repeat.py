@@ -1,0 +1,105 @@
+"""python -m adalayers repeat: one trial of a study is trained again, alone, and its scores are compared."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import torch
+
+from adalayers.config import trial_config
+from adalayers.console.progress import show
+from adalayers.data.prepare import prepare
+from adalayers.errors import BadInput, unknown
+from adalayers.request import DataRequest
+from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.study_file import StudyFile, read_study
+from adalayers.storage.cache_folder import default_cache
+from adalayers.storage.folder import Folder
+from adalayers.study import trial_id as identity_of
+from adalayers.training.trainer import train
+
+SAME, OTHER = 0, 1
+
+
+def repeat(
+    folder: str,
+    trial_id: str,
+    *,
+    backbone: str | None = None,
+    dataset: str | None = None,
+    data_dir: str | None = None,
+) -> int:
+    """Train a trial again, and print its scores next to those of the study.
+
+    Args:
+        folder:   Of the study's results; nothing in it is changed.
+        trial_id: Of a completed trial.
+        backbone: Where its base model is; None: by the id that the study has.
+        dataset:  Where its data are, likewise.
+        data_dir: A folder of local copies of both.
+
+    Returns:
+        `SAME` where all scores are, else `OTHER`.
+
+    Raises:
+        BadInput: There is no such trial, or what it was trained on is not what is here.
+    """
+    results = Folder(folder)
+    study, _ = read_study(results)
+    read_trials(results)  # says what is damaged
+    # The text itself: pandas rounds the last digit of a number.
+    rows = {row["trial_id"]: row for row in csv.DictReader(io.StringIO(results.read_bytes(TRIALS).decode()))}
+    if trial_id not in rows:
+        raise unknown("trial", trial_id, rows)
+    row = {name: value for name, value in rows[trial_id].items() if value}
+    if row["status"] != "completed":
+        raise BadInput(f"wanted a completed trial, {trial_id} is {row['status']}; name another")
+    settings = {
+        name.removeprefix("config/"): value for name, value in row.items() if name.startswith("config/")
+    }
+    config = trial_config(
+        fusion=row["fusion"],
+        **{name: row[name] for name in ("train_examples", "draw") if name in row},
+        **settings,
+    )
+    prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config])
+    data, seed = prepared.data("disk", cache=default_cache()), int(row["seed"])
+    if (here := identity_of(config, data.shape, seed, data.about)) != trial_id:
+        raise BadInput(
+            f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "
+            f"make it {here}; name the same ones with --backbone, --dataset and --data-dir"
+        )
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)  # as a study's workers
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    again = train(config, data, seed=seed, test=row["stage"] == "confirm", device=device).row
+    scores = [name for name in row if name.startswith(("val/", "test/")) and name in again]
+    for name in scores:
+        show(f"{name:<24} {float(row[name]):.6f}  again {float(again[name]):.6f}")
+    same = all(float(row[name]) == float(again[name]) for name in scores)
+    there = study.environment.machine
+    show(
+        "the same"
+        if same
+        else f"not the same: the study ran on {there}; other machines and groups round otherwise"
+    )
+    return SAME if same else OTHER
+
+
+def _request(
+    study: StudyFile, backbone: str | None, dataset: str | None, data_dir: str | None
+) -> DataRequest:
+    """Return the data of a study, as it was asked for."""
+    environment, flags = study.environment, study.request.flags
+    base, data = environment.backbone, environment.dataset
+    names = {field.name for field in dataclasses.fields(DataRequest)} - {"metric"}
+    asked = {name: value for name, value in flags.items() if name in names}
+    return DataRequest(
+        backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
+        dataset or data.name,
+        data_dir=data_dir,
+        metric=study.request.metric,
+        **asked,
+    )

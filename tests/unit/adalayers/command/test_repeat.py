@@ -1,0 +1,93 @@
+"""A trial of a study trained again, alone."""
+
+import pytest
+
+from adalayers.__main__ import main
+from adalayers.config import as_values
+from adalayers.data.prepare import DataRequest, prepare
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.results.files import STUDY, write_trials
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    EnvironmentRecord,
+    RequestRecord,
+    StudyFile,
+)
+from adalayers.storage.folder import Folder
+from adalayers.study import trial_id
+from adalayers.training.trainer import train
+from tests.helpers.tiny import tiny_backbone
+
+DATASET = "acceptability-demo"
+
+
+@pytest.fixture(scope="module")
+def backbone(tmp_path_factory):
+    return str(tiny_backbone(tmp_path_factory.mktemp("models") / "tiny", layers=2, width=16, heads=2))
+
+
+@pytest.fixture
+def study(backbone, tmp_path, monkeypatch):
+    """The folder of a study of one confirmed trial, and how to write it with other scores."""
+    monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
+    flags = {"train_examples": 64, "eval_examples": 24, "max_length": 32, "seed": 0}
+    prepared = prepare(DataRequest(backbone, DATASET, **flags))
+    config = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
+    data = prepared.data("live")
+    identity = trial_id(config, data.shape, 1, data.about)
+    row = train(config, data, seed=1, test=True).row
+    settings = {f"config/{name}": value for name, value in as_values(config).items()}
+    for name in ("fusion", "train_examples", "draw"):
+        del settings[f"config/{name}"]
+    record = {
+        "trial_id": identity,
+        "stage": "confirm",
+        "arm": "a",
+        "search": "",
+        "status": "completed",
+        "error": "",
+    }
+    folder = Folder(tmp_path / "study")
+
+    def write(**changes):
+        drawn = {"seed": 1, "fusion": config.fusion, "train_examples": 32}
+        write_trials(folder, [{**record, **settings, **drawn, **row, **changes}])
+        environment = EnvironmentRecord(
+            backbone=BackboneRecord(id=prepared.source.id), dataset=DatasetRecord(name=DATASET)
+        )
+        request = RequestRecord(metric=data.metric, flags={**flags, "search": "optuna"})
+        folder.write_json(STUDY, StudyFile(request=request, environment=environment).as_json())
+        return folder.uri, identity, row
+
+    return write
+
+
+def test_a_trial_gives_its_scores_again(study, backbone, capsys):
+    folder, identity, row = study()
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 0, capsys.readouterr().err
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == "the same"
+    assert f"again {row['test/matthews']:.6f}" in said
+
+
+def test_other_scores_are_told(study, backbone, capsys):
+    folder, identity, _ = study(**{"test/matthews": 0.987654})
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
+    said = capsys.readouterr().out
+    assert "0.987654  again" in said
+    assert "not the same" in said
+
+
+def test_what_cannot_be_repeated_is_bad_input(study, backbone, tmp_path, capsys):
+    folder, identity, _ = study()
+    other = str(tiny_backbone(tmp_path / "tiny", layers=2, width=16, heads=2, seed=1))
+    for argv, message in (
+        ([folder, "t0", "--backbone", backbone], "unknown trial 't0'"),
+        ([folder, identity, "--backbone", other], f"wanted what {identity} was trained on"),
+    ):
+        assert main(["repeat", *argv]) == 2
+        assert message in capsys.readouterr().err
+    study(status="diverged")
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
+    assert f"{identity} is diverged" in capsys.readouterr().err
