@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from adalayers.comparisons import pair
+from reports.evidence import caveats
 from reports.evidence.evidence import Evidence
 from reports.page.report import Page
 from reports.parts import (
@@ -17,7 +18,7 @@ from reports.parts import (
 )
 from reports.parts.part import Part
 from reports.reading.load import Loaded, load
-from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.made_up import CONTROL, CORE, MadeUp, ranged
 
 OTHER = "alpha=8 entropy_weight=0"
 
@@ -146,3 +147,18 @@ def test_trials_of_searches_for_different_components_are_not_pooled(tmp_path):
     assert evidence.searches == 2
     assert importances.info(evidence) is None
     assert search.info(evidence).completed.empty
+
+
+def test_the_ends_of_ranges_are_said_of_each_search(tmp_path):
+    made = MadeUp(search=20)
+    searched = [row for row in made.trials if row["stage"] == "search"]
+    for place, row in enumerate(searched):
+        row |= {"search": "ab"[place % 2], "status": "completed", "config/lr": 3e-3}
+    made.study["request"]["spaces"] = {
+        "a": {"lr": ranged(1e-4, 1e-2, log=True)},
+        "b": {"lr": ranged(1e-4, 3e-3, log=True)},
+    }
+    evidence = Evidence(load(made.write(tmp_path)))
+    assert [(edge.search, edge.name, edge.end) for edge in evidence.edges] == [("b", "lr", "high")]
+    told = [caveat.finding for caveat in caveats.caveats(evidence) if "end of its range" in caveat.finding]
+    assert told == ["At an end of its range lies the best of 1 of 2 searches: `b` `lr` = 0.003 (high)."]
