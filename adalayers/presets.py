@@ -250,14 +250,14 @@ def published_mix(dataset: str, head: str) -> PublishedMix:
     return PublishedMix({name: setup.written[name] for name in ("alpha", "entropy_weight", "cutoff")}, source)
 
 
-def logit_travel(source: str, *, mix_lr: float, batch_size: int, train_examples: int) -> float:
-    """Return how many times as far a mix logit can travel in an epoch as in the published runs, at the same alpha.
+def logit_travel(alpha: float, *, mix_lr: float, batch_size: int, epochs: int, train_examples: int) -> float:
+    """Return how far a logit alpha p of the mix can travel in a training: under Adam a step moves p by its rate."""
+    return alpha * mix_lr * epochs * math.ceil(train_examples / batch_size)
 
-    The published runs are those of RoBERTa-large on `source`. Under Adam a step moves p by about its rate, so an
-    epoch's reach is rate times steps.
-    """
-    written = next(setup.written for setup in SETUPS if setup.dataset == source)
-    steps, published_steps = (
-        math.ceil(train_examples / size) for size in (batch_size, written["batch_size"])
-    )
-    return (mix_lr * steps) / (written["lr"] * published_steps)
+
+def published_travel(source: str) -> float:
+    """Return how far a logit of the mix can travel in the published run of RoBERTa-large on a dataset."""
+    setup = next(setup for setup in SETUPS if setup.dataset == source)
+    names = ("alpha", "batch_size", "epochs")
+    how = {name: setup.written[name] for name in names}
+    return logit_travel(**how, mix_lr=setup.written["lr"], train_examples=setup.train_examples)

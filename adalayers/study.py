@@ -16,7 +16,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
-from adalayers.presets import ClassScore, PublishedMix, published_mix
+from adalayers.presets import ClassScore, PublishedMix, logit_travel, published_mix, published_travel
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
 
@@ -191,6 +191,20 @@ class Setting:
     def published(self) -> PublishedMix:
         """The published mix for the dataset."""
         return published_mix(self.dataset, self.shape.head)
+
+    @property
+    def travel_words(self) -> str:
+        """How far a logit of the published mix can travel in a training here and in the published run."""
+        values, source = self.published
+        how = self.own_settings("mix_lr", "batch_size", "epochs")
+        here = logit_travel(values["alpha"], **how, train_examples=self.train_examples)
+        there = published_travel(source)
+        more, less = ("further", here / there) if here > there else ("less far", there / here)
+        return (
+            f"At mix_lr {how['mix_lr']:g} and batch {how['batch_size']}, a logit of its mix can travel {here:.3g} "
+            f"in the at most {how['epochs']} epochs here and {there:.3g} in the published run: {less:.2g} times "
+            f"{more} here"
+        )
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""

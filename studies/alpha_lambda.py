@@ -19,7 +19,7 @@ from typing import Any
 import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.presets import logit_travel, setups
+from adalayers.presets import setups
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
 PUBLISHED = "published-mix"
@@ -78,17 +78,15 @@ def first(setting: Setting) -> list[dict[str, Any]]:
 
 
 def _published_note(setting: Setting) -> str:
-    base = setting.own_settings("mix_lr", "batch_size")
     values, source = setting.published
-    travel = logit_travel(source, **base, train_examples=setting.train_examples)
     regime = setups(source, setting.shape.head)[0][0].written
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
+    same = values["alpha"] * regime["lr"] / setting.own_settings("mix_lr")["mix_lr"]
     return (
         f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {setting.published.words}; but this "
-        f"study's rates, not the published regime (lr {regime['lr']:g}, batch {regime['batch_size']}). With "
-        f"mix_lr {base['mix_lr']:g} and batch {base['batch_size']}, a logit of the mix can travel "
-        f"{travel:.3g} times as far in an epoch; step by step, the published product of alpha and mix_lr is that of "
-        f"alpha {values['alpha'] * regime['lr'] / base['mix_lr']:.3g} here."
+        f"study's rates, not the published regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
+        f"{setting.travel_words}; step by step, the published product of alpha and mix_lr is that of alpha {same:.3g} "
+        "here."
     )
 
 

@@ -23,7 +23,7 @@ import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
-from adalayers.presets import logit_travel, setups
+from adalayers.presets import setups
 from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
 
 CONTROL = "layer mix"
@@ -99,14 +99,12 @@ def _layers(setting: Setting) -> list[int]:
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return every method as it is before a search tunes it, the layer mix first: the control."""
-    published, rates = setting.published, setting.own_settings("mix_lr", "batch_size")
-    if "mix_lr" not in rates:
+    published = setting.published
+    if not setting.own_settings("mix_lr"):
         raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
-    travel = logit_travel(published.source, **rates, train_examples=setting.train_examples)
     return [Arm(name, role, overrides) for name, (role, _, overrides) in methods(setting).items()], [
         f"`{CONTROL}` is AdaLayers with the thesis's values for {published.source} ({published.words}). "
-        f"Untuned, at mix_lr {rates['mix_lr']:g}, a logit of its mix can travel {travel:.3g} times as far in an epoch "
-        "as in the thesis's runs; its search tunes mix_lr, and the details say what it chose.",
+        f"{setting.travel_words}; its search tunes mix_lr, and the details say what it chose.",
         "The search for the best single layer tries every layer, whatever `--trials` says.",
     ]
 

@@ -4,7 +4,17 @@ import pytest
 
 from adalayers.config import trial_config
 from adalayers.models.model import FusionModel
-from adalayers.presets import BART, READINGS, ROBERTA, SETUPS, SetUp, logit_travel, published_mix, setups
+from adalayers.presets import (
+    BART,
+    READINGS,
+    ROBERTA,
+    SETUPS,
+    SetUp,
+    logit_travel,
+    published_mix,
+    published_travel,
+    setups,
+)
 from tests.helpers.states import made_shape
 
 LAYERS_ALONE = {"imdb": 803_214, "cola": 803_214, "conll2003": 2_167_061}
@@ -95,6 +105,10 @@ def test_a_dataset_without_a_set_up_takes_those_of_its_kind():
     )
 
 
-def test_a_logit_travels_as_far_as_rate_and_steps_take_it():
-    assert logit_travel("cola", mix_lr=1e-4, batch_size=600, train_examples=6000) == pytest.approx(1)
-    assert logit_travel("cola", mix_lr=1e-3, batch_size=60, train_examples=6000) == pytest.approx(100)
+def test_a_logit_travels_as_far_as_alpha_rate_and_all_steps_take_it():
+    assert logit_travel(128.0, mix_lr=1e-3, batch_size=32, epochs=4, train_examples=2000) == pytest.approx(
+        32.256
+    )
+    assert published_travel("conll2003") == pytest.approx(
+        131, abs=0.1
+    )  # 256 epochs of 40 steps on all of its data
