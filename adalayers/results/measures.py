@@ -49,9 +49,7 @@ def _renamed(row: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
 
 def write_measures(folder: Folder, key: Mapping[str, Any], measures: Mapping[str, Measured]) -> None:
     """Write the file; key: all that the numbers follow from."""
-    rows = {
-        name: _renamed(dataclasses.asdict(measure), "counted", "of") for name, measure in measures.items()
-    }
+    rows = {name: _renamed(dataclasses.asdict(row), "counted", "of") for name, row in measures.items()}
     folder.write_json(MEASURES, {"key": dict(key), "measures": rows})
 
 

@@ -245,9 +245,7 @@ def summaries(
 ) -> pd.DataFrame:
     """A row per group of rows that agree in the columns `by`, in order of appearance: these, and its `summary`."""
     groups = rows.groupby(list(by), sort=False)
-    table = [
-        {**dict(zip(by, key, strict=True)), **summary(part[value], limits=limits)} for key, part in groups
-    ]
+    table = [{**dict(zip(by, key, strict=True)), **summary(own[value], limits=limits)} for key, own in groups]
     return pd.DataFrame(table, columns=[*by, *_summary_names("")])
 
 

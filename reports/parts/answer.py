@@ -198,12 +198,9 @@ def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
         return ()
     first = column(evidence.plan.factors[0].name)
     rows = mix.dropna(subset=["entropy_mean"])
-    row_levels = [level(value) for value in rows[first]]
+    rows = rows.assign(level=[level(value) for value in rows[first]])
     return tuple(
-        (
-            escape(level_name(value)),
-            float(rows.loc[[own == value for own in row_levels], "entropy_mean"].mean()),
-        )
+        (escape(level_name(value)), float(rows.loc[rows["level"] == value, "entropy_mean"].mean()))
         for value in levels(rows[first])
     )
 

@@ -47,11 +47,9 @@ class Regression(TaskKind):
     def read_labels(self, column: LabelColumn) -> LabelsByRole:
         """Return no names and, by role, the numbers as float32 [items]."""
         labels = {role: np.array(values, dtype=np.float32) for role, values in column.values.items()}
-        invalid = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
-        if invalid:
-            raise BadInput(
-                f"wanted finite numbers in {column.where}, got {invalid} others; mend or drop them"
-            )
+        bad = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
+        if bad:
+            raise BadInput(f"wanted finite numbers in {column.where}, got {bad} others; mend or drop them")
         return (), labels
 
     def fitted(self, labels: np.ndarray) -> Regression:
