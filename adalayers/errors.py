@@ -53,16 +53,16 @@ def _said(error: BaseException) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__)[:200]
 
 
-def unknown(what: str, came: str, known: Iterable[str], *, hint: str = "") -> BadInput:
-    """Return a `BadInput` for a name that is not among `known`, with the nearest names first.
+def unknown(what: str, came: str, options: Iterable[str], *, hint: str = "") -> BadInput:
+    """Return a `BadInput` for a name that is not among `options`, with the nearest names first.
 
     Args:
-        what:  What kind of name was wanted: "hyperparameter", "dataset".
-        came:  The name.
-        known: All names there are.
-        hint:  What else would do, for a line of its own.
+        what:    What kind of name was wanted: "hyperparameter", "dataset".
+        came:    The name.
+        options: All valid names.
+        hint:    What else is accepted, for a line of its own.
     """
-    names = sorted(known)
+    names = sorted(options)
     near = difflib.get_close_matches(str(came), names, n=3, cutoff=0.6)
     advice = (
         f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"known: {', '.join(names)}"

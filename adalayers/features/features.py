@@ -125,7 +125,7 @@ class StoredFeatures:
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
             if state.key not in self.meta["states"]:
-                raise _not_read(state, self.meta["states"])
+                raise _unavailable(state, self.meta["states"])
             self._mapped[state] = store.mapped(self.folder, state, self.precision)
         return self._mapped[state]
 
@@ -173,20 +173,20 @@ class LiveFeatures:
         if not states:  # what runs a base model of its own reads none
             return {}
         if beyond := [state for state in states if state not in self.source.states]:
-            raise _not_read(beyond[0], [state.key for state in self.source.states])
+            raise _unavailable(beyond[0], [state.key for state in self.source.states])
         if not self.shared or self._last[0] != examples.tobytes():
             self._last = b"", {}  # its memory is free before the next pass
-            every = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
-            self._last = examples.tobytes(), every
-            for state in every.values() if self.shared else ():
+            all_states = hidden_states(shared_backbone(self.source, device), self.encoded, examples, device)
+            self._last = examples.tobytes(), all_states
+            for state in all_states.values() if self.shared else ():
                 setattr(state, READ_AGAIN, True)
-        every = self._last[1]
+        all_states = self._last[1]
         if not self.shared:
             self._last = b"", {}
-        return {state: every[state] for state in states}
+        return {state: all_states[state] for state in states}
 
 
-def _not_read(state: State, available: Sequence[str]) -> BadInput:
+def _unavailable(state: State, available: Sequence[str]) -> BadInput:
     return BadInput(
         f"wanted the hidden state {state.key}, these features are of {', '.join(available)} alone; prepare them for "
         "the configurations that read it (Prepared.reading)"

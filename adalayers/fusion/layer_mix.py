@@ -299,7 +299,7 @@ class LayerMixes(Fusions):
         self.members = tuple(members)
         self.eps, self.gelu_after = members[0].eps, members[0].gelu_after
         trained = _matrix(members[0], 0).requires_grad
-        matrices = [[_matrix(member, at).detach() for member in members] for at in range(len(self.states))]
+        matrices = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
         stacked = torch.stack([torch.stack(of_state) for of_state in matrices])
         self.matrices = nn.Parameter(stacked, requires_grad=trained)  # [states, members, k, K]
         self.p = nn.Parameter(torch.stack([_logits(member) for member in members]))
@@ -308,7 +308,7 @@ class LayerMixes(Fusions):
         self._alpha = torch.tensor([[member.alpha] for member in members], device=device, dtype=dtype)
         lambdas = [member.entropy_weight if member.mix == "learned" else 0.0 for member in members]
         self._lambda = torch.tensor(lambdas, device=device, dtype=dtype) if any(lambdas) else None
-        projections = [_matrix(member, at) for at in range(len(self.states)) for member in members]
+        projections = [_matrix(member, i) for i in range(len(self.states)) for member in members]
         self._projections = Stacked(self.matrices, projections)
         learned = [member.p if member.mix == "learned" else None for member in members]
         self._logits = Stacked(self.p, learned)
@@ -349,13 +349,13 @@ class LayerMixes(Fusions):
         """Return F of each member, float32."""
         assert self._live is not None
         of_state, several = self._live, len(self.members)
-        self._projections.live = [at * several + m for at, members in enumerate(of_state) for m in members]
+        self._projections.live = [i * several + m for i, members in enumerate(of_state) for m in members]
         self._log_weights = self.log_weights()
         weights, tokens = self._log_weights.exp(), int(lengths.sum())
         masks = self._masks(of_state, tokens)
         total = weights.new_zeros(tokens, several, self.width)
         parts = zip(self.states, self.matrices.unbind(0), of_state, strict=True)
-        for at, (state, matrices, members) in enumerate(parts):
+        for i, (state, matrices, members) in enumerate(parts):
             if not members:
                 continue
             some = len(members) < several
@@ -365,9 +365,9 @@ class LayerMixes(Fusions):
             if self.eps is not None:
                 f = functional.layer_norm(f, (self.width,), eps=self.eps)
             with torch.autocast(f.device.type, enabled=False):  # F is float32, whatever the products were
-                f = f.to(weights.dtype) * weights[members, at].view(1, -1, 1)
-                if at in masks:
-                    f = f * masks[at]
+                f = f.to(weights.dtype) * weights[members, i].view(1, -1, 1)
+                if i in masks:
+                    f = f * masks[i]
                 places = torch.tensor(members, device=f.device)
                 total = total.index_add(1, places, f) if some else total + f
         return functional.gelu(total) if self.gelu_after else total
@@ -377,15 +377,15 @@ class LayerMixes(Fusions):
         drawn: dict[tuple[int, int], Tensor] = {}
         for m, member in enumerate(self.members):
             if (mask := member.dropout.mask) is not None:
-                mixed = [at for at, members in enumerate(of_state) if m in members]
+                mixed = [i for i, members in enumerate(of_state) if m in members]
                 like = self.p.new_empty(len(mixed), tokens, self.width)
-                drawn |= {(at, m): part for at, part in zip(mixed, mask(like), strict=True)}
+                drawn |= {(i, m): part for i, part in zip(mixed, mask(like), strict=True)}
         if not drawn:
             return {}
         ones = self.p.new_ones(tokens, self.width)
         return {
-            at: torch.stack([drawn.get((at, m), ones) for m in members], dim=1)
-            for at, members in enumerate(of_state)
+            i: torch.stack([drawn.get((i, m), ones) for m in members], dim=1)
+            for i, members in enumerate(of_state)
             if members
         }
 
@@ -397,8 +397,8 @@ class LayerMixes(Fusions):
         return -self._lambda * (logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=1)
 
 
-def _matrix(member: LayerMix, at: int) -> nn.Parameter:
-    weight = member.projections[at].weight
+def _matrix(member: LayerMix, i: int) -> nn.Parameter:
+    weight = member.projections[i].weight
     assert isinstance(weight, nn.Parameter)
     return weight
 

@@ -184,11 +184,11 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     short = _NAMES.get(identifier.lower())
     if not (plain and short):
         path = local_path(name, "--dataset")
-        found = path if name and path.is_dir() else None
-        if not found and name and plain:
-            found = hub.local_copy([name], data_dir)
-        if found:
-            path = found
+        local = path if name and path.is_dir() else None
+        if not local and name and plain:
+            local = hub.local_copy([name], data_dir)
+        if local:
+            path = local
             safe = hub.safe_name(path.name, "dataset")
             return DatasetName(safe, f"local:{safe}", folder=path)
         if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:

@@ -42,9 +42,9 @@ Steps = Generator[Request, None, Result]
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error says that memory did not suffice."""
-    said = str(error).lower()
+    message = str(error).lower()
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        words in said for words in NO_MEMORY
+        words in message for words in NO_MEMORY
     )
 
 

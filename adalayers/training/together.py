@@ -126,14 +126,14 @@ class _Moments:
         self.stacked, self.rows = stacked, stacked.rows()
         self.means, self.squares = torch.zeros_like(self.rows), torch.zeros_like(self.rows)
         self.steps = self.rows.new_zeros(len(self.rows), 1, dtype=torch.float32)
-        self.owned = [at for at, owner in enumerate(stacked.owners) if owner is not None]
+        self.owned = [i for i, owner in enumerate(stacked.owners) if owner is not None]
         self.groups: dict[int, dict[str, Any]] = {}
         self._rates: tuple[list[float], Tensor] = [], self.rows
-        for at in self.owned:
-            owner = stacked.owners[at]
+        for i in self.owned:
+            owner = stacked.owners[i]
             assert owner is not None
-            trainer, self.groups[at] = groups[id(owner)]
-            own = {"step": self.steps[at, 0], "exp_avg": self.means[at], "exp_avg_sq": self.squares[at]}
+            trainer, self.groups[i] = groups[id(owner)]
+            own = {"step": self.steps[i, 0], "exp_avg": self.means[i], "exp_avg_sq": self.squares[i]}
             own = {name: row if name == "step" else row.view(owner.shape) for name, row in own.items()}
             for name, before in trainer.optimiser.state.get(owner, {}).items():
                 own[name].copy_(before)
@@ -147,13 +147,13 @@ class _Moments:
         (beta1, beta2), eps = group["betas"], group["eps"]
         whole = self.stacked.whole
         assert whole.grad is not None
-        held = (self.rows, self.means, self.squares, self.steps)
+        tensors = (self.rows, self.means, self.squares, self.steps)
         gradient, rates = whole.grad.view_as(self.rows), self._current_rates()
         some = None
         if len(live) < len(self.rows):
             some = torch.tensor(live, device=whole.device)
             gradient, rates = gradient[some], rates[some]
-        numbers, means, squares, steps = held if some is None else tuple(each[some] for each in held)
+        numbers, means, squares, steps = tensors if some is None else tuple(each[some] for each in tensors)
         rate, decay = rates[:, :1], rates[:, 1:]
         steps += 1
         if decoupled:
@@ -167,7 +167,7 @@ class _Moments:
         denominator = squares.sqrt().div_(root.to(numbers.dtype)).add_(eps)
         numbers.addcmul_(means / denominator, -scale.to(numbers.dtype))
         if some is not None:
-            for each, changed in zip(held, (numbers, means, squares, steps), strict=True):
+            for each, changed in zip(tensors, (numbers, means, squares, steps), strict=True):
                 each[some] = changed
         whole.grad = None
 

@@ -158,8 +158,10 @@ def restored(
     except torch.OutOfMemoryError:
         raise
     except DAMAGE as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        logger.warning(f"{CHECKPOINT} in {checkpoint.uri} could not be read ({said}); the trial starts over")
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        logger.warning(
+            f"{CHECKPOINT} in {checkpoint.uri} could not be read ({reason}); the trial starts over"
+        )
         checkpoint.delete(CHECKPOINT)
         return Trainer(config, data, seed=seed, device=device)  # that one is half restored
     return trainer
@@ -367,14 +369,14 @@ class Trainer:
         self.generator.manual_seed(stream(self.seed, "dropout", epoch))  # the same after a resume
         self.model.train()
         batches = split.shuffled(self.config.batch_size, self.seed, epoch)
-        every = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
+        spacing = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
         total = torch.zeros((), device=self.device)
         for number, examples in enumerate(batches, start=1):
             request = Request(split, examples, training=True)
             yield request
             loss = self.step(split, examples) if request.result is None else request.result
             total += loss * len(examples)
-            if number % every == 0 and number < len(batches):
+            if number % spacing == 0 and number < len(batches):
                 self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
         return float(total) / len(split.trainable)
 

@@ -34,7 +34,7 @@ class FactorAxis:
         log = to_scale and factor.scale == "log" and self._numbers[0] > 0
         self.scale = "log" if log else "linear" if to_scale else "choice"
 
-    def at(self, value: Any, line: int = 0, lines: int = 1) -> float:
+    def x_of(self, value: Any, line: int = 0, lines: int = 1) -> float:
         """Return the x of a level for one of several lines: they are set apart, the middle one at its true x."""
         apart = line - (lines - 1) / 2
         parsed = level(value)

@@ -75,10 +75,21 @@ def example_variances(
     *,
     words: bool = False,
 ) -> tuple[dict[int, float], list[str]]:
-    """Return place in `contrasts` -> variance of its mean over draws of examples; and what is missing.
+    """Return the variance of each contrast's mean over draws of examples.
 
-    words: whether a label holds a class per word. Sentences are drawn, for words of one are not independent.
-    One is left out where a trial of it lacks predictions that give its score.
+    Args:
+        predictions: Rows of `predictions.parquet`.
+        trials: Rows of `trials.csv`.
+        plan: The study's, for its metric.
+        split: Whose examples are drawn.
+        contrasts: The comparisons.
+        n_labels: Classes that a mean over classes divides by.
+        seed: Of the draws.
+        words: Whether a label holds a class per word. Sentences are drawn, as words of a sentence are dependent.
+
+    Returns:
+        Index in `contrasts` -> variance, and sentences on what is missing. A contrast is omitted if the predictions
+        of any of its trials do not reproduce that trial's score.
     """
     column = f"{split}/{plan.metric}"
     rows = tables.confirmed(trials)
@@ -96,10 +107,11 @@ def example_variances(
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
     if not counted.trials:
         return {}, [_not_given(len(scores))]
-    whole = resampled(counted, plan.metric, np.ones((1, _examples(counted)), dtype=np.float32))[:, 0]
-    right = np.abs(whole - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME
+    once = np.ones((1, _examples(counted)), dtype=np.float32)
+    full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
+    reproduces_score = np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME
     draws = _draws(counted, plan.metric, seed)
-    drawn = {trial: draws[place] for place, trial in enumerate(counted.trials) if right[place]}
+    drawn = {trial: draws[index] for index, trial in enumerate(counted.trials) if reproduces_score[index]}
     missing = len(scores) - len(drawn)
     return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
 
@@ -201,11 +213,13 @@ def resampled(counted: Predicted | Numbers, metric: str, weights: np.ndarray) ->
 
 def _number_scores(counted: Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
     if metric == "r2":
-        return np.stack([explained(counted.labels, said, weights) for said in counted.predicted])
+        return np.stack([explained(counted.labels, values, weights) for values in counted.predicted])
     if metric == "pearson":
-        return np.stack([correlations(counted.labels, said, weights) for said in counted.predicted])
+        return np.stack([correlations(counted.labels, values, weights) for values in counted.predicted])
     of_labels = ranks(counted.labels, weights)
-    return np.stack([correlations(of_labels, ranks(said, weights), weights) for said in counted.predicted])
+    return np.stack(
+        [correlations(of_labels, ranks(values, weights), weights) for values in counted.predicted]
+    )
 
 
 def _score(
@@ -250,10 +264,10 @@ def _variances(
         (arm, seed): trial
         for arm, seed, trial in zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
     }
-    found = {}
-    for place, (weights, seeds) in enumerate(contrasts):
+    variances = {}
+    for index, (weights, seeds) in enumerate(contrasts):
         trials = {(arm, seed): trial_of.get((arm, seed), "") for arm in weights for seed in seeds}
         if trials and all(trial in drawn for trial in trials.values()):
             total = sum(weights[arm] * drawn[trial] for (arm, _), trial in trials.items())
-            found[place] = float(np.var(total / len(seeds), ddof=1))
-    return found
+            variances[index] = float(np.var(total / len(seeds), ddof=1))
+    return variances

@@ -198,7 +198,7 @@ def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:
         return ()
     first = column(evidence.plan.factors[0].name)
     rows = mix.dropna(subset=["entropy_mean"])
-    rows = rows.assign(level=[level(value) for value in rows[first]])
+    rows = rows.assign(level=rows[first].map(level))
     return tuple(
         (escape(level_name(value)), float(rows.loc[rows["level"] == value, "entropy_mean"].mean()))
         for value in levels(rows[first])

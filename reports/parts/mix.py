@@ -201,7 +201,7 @@ def draw_entropy(info: Info) -> Figure | None:
     axis = FactorAxis(info.first, info.rows["level"])
     for index, name in enumerate(info.lines):
         rows, colour = info.rows[info.rows["line"] == name], pick(COLOURS, index)
-        x = [axis.at(value, index, len(info.lines)) for value in rows["level"]]
+        x = [axis.x_of(value, index, len(info.lines)) for value in rows["level"]]
         axes.plot(x, rows["entropy"], pick(MARKERS, index), color=colour, alpha=0.5, markersize=4.5, zorder=3)
         means = rows["entropy"].groupby(np.array(x)).mean()
         axes.plot(means.index, means, color=colour, linewidth=1.2)

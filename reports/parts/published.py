@@ -128,8 +128,8 @@ def _facts(
     )
     if here and there:
         names = ("steps an epoch", "epochs, at most", "steps in all, at most")
-        for name, one, other in zip(names, here, there, strict=True):
-            yield name, (f"{one:,}", f"{other:,}")
+        for name, n_here, n_there in zip(names, here, there, strict=True):
+            yield name, (f"{n_here:,}", f"{n_there:,}")
     yield "hidden states mixed", (escape(published.states_here), escape(published.states))
     for name, there in published.config.items():
         if name in config and name not in ("hidden_states", "epochs") and config[name] != there:
@@ -137,7 +137,7 @@ def _facts(
     selects = f"{short(published.selects)}{' over tags' if evidence.tokens else ''}"
     if evidence.plan.metric != published.selects:
         yield "score that selects", (short(evidence.plan.metric), selects)
-    if any(of.get("examples") for of in study.environment.dataset.truncated.values()):
+    if any(cut.get("examples") for cut in study.environment.dataset.truncated.values()):
         longest = study.request.flags.get("max_length")
         yield "tokens of a text, at most", (escape(as_text(longest)), f"{published.max_length}")
     yield "precision", (escape(_precision(study)), escape(published.precision))

@@ -52,7 +52,7 @@ class Info:
         """Whether projections were trained: of the two, what there is."""
         return [trained for trained in KINDS if trained in set(self.single["trained"])]
 
-    def of(self, trained: bool) -> pd.DataFrame:
+    def arms_of(self, trained: bool) -> pd.DataFrame:
         return self.single[self.single["trained"] == trained]
 
 
@@ -108,7 +108,7 @@ def draw(info: Info) -> Figure:
     positions = {state: position for position, state in enumerate(states["state"])}
     for kind in info.kinds:
         name, colour, marker = KINDS[kind]
-        rows = info.of(kind)
+        rows = info.arms_of(kind)
         if (rows["state"].astype(int).diff().dropna() == 1).all():  # else the line would skip some
             axes.plot(
                 rows["state"].map(positions), rows["mean"], color=colour, linewidth=1, linestyle=":", zorder=1
@@ -142,7 +142,7 @@ def answer(info: Info) -> list[str]:
     """Name the best layer, trained and not, next to the mix."""
     parts = []
     for kind in info.kinds:
-        best = records(info.of(kind).sort_values("mean"))[-1]
+        best = records(info.arms_of(kind).sort_values("mean"))[-1]
         parts.append(f"with its {KINDS[kind][0]}, {escape(best['layer'])} has the best mean, {summary(best)}")
     parts += [f"the learned mix has {summary(info.learned)}"] if info.learned else []
     return [

@@ -51,12 +51,12 @@ SPLITS = {"val": "validation", "test": "test", "train": "training"}
 def label(column: str) -> Label:
     """Return the label of a column, prefixes (`val/`, `test/`, `config/`) spelled out; unknown names stay."""
     prefix, _, rest = column.partition("/")
-    known = LABELS.get(rest, Label(ODD.sub("?", rest)))
+    inner = LABELS.get(rest, Label(ODD.sub("?", rest)))
     if column in LABELS:
         return LABELS[column]
     if prefix in SPLITS and rest:
-        return Label(f"{SPLITS[prefix]} {known.name}", known.unit)
-    return known if prefix == "config" and rest else Label(ODD.sub("?", column))
+        return Label(f"{SPLITS[prefix]} {inner.name}", inner.unit)
+    return inner if prefix == "config" and rest else Label(ODD.sub("?", column))
 
 
 def short(column: str) -> str:
