@@ -133,8 +133,8 @@ def read_config(folder: Path, identifier: str) -> Any:
             raise
         except Exception as error:  # of many kinds: no JSON, no or an unknown model type, code of its own
             raise BadInput(
-                f"wanted a model that transformers knows, the config.json of {identifier!r} is none of such "
-                f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); choose another backbone"
+                f"wanted a model to load, config.json of {identifier!r} describes no model type that transformers "
+                f"recognises ({type(error).__name__}: {' '.join(str(error).split())[:200]}); choose another backbone"
             ) from error
 
 
