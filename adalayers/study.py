@@ -232,8 +232,8 @@ def for_equal_steps(setting: Setting, train_examples: int) -> dict[str, Any]:
         return {"train_examples": train_examples}
     steps, fewer = (math.ceil(n / base.batch_size) for n in (pool, train_examples))
     epochs = round(base.epochs * steps / fewer)
-    every = max(1, round(epochs / base.epochs))
-    return {"train_examples": train_examples, "epochs": epochs, "evaluate_every": every}
+    interval = max(1, round(epochs / base.epochs))
+    return {"train_examples": train_examples, "epochs": epochs, "evaluate_every": interval}
 
 
 @dataclass(frozen=True)
@@ -359,13 +359,13 @@ class Tuning:
 
     name:      of the search, and of the component; overrides: how it differs from the study's own settings
     space:     what it searches, where that is not the study's space
-    every:     configurations that it tries whatever number of trials is asked for
+    required:  configurations that it tries, however few trials are requested
     """
 
     name: str
     overrides: dict[str, Any]
     space: Space | None = None
-    every: Sequence[dict[str, Any]] = ()
+    required: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True)
@@ -539,31 +539,31 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
         searched, notes = _clipped(space.without(list(setting.fixed)), setting, setting.base)
         first = [_within(point, searched) for point in study.design.first(setting)]
         return [PlannedSearch(setting.base, searched, first, notes=notes)]
-    found: list[PlannedSearch] = []
+    searches: list[PlannedSearch] = []
     for tuning in study.design.tunings(setting):
         try:
             config = arm_config(tuning.overrides, setting)
         except BadInput:
             continue  # so is its arm, with the reason
         same = config.identity(setting.shape)
-        if any(other.base.identity(setting.shape) == same for other in found):
+        if any(search.base.identity(setting.shape) == same for search in searches):
             continue
         searched, notes = _clipped((tuning.space or space).without(list(setting.fixed)), setting, config)
-        points = (config.resolved(setting.shape), *tuning.every, *study.design.first(setting))
+        points = (config.resolved(setting.shape), *tuning.required, *study.design.first(setting))
         first = list(filter(None, (_within(point, searched) for point in points)))
-        found.append(
+        searches.append(
             PlannedSearch(
                 config,
                 searched,
                 first,
                 name=tuning.name,
-                least=sum(point in first for point in tuning.every),
+                least=sum(point in first for point in tuning.required),
                 gives=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
                 role="tuned",
                 notes=notes,
             )
         )
-    return found
+    return searches
 
 
 def _within(point: Mapping[str, Any], space: Space) -> dict[str, Any]:

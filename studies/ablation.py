@@ -56,8 +56,8 @@ def components(setting: Setting) -> dict[str, dict[str, Any]]:
         "released: dropout of projections": {"projection_dropout": setting.base.dropout},
         "released: baseline not trained": {"mix": "uniform", "train_projections": False},
     }
-    found = {name: {**base, **changed} for name, changed in (switched_off | otherwise | as_released).items()}
-    return {name: overrides for name, overrides in found.items() if overrides != base}
+    parts = {name: {**base, **changed} for name, changed in (switched_off | otherwise | as_released).items()}
+    return {name: overrides for name, overrides in parts.items() if overrides != base}
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:

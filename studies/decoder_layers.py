@@ -48,29 +48,29 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """
     from search_spaces.decoder_layers import DEPTHS
 
-    found, (how, levels) = streams(setting), reading(setting)
+    names, (how, levels) = streams(setting), reading(setting)
     several = len(setting.shape.streams) > 1
 
-    def of(stream: str) -> dict[str, Any]:
+    def selecting(stream: str) -> dict[str, Any]:
         return {"stream": stream} if several else {}
 
     core: list[Arm] = []
-    for stream, depth, level in itertools.product(found, setting.levels("hidden_states", DEPTHS), levels):
-        overrides = {**of(stream), "hidden_states": depth, how: level}
+    for stream, depth, level in itertools.product(names, setting.levels("hidden_states", DEPTHS), levels):
+        overrides = {**selecting(stream), "hidden_states": depth, how: level}
         name = " ".join(f"{factor}={value}" for factor, value in overrides.items())
         core.append(Arm(name, "core", overrides))
     last = [
-        Arm(f"last layer, {stream}", "last", {**of(stream), "mix": "last"})
-        for stream in found
+        Arm(f"last layer, {stream}", "last", {**selecting(stream), "mix": "last"})
+        for stream in names
         if stream != "both"
     ]
     first = [
         Arm(
             f"first token, {stream}",
             "first-token" if stream == ENCODER else "floor",
-            {**of(stream), "read_out": "first-token"},
+            {**selecting(stream), "read_out": "first-token"},
         )
-        for stream in found
+        for stream in names
         if setting.shape.head == "sequence" and stream != "both"
     ]
     return [*core, *last, *first], _notes(setting)

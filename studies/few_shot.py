@@ -37,9 +37,9 @@ def paper(setting: Setting) -> dict[str, Any]:
 
 def methods(setting: Setting) -> dict[str, dict[str, Any]]:
     """Return what is compared, the paper's deeper baseline first; AdaLayers has the thesis's mix for the dataset."""
-    found = {name: {"fusion": name, **paper(setting)} for name in ("extra-layers", "concat", "dwatt")}
-    found["layer-mix"] = {"fusion": "layer-mix", **setting.published.values}
-    return {name: found[name] for name in setting.levels("fusion", list(found)) if name in found}
+    by_name = {name: {"fusion": name, **paper(setting)} for name in ("extra-layers", "concat", "dwatt")}
+    by_name["layer-mix"] = {"fusion": "layer-mix", **setting.published.values}
+    return {name: by_name[name] for name in setting.levels("fusion", list(by_name)) if name in by_name}
 
 
 def shots(setting: Setting) -> dict[int, int]:
@@ -53,8 +53,8 @@ def shots(setting: Setting) -> dict[int, int]:
 
 def sizes(setting: Setting) -> list[int]:
     """Return the numbers of examples that the pool holds, the most first; all of the pool where it holds none."""
-    held = [size for size in shots(setting).values() if size <= setting.train_examples]
-    return sorted(setting.levels("train_examples", held or [setting.train_examples]), reverse=True)
+    possible = [size for size in shots(setting).values() if size <= setting.train_examples]
+    return sorted(setting.levels("train_examples", possible or [setting.train_examples]), reverse=True)
 
 
 def lengths(setting: Setting) -> list[int]:
@@ -79,16 +79,16 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     These, as in the paper's figure 6, are at the fewest and the most examples for half of the epochs: the paper's
     methods fine-tuned, and the last layer without any, frozen and fine-tuned.
     """
-    found, examples, epochs = methods(setting), sizes(setting), lengths(setting)
+    by_name, examples, epochs = methods(setting), sizes(setting), lengths(setting)
     half, ends = epochs[len(epochs) // 2], list(dict.fromkeys((examples[0], examples[-1])))
     if half <= TRIED:
         ends = ends[-1:]
     last = {LAST: {"fusion": "scalar-mix", "mix": "last", **paper(setting)}}
-    fine = {**last, **{name: of for name, of in found.items() if "own_width" in of}}
+    fine = {**last, **{name: method for name, method in by_name.items() if "own_width" in method}}
     return [
-        *(arm(*of, size, most) for most in epochs for size in examples for of in found.items()),
-        *(arm(*of, size, half, "last") for size in ends for of in last.items()),
-        *(arm(*of, size, half, FINE_TUNED) for size in ends for of in fine.items()),
+        *(arm(*method, size, most) for most in epochs for size in examples for method in by_name.items()),
+        *(arm(*method, size, half, "last") for size in ends for method in last.items()),
+        *(arm(*method, size, half, FINE_TUNED) for size in ends for method in fine.items()),
     ], _notes(setting, examples, epochs)
 
 

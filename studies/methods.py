@@ -113,9 +113,9 @@ def tunings(setting: Setting) -> list[Tuning]:
     """Return the same, each to be tuned over the space of its kind; a single layer among all there are."""
     from search_spaces.methods import SPACES
 
-    every = {"single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]}
+    points = {"single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]}
     return [
-        Tuning(name, overrides, SPACES[kind], every.get(kind, []))
+        Tuning(name, overrides, SPACES[kind], points.get(kind, []))
         for name, (_, kind, overrides) in methods(setting).items()
     ]
 

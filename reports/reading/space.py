@@ -33,15 +33,15 @@ def domains(study: StudyFile, search: str = "") -> tuple[list[Domain], list[str]
     """
     asked = study.request
     roles = {name: role for role in ("scientific", "nuisance") for name in getattr(asked, role)}
-    found, unread = [], []
+    readable, unread = [], []
     for name, distribution in asked.spaces.get(search, asked.space).items():
         domain = read(name, distribution, roles.get(name, "searched"))
         if domain is None:
             unread.append(name)
         else:
-            found.append(domain)
-    order = {name: place for place, name in enumerate(roles)}
-    return sorted(found, key=lambda domain: order.get(domain.name, len(order))), unread
+            readable.append(domain)
+    order = {name: index for index, name in enumerate(roles)}
+    return sorted(readable, key=lambda domain: order.get(domain.name, len(order))), unread
 
 
 def read(name: str, distribution: Mapping[str, Any], role: str = "searched") -> Domain | None:
