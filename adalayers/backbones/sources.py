@@ -194,16 +194,16 @@ def canonical(name: str, data_dir: str | Path | None = None) -> BackboneName:
     identifier, revision = hub.split_revision(name)
     alias_id = _id_of(identifier)
     folder = local_path(name, "--backbone")
-    found = folder if name and folder.is_dir() else None
-    if found and alias_id is not None and not (found / "config.json").is_file():
-        found = None
-    if not found and alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
-        found = hub.local_copy([name], data_dir)
-        if not found:
+    local = folder if name and folder.is_dir() else None
+    if local and alias_id is not None and not (local / "config.json").is_file():
+        local = None
+    if not local and alias_id is None and not re.fullmatch(r"[\w.-]+/[\w.-]+", identifier):
+        local = hub.local_copy([name], data_dir)
+        if not local:
             hint = "a hub id (org/name, with optional @revision) or a local folder does too"
             raise unknown("backbone", name, ALIASES, hint=hint + hub.looked_for([name], data_dir))
-    if found:
-        return BackboneName(hub.safe_name(found.name, "backbone"), found.name, None, found)
+    if local:
+        return BackboneName(hub.safe_name(local.name, "backbone"), local.name, None, local)
     hub_id = alias_id or identifier
     aliases = _aliases_of(hub_id)
     return BackboneName(

@@ -25,14 +25,14 @@ class Entry:
         bytes: Its size.
         used: When it was last used, in seconds since the epoch.
         about: Its `meta.json`; empty for one that is not finished.
-        wrong: What is wrong with a finished one, if anything is.
+        damage: What is wrong with a finished one; None if nothing is.
     """
 
     folder: Path
     bytes: int
     used: float
     about: dict[str, Any]
-    wrong: str | None
+    damage: str | None
 
     @property
     def name(self) -> str:
@@ -101,13 +101,13 @@ def entries(root: Path) -> list[Entry]:
 
 def _entry(folder: Path) -> Entry:
     marks = [folder / name for name in (USED, META, PROGRESS) if (folder / name).exists()] or [folder]
-    about, wrong = checked(folder)
+    about, damage = checked(folder)
     return Entry(
         folder=folder,
         bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         used=max(mark.stat().st_mtime for mark in marks),
         about=about,
-        wrong=wrong,
+        damage=damage,
     )
 
 
@@ -139,8 +139,8 @@ def _described(entry: Entry) -> str:
     about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
     if not (entry.folder / META).exists():
         what = "not finished: the next study that needs it goes on with it"
-    elif entry.wrong:
-        what = f"damaged ({entry.wrong}): the next study that needs it computes it again"
+    elif entry.damage:
+        what = f"damaged ({entry.damage}): the next study that needs it computes it again"
     else:
         what = (
             f"{about.get('dataset', '?')} {about.get('split', '?')} ({about.get('source_split', '?')} of "

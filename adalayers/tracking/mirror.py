@@ -118,7 +118,7 @@ class Mirror:
         A row that is `unfinished` is left until it ends.
         """
         if row.get("status") in RUN_STATUS:
-            self._queue.put(lambda session: session.write(Trial.of(row, history)))
+            self._queue.put(lambda session: session.write(Trial.from_row(row, history)))
 
     def finish(self, folder: Folder, *, timeout: float = 60.0) -> list[str]:
         """Write the results folder's files and trials that are not there yet, end the parent run, end the thread.

@@ -201,7 +201,7 @@ class Session:
         if missing:
             history = _history(folder)
             for row in missing:
-                written += self.write(Trial.of(row, history[history["trial_id"] == row["trial_id"]]))
+                written += self.write(Trial.from_row(row, history[history["trial_id"] == row["trial_id"]]))
         with _quiet():
             self._client.set_terminated(self._parent, _study_status(study, trials))
         return written

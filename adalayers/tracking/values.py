@@ -50,7 +50,7 @@ class Trial:
     series: dict[str, tuple[np.ndarray, np.ndarray]]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any], history: pd.DataFrame) -> Trial:
+    def from_row(cls, row: Mapping[str, Any], history: pd.DataFrame) -> Trial:
         texts = {name: _text(row.get(name)) for name in (*_PARAMS, "status", "error")}
         params: dict[str, str] = {}
         finals: dict[str, float] = {}

@@ -393,7 +393,7 @@ def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: 
     write_folder(folder, [row("t1")])
     session = mlflow_session.Session(uri, **NAMES)
     twice = pd.concat([long, long.tail(1)])  # one step evaluated twice
-    trial = mlflow_values.Trial.of(row("t1") | wide, twice)
+    trial = mlflow_values.Trial.from_row(row("t1") | wide, twice)
     assert session.write(trial)
     _, nested = runs(uri)
     weights = points(uri, nested["t1"], "curve/mix/weight_11")
