@@ -103,8 +103,9 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     if not setting.own_settings("mix_lr"):
         raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
     return [Arm(name, role, overrides) for name, (role, _, overrides) in methods(setting).items()], [
-        f"`{CONTROL}` is AdaLayers with the thesis's values for {published.source} ({published.words}). "
-        f"{setting.travel_words}; its search tunes mix_lr, and the details say what it chose.",
+        f"`{CONTROL}` is AdaLayers as its own search left it: what is compared is that mix, not the thesis's. The "
+        f"search starts from the thesis's values for {published.source} ({published.words}) and tunes the rates. "
+        f"{setting.travel_words}.",
         "The search for the best single layer tries every layer, whatever `--trials` says.",
     ]
 

@@ -54,6 +54,9 @@ ROLES = {
 }
 OTHER = ("#444444", "d")
 
+LONGEST = 200
+"""Characters beyond which a text in a figure is cut."""
+
 WIDE = 80
 """Characters of names side by side along x above which they would overlap, so are written at an angle."""
 
@@ -97,7 +100,8 @@ def arm_styles(arms: pd.DataFrame, lines: Sequence[str]) -> dict[str, tuple[str,
 
 def plain_text(text: object) -> str:
     """Return text from data such that no dollar sign in it starts mathematics, and no control character is drawn."""
-    return plain(text).replace("$", r"\$")
+    clean = plain(text)
+    return (clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…").replace("$", r"\$")
 
 
 def say_empty(axes: Axes, why: str) -> None:

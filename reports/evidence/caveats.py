@@ -256,6 +256,7 @@ def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
             f"Near the baseline: the best arm closes {max(0.0, closed):.0%} of the gap from a trivial model "
             f"({number(trivial)}) to a perfect score.{_accuracy(evidence)}",
             "More examples or epochs; what matters once the task is learned may be another thing.",
+            on_top=True,
         )
 
 
@@ -316,22 +317,29 @@ def _epochs(evidence: Evidence) -> Iterable[Caveat]:
     )
 
 
-def _mix(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn where the mix that all are compared with is the uniform one, but in name."""
+def uniform_mix(evidence: Evidence) -> tuple[float, float] | None:
+    """Return the entropy of the control's learned mix and the most it could be, where it is uniform but in name."""
     row, plan = evidence.row_of(evidence.plan.control), evidence.plan
     if not row or not tables.is_learned(str(row["mix"]), str(row["fusion"])) or len(plan.hidden_states) < 2:
-        return
+        return None
     rows = tables.confirmed(evidence.trials)
-    rows = rows[rows["arm"] == plan.control]
-    entropy, most = numbers(rows, "mix/entropy").mean(), math.log(len(plan.hidden_states))
-    rate = numbers(rows, "config/mix_lr").mean()
-    if math.isfinite(entropy) and entropy >= UNIFORM * most:
+    entropy = float(numbers(rows[rows["arm"] == plan.control], "mix/entropy").mean())
+    most = math.log(len(plan.hidden_states))
+    return (entropy, most) if math.isfinite(entropy) and entropy >= UNIFORM * most else None
+
+
+def _mix(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where the mix that all are compared with is the uniform one, but in name."""
+    if known := uniform_mix(evidence):
+        rows = tables.confirmed(evidence.trials)
+        rate = numbers(rows[rows["arm"] == evidence.plan.control], "config/mix_lr").mean()
         at = f" (mix_lr {rate:.2g})" if math.isfinite(rate) else ""
         yield Caveat(
             CAUTION,
-            f"Effectively uniform: the mix of {code(plan.control)}{at} has an entropy of {number(entropy)} of at most "
-            f"{number(most)} nats.",
+            f"Effectively uniform: the mix of {code(evidence.plan.control)}{at} has an entropy of {number(known[0])} "
+            f"of at most {number(known[1])} nats. Read it as all layers alike.",
             "More epochs, or a larger `--set mix_lr=...`, unless a search chose that rate.",
+            on_top=True,
         )
 
 

@@ -20,6 +20,8 @@ CONFUSION_COLUMNS = ["label", "prediction", "mean", "n"]
 ERRORS = ("bias", "mae", "rmse")
 ALL = "all"
 """What `residuals` calls the whole range of labels."""
+MOST_CLASSES = 25
+"""Most classes that are told apart."""
 PARTS = ("precision", "recall", "f1", "gold", "predicted")
 
 
@@ -51,12 +53,22 @@ def differing_words(label: str, prediction: str) -> tuple[str, str]:
 
 
 def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Examples by true and predicted class, the mean count over the n trials in `rows`; classes by `labels`."""
+    """Examples by true and predicted class, the mean count over the n trials in `rows`; classes by `labels`.
+
+    Of many classes those that occur most often are kept, the others are one.
+    """
     n = rows["trial_id"].nunique()
     if n == 0:
         return pd.DataFrame(columns=CONFUSION_COLUMNS)
     seen = sorted({*rows["label"], *rows["prediction"]} - set(labels))
     names = [*labels, *seen]
+    if len(names) > MOST_CLASSES:
+        often = {*pd.concat([rows["label"], rows["prediction"]]).value_counts().index[: MOST_CLASSES - 1]}
+        rest = f"{len(names) - len(often)} other classes"
+        names = [*(name for name in names if name in often), rest]
+        rows = rows.assign(
+            **{key: rows[key].where(rows[key].isin(often), rest) for key in ("label", "prediction")}
+        )
     counts = pd.crosstab(rows["label"], rows["prediction"])
     counts = counts.reindex(index=names, columns=names, fill_value=0) / n
     return _long(counts.to_numpy(dtype=float), names, names, n)
@@ -122,6 +134,8 @@ def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
     """
     trials = _spans(rows)
     types = sorted({name for spans in trials.values() for name in spans.types})
+    if len(types) > MOST_CLASSES:
+        return pd.DataFrame(columns=CONFUSION_COLUMNS)
     if not types:
         return pd.DataFrame(columns=CONFUSION_COLUMNS)
     said, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]

@@ -30,6 +30,9 @@ NUMBERS = ("pearson", "spearman", "r2")
 _WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
 """Most weights, draws x examples, in memory at a time; fewer of numbers, of which several tables are as large."""
 
+_COUNTS = 50_000_000
+"""Most counts, classes x predictions, that are drawn from."""
+
 _SAME = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was computed from."""
 
@@ -146,8 +149,12 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
         )
         gold, said, hits = (kind[pairs][None].astype(np.float32) for kind in of_kind)
         n_labels = 1
+    elif metric == "accuracy":  # whatever the classes: they may be thousands
+        right, every = (labels == predicted).to_numpy(), np.ones(len(rows))
+        gold, said, hits = (part[None].astype(np.float32) for part in (every, every, right))
     else:
         codes, names = pd.factorize(pd.concat([labels, predicted]))
+        _bounded(len(names), len(rows))
         classes = np.arange(len(names))[:, None]
         gold, said = (part[None] == classes for part in (codes[: len(rows)], codes[len(rows) :]))
         gold, said, hits = (part.astype(np.float32) for part in (gold, said, gold & said))
@@ -157,7 +164,8 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
         str(trial): slice(at.min(), at.max() + 1)
         for trial, at in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
     }
-    examples = {trial: (index[at].tobytes(), gold[:, at].tobytes()) for trial, at in places.items()}
+    true = pd.factorize(labels)[0]
+    examples = {trial: (index[at].tobytes(), true[at].tobytes()) for trial, at in places.items()}
     if not examples:
         nothing = np.zeros((0, len(gold), 0), dtype=np.float32)
         return Predicted((), np.zeros((len(gold), 0), dtype=np.float32), nothing, nothing, n_labels)
@@ -184,6 +192,7 @@ def _by_word(labels: pd.Series, predicted: pd.Series) -> tuple[np.ndarray, np.nd
     codes, names = pd.factorize(
         np.array([tag for part in (true, said) for of in part for tag in of], dtype=object)
     )
+    _bounded(len(names), len(lengths))
     rows = np.repeat(np.arange(len(lengths)), lengths)
     gold, answer = codes[: len(rows)], codes[len(rows) :]
     right = gold == answer
@@ -194,6 +203,11 @@ def _by_word(labels: pd.Series, predicted: pd.Series) -> tuple[np.ndarray, np.nd
 
     known = [str(name) for name in names if name != CUT]
     return counts(gold, rows), counts(answer, rows), counts(gold[right], rows[right]), known
+
+
+def _bounded(classes: int, predictions: int) -> None:
+    if classes * predictions > _COUNTS:
+        raise ValueError(f"{classes:,} classes of {predictions:,} predictions are too many to draw from")
 
 
 def resampled(counted: Predicted | Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
@@ -248,7 +262,8 @@ def _draws(counted: Predicted | Numbers, metric: str, seed: int) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
     n = _examples(counted)
     rng = np.random.default_rng(seed)
-    most = max(1, (_NUMBER_WEIGHTS if isinstance(counted, Numbers) else _WEIGHTS) // n)
+    of_classes = 0 if isinstance(counted, Numbers) else counted.hits.shape[0] * counted.hits.shape[1]
+    most = max(1, (_NUMBER_WEIGHTS if isinstance(counted, Numbers) else _WEIGHTS) // max(n, of_classes))
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)

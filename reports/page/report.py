@@ -11,9 +11,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from adalayers.results.files import REPORT
+from reports.drawing.style import plain_text
+from reports.evidence.caveats import caveats, uniform_mix
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
-from reports.words.text import code, count, escape, is_folded
+from reports.words.text import count, escape, is_folded
 
 MORE = f"*More: `{DETAILS}`, which `python -m reports` on this folder writes.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
@@ -92,7 +94,12 @@ class Page:
             if self.short or not own
             for name, draw in part.draw.items()
         }
-        return {name: figure for name, figure in drawn.items() if figure is not None}
+        figures = {name: figure for name, figure in drawn.items() if figure is not None}
+        if uniform_mix(self.evidence):
+            note = f"The mix of {self.evidence.plan.control} stayed effectively uniform: all layers alike."
+            for figure in figures.values():
+                figure.supxlabel(plain_text(note), fontsize=8, color="0.3")
+        return figures
 
     def _sections(self) -> Iterator[str]:
         before = ""
@@ -136,23 +143,9 @@ def _title(evidence: Evidence, short: bool) -> str:
 
 
 def _banner(evidence: Evidence) -> list[str]:
-    """Say first what makes the page less than a finished study."""
-    runs, lines = evidence.loaded.study.runs, []
-    if runs.smoke:
-        lines.append(
-            "**Smoke run**: a few trials and examples, to see that everything works. Its scores mean little."
-        )
-    if evidence.loaded.study.environment.git.dirty:
-        lines.append(
-            "**Uncommitted changes**: the code that made these results is in no commit, so they cannot be "
-            "repeated exactly."
-        )
-    if not runs.state:
-        lines.append("**Unfinished study?** `study.json` does not say that it finished.")
-    elif runs.state != "finished":
-        lines.append(
-            f"**Unfinished study**: it ended with the state {code(runs.state)}. Seeds or arms may be missing."
-        )
+    """Say first what makes the page less than a finished study of a mix that was learned."""
+    checks = evidence.once("checks", caveats)
+    lines = [f"**{caveat.finding}**" for caveat in checks if caveat.on_top]
     left = int((evidence.trials["status"] == "unfinished").sum())
     if left:
         lines.append(f"**Unfinished trials**: {count(left, 'trial')}, under *Caveats* in `{DETAILS}`.")

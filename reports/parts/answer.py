@@ -11,15 +11,18 @@ from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
-from reports.parts.cells import averaged_over, named, where
+from reports.parts.cells import averaged_over, difference, named, where
 from reports.parts.part import Part, own_parts
-from reports.parts.verdicts import size, verdicts
+from reports.parts.verdicts import size, verdict, verdicts
 from reports.reading.factors import column, level, level_name, levels
 from reports.reading.factors import short as factor_name
 from reports.reading.load import Plan
 from reports.words.labels import short
-from reports.words.text import code, count, escape, listed, number, several
+from reports.words.text import code, count, escape, listed, number, several, table
 
+VERDICTS = (BETTER, WORSE, SAME, OPEN)
+LISTED = 8
+"""Most comparisons of one kind that are told of in a sentence; more are a table."""
 LEVELS = 4
 """Most levels of the other factor that are told of one by one."""
 
@@ -88,7 +91,7 @@ def section(info: Info) -> list[str]:
             listed(info.own) if info.own else "",
         ]
     points = [*info.own, *_quality(info), *_mix(info), *_speed(info), *_advice(info)]
-    return [listed(points)]
+    return [listed(points), *_tables(info)]
 
 
 def _own(evidence: Evidence) -> Iterator[str]:
@@ -108,21 +111,54 @@ def _quality(info: Info) -> list[str]:
         f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_identical(primary)}"
         f"{_ending(info)}."
     ]
-    for factor in plan.factors:
-        effects = [claim for claim in primary if claim.kind == "factor" and _changes(claim, factor.name)]
-        over = [averaged_over(claim, plan) for claim in effects]
-        for factors in dict.fromkeys(over):
-            found = [claim for claim, of_claim in zip(effects, over, strict=True) if of_claim == factors]
-            names = several(escape(factor_name(other)) for other in factors)
-            averaged = f", averaged over {names}" if factors else ""
-            points.append(f"**{escape(factor_name(factor))}**{averaged}: {verdicts(found, plan)}")
+    groups = _groups(info)
+    points += [
+        f"{title}: {_told(claims, plan)}" for title, claims in groups.items() if claims[0].kind == "factor"
+    ]
     points += _depends(info)
-    arms = [claim for claim in primary if claim.kind != "factor"]
-    if against := [claim for claim in arms if claim.control == plan.control]:
-        points.append(f"**Against the control** ({code(plan.control)}): {verdicts(against, plan)}")
-    if pairs := [claim for claim in arms if claim.control != plan.control]:
-        points.append(f"**Other pairs**: {verdicts(pairs, plan)}")
-    return points
+    return points + [
+        f"{title}: {_told(claims, plan)}" for title, claims in groups.items() if claims[0].kind != "factor"
+    ]
+
+
+def _groups(info: Info) -> dict[str, list[Claim]]:
+    """Return the primary claims that are told of together: those of a factor averaged alike, and those of arms."""
+    plan, groups = info.plan, dict[str, list[Claim]]()
+    for claim in (claim for claim in info.claims if claim.primary):
+        if claim.kind == "factor":
+            over = several(escape(factor_name(other)) for other in averaged_over(claim, plan))
+            changed = next((factor for factor in plan.factors if _changes(claim, factor.name)), None)
+            name = escape(factor_name(changed)) if changed else code(claim.arm)
+            title = f"**{name}**, averaged over {over}" if over else f"**{name}**"
+        elif claim.control == plan.control:
+            title = f"**Against the control** ({code(plan.control)})"
+        else:
+            title = "**Other pairs**"
+        groups.setdefault(title, []).append(claim)
+    return groups
+
+
+def _told(claims: Sequence[Claim], plan: Plan) -> str:
+    """Return what was found of comparisons of one kind; of many, how many there are of each verdict."""
+    if len(claims) <= LISTED:
+        return verdicts(claims, plan)
+    said = [claim.verdict for claim in claims]
+    counts = [f"{said.count(verdict)} **{verdict}**" for verdict in VERDICTS if verdict in said]
+    return f"{', '.join(counts)}; the table below has each."
+
+
+def _tables(info: Info) -> list[str]:
+    """Return a table for each group that is too many for a sentence, the decided first."""
+    heads = ["comparison", "difference [corrected interval]", "verdict"]
+    tables = []
+    for title, claims in _groups(info).items():
+        if len(claims) > LISTED:
+            ordered = sorted(
+                claims, key=lambda claim: (VERDICTS.index(claim.verdict), -abs(claim.difference or 0.0))
+            )
+            rows = [[named(claim, info.plan), difference(claim), verdict(claim)] for claim in ordered]
+            tables += [f"{title}:", table(heads, rows)]
+    return tables
 
 
 def _identical(primary: Sequence[Claim]) -> str:

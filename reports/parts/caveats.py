@@ -45,7 +45,7 @@ class Info:
 def info(evidence: Evidence) -> Info:
     runs = evidence.loaded.study.runs
     return Info(
-        caveats=tuple(caveats(evidence)),
+        caveats=tuple(evidence.once("checks", caveats)),
         opened=runs.test_opened,
         runs=runs.history,
         metric=evidence.plan.metric,

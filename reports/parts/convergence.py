@@ -170,7 +170,12 @@ def _panels(arms: pd.DataFrame, plan: Plan) -> list[tuple[str, pd.DataFrame]]:
     panels = [(level, core[[cell == level for cell in along]]) for level in dict.fromkeys(along)]
     rest = arms[~arms["arm"].isin(core["arm"])]
     for start in range(0, len(rest), PER_PANEL):
-        panels.append((REST if panels else "arms", rest.iloc[start : start + PER_PANEL]))
+        part = (
+            f", {start // PER_PANEL + 1} of {math.ceil(len(rest) / PER_PANEL)}"
+            if len(rest) > PER_PANEL
+            else ""
+        )
+        panels.append((f"{REST if len(core) else 'arms'}{part}", rest.iloc[start : start + PER_PANEL]))
     return panels
 
 

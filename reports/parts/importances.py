@@ -15,7 +15,7 @@ from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FANOVA, FEWEST, PED_ANOVA, target_share
+from reports.evidence.importances import FANOVA, FEWEST, MOST, PED_ANOVA, target_share
 from reports.evidence.ranges import Edge
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
@@ -34,11 +34,13 @@ EXPLAINED = {
 class Info:
     """importances: a table per evaluator, as from `importances.importances`, those without rows left out.
 
-    done: completed trials with a score; unread: hyperparameters whose search space could not be read
+    done: completed trials with a score that are looked at; completed: all of them
+    unread: hyperparameters whose search space could not be read
     """
 
     importances: tuple[pd.DataFrame, ...]
     done: int
+    completed: int
     unread: tuple[str, ...]
     edges: tuple[Edge, ...]
     plan: Plan
@@ -53,6 +55,7 @@ def info(evidence: Evidence) -> Info | None:
     return Info(
         importances=tuple(table for table in tables if table is not None and len(table)),
         done=int((points["status"] == "completed").sum()),
+        completed=int((evidence.search["status"] == "completed").sum()),
         unread=tuple(unread),
         edges=tuple(evidence.edges),
         plan=evidence.plan,
@@ -82,16 +85,22 @@ def section(info: Info) -> list[str]:
         for importances in info.importances
         for row in records(importances)
     ]
+    thinned = info.done == MOST < info.completed
     heads = ["hyperparameter", "role", "evaluator", "importance (share)", "middle 90% of resamples"]
     explained = [
         EXPLAINED[table["evaluator"].iloc[0]].format(target_share(info.done)) for table in info.importances
     ]
+    rest = (
+        f" Of {info.completed:,} completed trials, {MOST:,} at even distances in rank count."
+        if thinned
+        else ""
+    )
     return [
         "Share of each hyperparameter in what moves the search's scores, over completed trials alone: where the "
         "scheduler stopped poor ones early, this is about the better part of the space. Ranges: the middle 90% over "
         "bootstrap resamples of the trials, one seed each; where they overlap widely, the order could be another. "
         "Importance is no effect and no direction.",
-        " ".join(explained),
+        " ".join(explained) + rest,
         figure_link("importances", "Importance of each hyperparameter"),
         table(heads, rows),
         *paragraphs,
@@ -151,6 +160,10 @@ def answer(info: Info) -> list[str]:
         return [
             f"{title}: open, {count(info.done, 'search trial')} completed of the {FEWEST} that are needed."
         ]
+    best = round(target_share(info.done) * info.done)
+    if best < FEWEST:
+        why = f"they would rest on the best {count(best, 'trial')}, and {FEWEST} are needed"
+        return [f"{title}: open, for {why}."]
     table = info.importances[0]
     named = [
         f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"

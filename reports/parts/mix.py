@@ -182,7 +182,9 @@ def _leading(info: Info) -> str:
         counts = weights.idxmax(axis=1).map(layer_weights.state_name).value_counts()
         symbol = "" if levels_of_layer else f"{escape(short(info.first))} = "
         share = f"{counts.iloc[0]} of {len(weights)} at {symbol}{escape(level_name(value))}"
-        levels_of_layer.setdefault(str(counts.index[0]), []).append(share)
+        tied = sorted(map(str, counts.index[counts == counts.iloc[0]]))
+        each = " each" if len(tied) > 1 else ""
+        levels_of_layer.setdefault(several(tied), []).append(share + each)
     leading = "; ".join(f"{layer} in {several(shares, PANELS)}" for layer, shares in levels_of_layer.items())
     return f" Most often the largest weight: {leading}." if leading else ""
 

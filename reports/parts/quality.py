@@ -73,12 +73,7 @@ def info(evidence: Evidence) -> Info | None:
 
 def section(info: Info) -> list[str]:
     small = info.plan.smallest_effect
-    zone = (
-        f" Within the grey zone, ±{small:g}, a difference is too small to matter. Decided: the bar leaves out 0 or "
-        "lies in the zone."
-        if small is not None
-        else ""
-    )
+    zone = f" Grey, ±{small:g}: too small to matter." if small is not None else ""
     return [
         "Dots are seeds, bars simultaneous 95% intervals. Left of 0: worse than its reference, by default the "
         f"control.{zone} All numbers: `{DETAILS}`.",
@@ -91,13 +86,10 @@ def _curse(info: Info) -> str:
     """Return the search's best by its search score and by its confirmed one: the winner's curse."""
     if info.searched is None or info.confirmed is None or info.tested is None:
         return ""
-    sign = -1 if info.plan.mode == "min" else 1
-    fell = sign * info.searched > sign * info.confirmed
-    read = " A score that won is read high: use the confirmed one." if fell else ""
     tested = "" if info.split == "validation" else f", and {number(info.tested)} on {info.split}"
     return (
         f"{code(info.best)} won the search with {number(info.searched)} on validation; confirmed with fresh seeds it "
-        f"has {number(info.confirmed)} there{tested}.{read}"
+        f"has {number(info.confirmed)} there{tested}."
     )
 
 

@@ -37,6 +37,9 @@ from reports.words.text import (
     table,
 )
 
+CLASSES = 100
+"""Most classes that are listed."""
+
 OF_SOME_STUDIES = (
     "pretrained for",
     "read from",
@@ -162,12 +165,14 @@ def _labels(info: Info) -> list[str]:
     heads = [NAMES.get(split, split) for split in info.labels]
     names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
     rows = []
-    for name in names:
+    for name in names[:CLASSES]:
         counts = [(classes.get(name), sum(classes.values())) for classes in info.labels.values()]
         rows.append([escape(name), *(number(n) if info.numeric else _share(n, total) for n, total in counts)])
     if info.numeric:
         return ["The numbers that are predicted:", table(["", *heads], rows)]
-    return [folded(count(len(rows), "class", "classes"), len(rows), table(["class", *heads], rows), most=20)]
+    rest = f"{len(names) - CLASSES:,} more in `study.json`." if len(names) > CLASSES else ""
+    shown = table(["class", *heads], rows)
+    return [folded(count(len(names), "class", "classes"), len(rows), shown, rest, most=20)]
 
 
 def _share(examples: float | None, total: float) -> str:

@@ -18,17 +18,16 @@ TOLD = 8
 def verdicts(claims: Sequence[Claim], plan: Plan) -> str:
     """Return what was found of comparisons of one kind, a sentence."""
     parts = []
-    for verdict in (BETTER, WORSE):
+    for word in (BETTER, WORSE):
         decided = sorted(
-            (claim for claim in claims if claim.verdict == verdict),
+            (claim for claim in claims if claim.verdict == word),
             key=lambda claim: -abs(claim.difference or 0),
         )
         parts += [
-            f"{named(claim, plan)} is **{verdict}** by {size(claim)}{_beyond(claim)}"
-            for claim in decided[:TOLD]
+            f"{named(claim, plan)} is **{word}** by {size(claim)}{_beyond(claim)}" for claim in decided[:TOLD]
         ]
         if len(decided) > TOLD:
-            parts.append(f"{len(decided) - TOLD} more are **{verdict}**")
+            parts.append(f"{len(decided) - TOLD} more are **{word}**")
     same = [claim for claim in claims if claim.verdict == SAME]
     if ties := [claim for claim in same if claim.tie]:
         parts.append(f"{_all(ties, plan)}: **identical predictions**")
@@ -39,6 +38,13 @@ def verdicts(claims: Sequence[Claim], plan: Plan) -> str:
         seen = [f"{named(claim, plan)} ({_open(claim, len(undecided))})" for claim in undecided]
         parts.append(f"**not enough evidence** on {several(seen, 8)}")
     return f"{'; '.join(parts)}."
+
+
+def verdict(claim: Claim) -> str:
+    """Return a verdict with what qualifies it."""
+    return (
+        f"{'identical predictions' if claim.tie else claim.verdict}{_beyond(claim) if claim.decided else ''}"
+    )
 
 
 def size(claim: Claim, digits: int = 3) -> str:

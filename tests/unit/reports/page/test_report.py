@@ -222,6 +222,7 @@ def test_a_bad_folder_is_a_message_and_exit_code_2(tmp_path, capsys):
     [
         (results.STUDY, "{"),
         (results.STUDY, "[]"),
+        (results.STUDY, 100_000 * "[" + 100_000 * "]"),
         (results.TRIALS, ""),
         (results.TRIALS, "a,b\n1,2\n"),
         (results.TRIALS, "trial_id,stage,arm,status,error\nt0123456789ab,conf"),

@@ -6,11 +6,14 @@ import functools
 import re
 import shlex
 from collections.abc import Callable
+from functools import partial
 
+import pandas as pd
 import pytest
 
 from reports.evidence.evidence import Evidence
 from reports.page.report import short_page
+from reports.parts import importances
 from reports.reading.load import load
 from tests.helpers.golden import outcome, tied
 from tests.helpers.made_up import CONTROL, MadeUp
@@ -112,3 +115,47 @@ def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
         {"arm": "last", "control": CONTROL, "weights": {"last": 1.0, CONTROL: -1.0}},
     ]
     assert [claim.arm for claim in evidence_of(made, tmp_path).claims] == ["last"]
+
+
+# What stands on top
+
+
+def test_a_mix_that_stayed_uniform_is_said_first_and_in_every_figure(tmp_path):
+    made = MadeUp(seeds=6, search=0, evaluations=2)
+    evidence = evidence_of(made, tmp_path)
+    shown = short_page(evidence)
+    head = shown.text().split("\n## ", 1)[0]
+    assert f"> **Effectively uniform: the mix of `{CONTROL}`" in head
+    for figure in shown.figures().values():
+        assert "effectively uniform" in figure.get_supxlabel()
+    for row in made.of(CONTROL):
+        row["mix/entropy"] = 1.0
+    shown = short_page(evidence_of(made, tmp_path))
+    assert "ffectively uniform" not in shown.text()
+    assert not any(figure.get_supxlabel() for figure in shown.figures().values())
+
+
+def test_scores_near_the_baseline_are_said_before_the_answer(tmp_path):
+    made = MadeUp(seeds=6, search=0, evaluations=2)
+    made.study["environment"]["dataset"]["baseline"]["test"] = 0.39
+    head, answer, *_ = page(made, tmp_path).split("\n## ")
+    assert "> **Near the baseline: the best arm closes" in head
+    assert "Near the baseline" not in answer
+
+
+def test_many_comparisons_of_one_kind_are_a_table(tmp_path):
+    made = MadeUp(seeds=6, search=0, evaluations=2)
+    made.study["request"]["factors"] = []
+    for arm in made.arms:
+        arm["role"] = ""
+    answer = part(page(made, tmp_path), "Answer")
+    assert "; the table below has each." in answer
+    assert answer.count("\n| ") == 2 + len(made.arms) - 1  # two lines of heads, and each arm but the control
+
+
+def test_importances_of_few_trials_are_no_answer():
+    few, many = ({"done": n, "completed": n} for n in (40, 100))
+    row = {"name": "lr", "importance": 0.5, "low": 0.4, "high": 0.6, "evaluator": "PED-ANOVA"}
+    info = partial(importances.Info, (pd.DataFrame([row]),), unread=(), edges=(), plan=None)
+    assert "open, for they would rest on the best 5 trials" in importances.answer(info(**few))[0]
+    assert "`lr` 0.50" in importances.answer(info(**many))[0]

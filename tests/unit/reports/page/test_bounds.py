@@ -1,0 +1,46 @@
+"""A study of thousands of labels, trials or columns has a page within bounds, which says what it leaves out."""
+
+from __future__ import annotations
+
+import json
+
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.reading.load import load
+from tests.helpers.made_up import MadeUp
+
+MANY = 3000
+
+
+def both(made: MadeUp, tmp_path) -> str:
+    evidence = Evidence(load(made.write(tmp_path)))
+    return short_page(evidence).text() + details_page(evidence).text()
+
+
+def test_thousands_of_labels_are_not_all_shown(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    names = [f"label {place}" for place in range(MANY)]
+    counts = dict.fromkeys(names, 3)
+    made.study["environment"]["dataset"] |= {"labels": names, "distribution": {"train": counts}}
+    trials = [row["trial_id"] for row in made.trials]
+    made.predictions = [
+        {"trial_id": trial, "split": "test", "index": place, "label": names[place], "score": 0.9}
+        | {"prediction": names[place + place % 3]}
+        for trial in trials
+        for place in range(MANY - 2)
+    ]
+    text = both(made, tmp_path)
+    assert len(text) < 100_000
+    assert "2,900 more in `study.json`" in text
+    assert "are too many to draw from" in text
+
+
+def test_a_page_of_long_names_is_short(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    study = json.dumps(made.study).replace('"uniform"', json.dumps("x" * 5000))
+    made.study = json.loads(study)
+    for row in made.of("uniform"):
+        row["arm"] = "x" * 5000
+    text = both(made, tmp_path)
+    assert "x" * 250 in text
+    assert "x" * 400 not in text
