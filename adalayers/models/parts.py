@@ -24,8 +24,8 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 FORMAT = 2
 MAX_CONFIG_BYTES = 2**24
-MAX_LAYERS = 2**12
-"""Of a stream: a model has a module for each."""
+MAX_LAYERS = 2**10
+"""Of a stream: a fusion has modules for each, which take time to make."""
 MAX_SIZE = 2**31 - 1
 """Of a dimension of a tensor."""
 OF_BASE = ("base.", "adapters.", "span")
