@@ -47,27 +47,28 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     spans = {name: how for name, how in evidence.loaded.study.request.variants.items() if how.without}
     changes = evidence.variants[evidence.variants["variant"].isin(spans)]
-    if changes.empty:
+    evaluations = evidence.loaded.results.evaluations
+    if not spans or evaluations.empty:
         return None
     changes = changes.assign(
         first=[spans[name].without[0] for name in changes["variant"]],
         last=[spans[name].without[-1] for name in changes["variant"]],
         renormalised=[spans[name].renormalise for name in changes["variant"]],
     )
-    scored = evidence.trials[
-        evidence.trials["trial_id"].isin(evidence.loaded.results.evaluations["trial_id"])
-    ]
+    scored = evidence.trials[evidence.trials["trial_id"].isin(evaluations["trial_id"])]
     arms = [arm.name for arm in evidence.plan.arms if arm.name in set(scored["arm"])]
     known = set(changes["arm"])
     return Info(
         changes,
         tuple(arm for arm in arms if arm in known),
         tuple(arm for arm in arms if arm not in known),
-        label(f"{changes['split'].iloc[0]}/{evidence.plan.metric}"),
+        label(f"{evaluations['split'].iloc[0]}/{evidence.plan.metric}"),
     )
 
 
 def section(info: Info) -> list[str]:
+    if not info.arms:
+        return ["Every trained model scores hardly more than a trivial one: there is nothing to lose."]
     scored = info.score.name
     rows = [
         [
@@ -125,9 +126,11 @@ def _name(first: int, last: int) -> str:
 
 
 @styled
-def draw(info: Info) -> Figure:
+def draw(info: Info) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
     arms = info.arms[:SHOWN]
+    if not arms:
+        return None
     changes = info.changes[info.changes["renormalised"] & info.changes["arm"].isin(arms)]
     layers = sorted({*changes["first"], *changes["last"]})
     figure = new_figure(1.6 + 6.9 / len(arms) if len(arms) > 1 else 4.2)
@@ -157,7 +160,7 @@ def draw(info: Info) -> Figure:
 
 def answer(info: Info) -> list[str]:
     told = [_told(info, arm) for arm in info.arms[:SHOWN]]
-    return [
+    return told and [
         f"**Without some layers** (relative change of {info.score.name}, not trained again): {' '.join(told)}"
     ]
 

@@ -52,6 +52,17 @@ def test_losses_are_shares_of_the_whole_models_score_and_of_models_that_have_lea
     FigureCanvasAgg(layer_spans.draw(found)).draw()
 
 
+def test_models_that_have_learned_nothing_have_nothing_to_lose(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    for row in made.trials:
+        row["val/matthews"] = 0.0
+    found = layer_spans.info(with_variants(made, tmp_path))
+    assert layer_spans.section(found) == [
+        "Every trained model scores hardly more than a trivial one: there is nothing to lose."
+    ]
+    assert (layer_spans.draw(found), layer_spans.answer(found)) == (None, [])
+
+
 def test_cutoffs_in_training_and_on_trained_models(tmp_path):
     made = MadeUp(seeds=3, search=0, evaluations=2)
     factors = (FACTORS["cutoff"], FACTORS["alpha"], Factor("cutoff_when", "at work", scale="choice"))
