@@ -1,7 +1,7 @@
 """How figures look: one colour per arm, and a marker, line or hatch next to every colour.
 
-The colours are Okabe and Ito's, told apart by most eyes; in black and white the marker, the line style
-or the hatch tells what the colour does. A core arm has the colour of its line (its levels of all factors but the
+The colours are Okabe and Ito's, and two of Tol's, told apart by most eyes; in black and white the marker, the line
+style or the hatch tells what the colour does. A core arm has the colour of its line (its levels of all factors but the
 first), so that points of one arm look alike in every figure.
 """
 
@@ -41,7 +41,7 @@ RC: Any = {
     "svg.fonttype": "none",  # text stays text: to be searched and read aloud, and a third of the size
 }
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#661100", "#999933")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 HATCHES = ("", "///", "xxx", "\\\\\\", "++", "--")
