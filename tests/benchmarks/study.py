@@ -71,12 +71,12 @@ def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
 
 def grouped_over_ungrouped(root: Path, sizes: Sizes) -> dict[str, float]:
     """Return wall seconds of a study of 15 arms over stored features, two at a time: trial by trial, and in groups."""
-    request = DataRequest("minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=64)
+    request = DataRequest("minilm", "acceptability-demo", train_examples=sizes.examples, eval_examples=64)
     prepare(request).data("disk", cache=root)
-    seeds, seconds = min(4, sizes.trials), {}
+    seeds, seconds, arms = min(4, sizes.trials), {}, ARMS if sizes.levels is None else 3
     for name, size in (("ungrouped", 1), ("grouped", ARMS)):
         began = time.perf_counter()
-        _study(root, request, seeds, 4, 2, "--features", "disk", "--group", str(size), arms=ARMS)
+        _study(root, request, seeds, 4, 2, "--features", "disk", "--group", str(size), arms=arms)
         seconds[name] = time.perf_counter() - began
     return seconds
 
