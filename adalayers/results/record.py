@@ -8,8 +8,10 @@ what a trial under way has left and cannot be read is made again, and what is lo
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -22,12 +24,12 @@ from adalayers.study import TRIAL_ID
 
 logger = logging.getLogger(__name__)
 
-PROGRESS = "progress.json"
+ROW, PROGRESS = "row.json", "progress.json"
 DAMAGED = ".damaged"
 """What a file is called, behind its name, that could not be read and was replaced."""
 ADVICE = "restore it from a copy, begin another study with --label NAME, or set this one aside with --fresh"
 WRITE_SHARE = 0.05
-"""Most of the time that may go into rewriting history and predictions as trials end; at the end they are whole."""
+"""Most of the time that may go into rewriting the study's files as trials end; at the end they are whole."""
 
 
 class StudyRecord:
@@ -38,6 +40,7 @@ class StudyRecord:
         metric: the selection metric without prefix; higher is better.
 
     Attributes:
+        written: whether all that it knows is in the study's files; else it is in the trials' folders.
         rows: trial_id -> row of `trials.csv`, in the order in which trials began.
 
     Raises:
@@ -51,7 +54,9 @@ class StudyRecord:
             name: {} for name in (HISTORY, PREDICTIONS, EVALUATIONS)
         }
         self._merged: list[str] = []
-        self._written = self._took = 0.0
+        self._wrote_at = self._took = 0.0
+        self.written = True
+        self._numbers: dict[str, int] = {}
         self._read()
 
     def _read(self) -> None:
@@ -66,10 +71,31 @@ class StudyRecord:
                 by_trial.update({str(key): rows for key, rows in frame.groupby("trial_id", sort=False)})
         for name in (BEST, WORK):
             self.folder.child(name).check()
-        for trial_id in self.folder.names(WORK):
+        left = [trial_id for trial_id in self.folder.names(WORK) if TRIAL_ID.fullmatch(trial_id)]
+        for trial_id in left:
+            self.work(trial_id).check()
+        self.rows |= self._noted(trial_id for trial_id in left if not self.finished(trial_id))
+        for trial_id in left:
             if trial_id in self.rows:
-                self.work(trial_id).check()
                 self._recover(trial_id)
+
+    def _noted(self, trial_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the rows of trials that began or ended after `trials.csv` was written last, in that order."""
+        numbered = []
+        for trial_id in trial_ids:
+            with contextlib.suppress(
+                OSError, ValueError, TypeError, KeyError, AttributeError
+            ):  # none, or damaged
+                noted = self.work(trial_id).read_json(ROW)
+                row = {key: value for key, value in noted["row"].items() if value is not None}
+                if {"stage", "arm", "status", "seed"} <= row.keys():
+                    numbered.append((int(noted["number"]), {**row, "trial_id": trial_id}))
+        return {row["trial_id"]: row for _, row in sorted(numbered, key=lambda noted: noted[0])}
+
+    def _note(self, trial_id: str) -> None:
+        """Write a trial's row to its own folder, until the study's files have it."""
+        number = self._numbers.setdefault(trial_id, len(self.rows))
+        self.work(trial_id).write_json(ROW, {"number": number, "row": self.rows[trial_id]})
 
     def _read_rows(self, name: str) -> pd.DataFrame:
         """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
@@ -121,9 +147,10 @@ class StudyRecord:
         return None if value is None else float(value)
 
     def begin(self, trial_id: str, row: dict[str, Any]) -> None:
-        """Note in `trials.csv` a trial that is about to run: what determines it, as its columns."""
+        """Note a trial that is about to run: what determines it, as its columns of `trials.csv`."""
         self.rows[trial_id] = {"trial_id": trial_id, **row, "status": "unfinished", "error": ""}
-        results.write_trials(self.folder, self.rows.values())
+        self._note(trial_id)
+        self.written = False
 
     def end(self, trial_id: str, status: str | None = None, error: str = "") -> dict[str, Any]:
         """Merge a trial that ended and return its row.
@@ -155,6 +182,8 @@ class StudyRecord:
         if row["status"] in FINISHED:
             self._merged.append(trial_id)
         self.write(everything=False)
+        if not self.written:
+            self._note(trial_id)
         return row
 
     def history(self, trial_id: str) -> pd.DataFrame:
@@ -177,11 +206,12 @@ class StudyRecord:
         return min(scored)[1] if scored else None
 
     def write(self, *, everything: bool = True) -> None:
-        """Write `trials.csv` now; history and predictions now, or when their time share allows."""
-        results.write_trials(self.folder, self.rows.values())
+        """Write the study's files now, or when their time share allows."""
         now = time.monotonic()
-        if not everything and self._took > WRITE_SHARE * (now - self._written):
+        if not everything and self._took > WRITE_SHARE * (now - self._wrote_at):
+            self.written = False
             return
+        results.write_trials(self.folder, self.rows.values())
         for name, by_trial in self._frames.items():
             frames = [by_trial[trial_id] for trial_id in self.rows if trial_id in by_trial]
             if frames:
@@ -191,8 +221,8 @@ class StudyRecord:
         self._merged.clear()
         if self.folder.exists(WORK) and not self.folder.names(WORK):
             self.folder.delete(WORK)
-        self._written = time.monotonic()
-        self._took = self._written - now
+        self._wrote_at, self.written = time.monotonic(), True
+        self._took = self._wrote_at - now
 
     def write_study(self, study: dict[str, Any]) -> None:
         self.folder.write_json(STUDY, study)

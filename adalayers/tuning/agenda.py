@@ -47,6 +47,7 @@ class Agenda:
         self.plan, self.record = plan, record
         self.shape, self._about = data.shape, data.about
         self.trials, self.seeds, self.seed = request.trials, request.seeds, request.seed
+        self._ids: dict[tuple[TrialConfig, int], str] = {}
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
         self.arms = [] if self.tuned_only else list(plan.arms)
         self.dropped = list(plan.dropped)
@@ -269,7 +270,9 @@ class Agenda:
         return range(self.seed + 1, self.seed + self.seeds + 1)
 
     def _identity(self, config: TrialConfig, seed: int) -> str:
-        return trial_id(config, self.shape, seed, self._about)
+        if (config, seed) not in self._ids:  # each is asked for again whenever a trial ends
+            self._ids[config, seed] = trial_id(config, self.shape, seed, self._about)
+        return self._ids[config, seed]
 
     def row(self, job: TrialJob) -> dict[str, Any]:
         """Return the columns of `trials.csv` that are known before a trial runs."""

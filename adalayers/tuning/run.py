@@ -129,7 +129,8 @@ class _RunningCase:
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and log that a trial ended."""
-        self._write("running")  # so that a run that is killed is counted by the next
+        if self.record.written:
+            self._write("running")  # so that a run that is killed is counted by the next
         self._mirror.trial(row, self.record.history(row["trial_id"]))
         self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
 

@@ -29,6 +29,7 @@ def record(folder):
     """A record in which a trial has begun."""
     record = StudyRecord(folder, "f1")
     begin(record, T1)
+    record.write()
     return record
 
 
@@ -96,6 +97,7 @@ def test_a_stopped_trial_keeps_what_it_did_and_is_no_candidate_for_best(folder):
 def test_what_went_wrong_is_in_the_row(folder, record, status):
     leave(record, T1, status=status, error="ValueError: too hot")
     record.end(T1)
+    record.write()
     assert results.read_trials(folder).loc[0, ["status", "error"]].tolist() == [status, "ValueError: too hot"]
     assert StudyRecord(folder, "f1").finished(T1) == (status == "diverged")
 
@@ -121,9 +123,9 @@ def test_a_stop_that_was_merged_into_trials_alone_is_completed_on_opening(folder
     record = StudyRecord(folder, "f1")
     begin(record, T1, stage="search")
     leave(record, T1, status="unfinished")
-    record._took = 1e9  # history and predictions are not due
+    record._took = 1e9  # the study's files are not due
     record.end(T1, "stopped")
-    assert folder.exists(TRIALS)
+    assert not record.written
     assert not folder.exists(HISTORY)
     again = StudyRecord(folder, "f1")
     assert again.rows[T1]["status"] == "stopped"
@@ -136,11 +138,37 @@ def test_reopening_changes_no_finished_row(folder):
         begin(record, trial_id)
         leave(record, trial_id, score=score)
         record.end(trial_id)
+    record.write()
     before = folder.read_bytes(TRIALS)
     again = StudyRecord(folder, "f1")
     again.write()
     assert folder.read_bytes(TRIALS) == before
     assert again.score(T2) == 0.1 + 0.2
+
+
+def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_trials(folder):
+    """A driver that is killed loses no row, and the next one sees the trials as they came."""
+    record = StudyRecord(folder, "f1")
+    record._took = 1e9
+    for trial_id, status in ((T9, "completed"), (T2, "unfinished"), (T5, "stopped"), (T1, "unfinished")):
+        begin(record, trial_id)
+        leave(record, trial_id, status="unfinished" if status == "stopped" else status)
+        if status != "unfinished":
+            record.end(trial_id, "stopped" if status == "stopped" else None)
+    assert not folder.exists(TRIALS)
+    again = StudyRecord(folder, "f1")
+    assert list(again.rows) == [T9, T2, T5, T1]
+    assert [row["status"] for row in again.rows.values()] == [
+        "completed",
+        "unfinished",
+        "stopped",
+        "unfinished",
+    ]
+    again.write()
+    record.write()
+    assert {key: value for key, value in again.rows[T9].items() if value != ""} == {
+        key: value for key, value in record.rows[T9].items() if value != ""
+    }
 
 
 def damage(folder, name, left):
@@ -241,6 +269,7 @@ def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(f
 
 def test_a_hostile_folder_writes_and_deletes_nothing_elsewhere(folder, record, tmp_path):
     """Links where a study's own folders should be: it is refused before anything runs."""
+    folder.delete("work")
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / PROGRESS).write_text('{"status": "completed", "error": "", "row": {}, "history": []}')
