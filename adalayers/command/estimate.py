@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -24,17 +25,23 @@ from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.models.model import FusionModel
 from adalayers.request import REDUCTION, StudyRequest, grace
+from adalayers.results.files import FINISHED, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
-from adalayers.study import Plan
+from adalayers.study import ConfirmedArm, PlannedSearch, trial_id
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
+from adalayers.tuning.case import Case
 
 CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
 """Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
 SPREAD = 1.33
 """By what the same work takes longer or shorter on one machine (docs/performance.md: a third, minute by minute)."""
+FIXED_SECONDS = 18.0
+"""Of a run, whatever its trials: loading, Ray's start, the report (measured on two cores: 13 to 18 s)."""
+IMPORTANCES_FROM = 10
+"""Completed trials of a search from which its page says what they depend on (`reports.evidence.importances`)."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 LARGE = 1_000_000_000
@@ -45,7 +52,7 @@ PROBE_TOKENS, PROBE_SECONDS = 64, 0.2
 
 @dataclass(frozen=True)
 class _Runs:
-    """Trials of one configuration: those of a search, and those that are confirmed.
+    """Trials of one configuration that are left: those of a search, and those that are confirmed.
 
     together: trials that share each pass of the base model
     """
@@ -56,9 +63,9 @@ class _Runs:
     together: int = 1
 
 
-def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
+def describe(case: Case, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
-    request, resources = flags.study, flags.resources
+    prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
     concurrency = resources.max_concurrent or max(1, int((os.cpu_count() or 1) / resources.cpus_per_trial))
@@ -74,8 +81,12 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         len(arms),
         resources.group_size(live=live, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency),
     )
-    runs = [_Runs(arm.config, 0, request.seeds, group) for arm in arms]
-    runs += [_Runs(search.base, max(request.trials, search.least), request.seeds) for search in searches]
+    runs = _left(case, arms, searches, flags, group)
+    planned_searched = sum(max(request.trials, search.least) for search in searches)
+    planned_confirmed = request.seeds * (len(arms) + len(searches))
+    searched = planned_searched - sum(run.searched for run in runs)
+    confirmed = planned_confirmed - sum(run.confirmed for run in runs)
+    left = planned_searched + planned_confirmed - searched - confirmed
     extraction = 0.0 if live else forward * sum(len(encoded.input_ids) for encoded in missing)
     each = _seconds_by_run(prepared, timed, runs, per_example, forward if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
@@ -84,6 +95,7 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         + seconds * run.confirmed * _patient(run.config)
         for run, seconds in zip(runs, each, strict=True)
     )
+    fixed = FIXED_SECONDS if left else 0.0
     gpus = float(torch.cuda.is_available()) if resources.gpus_per_trial is None else resources.gpus_per_trial
     gpu_hours = "none: trials run on CPUs"
     if gpus:
@@ -102,8 +114,8 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
-        f"  search      {sum(run.searched for run in runs)} trials by {request.search}, {request.scheduler}",
-        f"  arms        {confirmed_arms}, {request.seeds} seeds each: {sum(run.confirmed for run in runs)} trials",
+        *_line("search", _search_line(request, searches, planned_searched, searched)),
+        f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}; {there}",
         f"  features    {features.mode}: {features.why}",
@@ -116,12 +128,65 @@ def describe(prepared: Prepared, plan: Plan, flags: Flags) -> str:
         ),
         f"  disk        {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come; results "
         f"about {_disk(prepared, [run.config for run in runs], concurrency) / 1e6:.0f} MB",
-        f"  time        hidden states {duration(extraction)}; a trial at most {duration(max(each))}; in all about "
-        f"{duration(extraction + expected / concurrency)}, "
-        f"at most {duration(SPREAD * (extraction + most / concurrency))}",
+        f"  time        hidden states {duration(extraction)}; a trial at most {duration(max(each))}; {left} "
+        f"trials left: in all about {duration(fixed + extraction + expected / concurrency)}, "
+        f"at most {duration(SPREAD * (fixed + extraction + most / concurrency))}",
         f"  GPU-hours   {gpu_hours}",
     ]
     return "\n".join(lines)
+
+
+def _left(
+    case: Case, arms: Sequence[ConfirmedArm], searches: Sequence[PlannedSearch], flags: Flags, group: int
+) -> list[_Runs]:
+    """Return the trials that the case's folder lacks."""
+    request, before = flags.study, case.before
+    asked_before = before.request.trials, before.request.seeds
+    if before.runs.state == "finished" and asked_before == (request.trials, request.seeds):
+        return [_Runs(planned.config, 0, 0) for planned in arms] + [
+            _Runs(search.base, 0, 0) for search in searches
+        ]
+    finished = pd.DataFrame({name: [] for name in ("trial_id", "stage", "arm", "search", "status")})
+    if case.folder.exists(TRIALS) and not flags.fresh:
+        finished = read_trials(case.folder)
+        finished = finished[finished["status"].isin(FINISHED)]
+    about, shape = case.prepared.data("live").about, case.prepared.shape
+    ids = set(finished["trial_id"])
+    seeds = range(request.seed + 1, request.seed + request.seeds + 1)
+    runs = []
+    for arm in arms:
+        done = sum(trial_id(arm.config, shape, seed, about) in ids for seed in seeds)
+        runs.append(_Runs(arm.config, 0, request.seeds - done, group))
+    best = (finished["stage"] == "confirm") & ~finished["arm"].isin([arm.name for arm in case.plan.arms])
+    for search in searches:
+        searched = int(((finished["stage"] == "search") & (finished["search"] == search.name)).sum())
+        confirmed = min(request.seeds, int(best.sum()) // len(searches))
+        runs.append(
+            _Runs(
+                search.base, max(0, max(request.trials, search.least) - searched), request.seeds - confirmed
+            )
+        )
+    return runs
+
+
+def _search_line(request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int) -> str:
+    if not searches:
+        return ""
+    line = f"{trials} trials by {request.search}, {request.scheduler}{_done(done)}"
+    completed, rung = float(request.trials), grace(searches[0].base.epochs)
+    while request.scheduler == "asha" and rung < searches[0].base.epochs:
+        # The first at a rung goes on, then a third, and more of them while few have been there.
+        completed, rung = 1 + 0.4 * (completed - 1), rung * REDUCTION
+    if round(completed) < min(IMPORTANCES_FROM, request.trials):
+        line += (
+            f"; about {completed:.0f} of {request.trials} are trained to the end, importances need {IMPORTANCES_FROM}: "
+            "more --trials, or --scheduler fifo"
+        )
+    return line
+
+
+def _done(trials: int) -> str:
+    return f", {trials} done" if trials else ""
 
 
 def _line(name: str, text: str) -> list[str]:

@@ -58,7 +58,7 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
         from adalayers.command.estimate import describe
 
         for case in cases(study, flags):
-            show(describe(case.prepared, case.plan, flags))
+            show(describe(case, flags))
         return "done"
     from adalayers.command.run import run
     from adalayers.storage.lock import one_driver

@@ -121,6 +121,7 @@ class Interrupts:
             now = time.monotonic()
             if first is None:
                 first = now
+                os.write(2, b"\nending in good order; once more ends at once\n")
             elif now - first >= AGAIN_SECONDS:
                 self.quit()
 
