@@ -14,6 +14,7 @@ from typing import NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130
 INSIST_SECONDS = 0.05
+ANSWER = b"\nending in good order; once more ends at once\n"
 AGAIN_SECONDS = 0.5
 """Signals closer to each other are one: `timeout` sends its own to the process, and again to its whole group."""
 
@@ -115,13 +116,15 @@ class Interrupts:
 
     def _watch(self, read: int) -> None:
         first: float | None = None
-        while 0 not in (numbers := os.read(read, 64)):
+        numbers = b""
+        while 0 not in numbers:
+            numbers = os.read(read, 64)
             if not any(number in SIGNALS for number in numbers):
                 continue
             now = time.monotonic()
             if first is None:
                 first = now
-                os.write(2, b"\nending in good order; once more ends at once\n")
+                os.write(2, ANSWER)
             elif now - first >= AGAIN_SECONDS:
                 self.quit()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adalayers.console import interrupts
-from adalayers.console.interrupts import AGAIN_SECONDS, INTERRUPTED, SIGNALS, Interrupts
+from adalayers.console.interrupts import AGAIN_SECONDS, ANSWER, INTERRUPTED, SIGNALS, Interrupts
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 50
@@ -71,7 +71,7 @@ def test_the_first_signal_ends_what_runs_in_good_order(start, number):
     process = start("rest()")
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out, err) == (7, "in good order\n", "")
+    assert (process.returncode, out, err) == (7, "in good order\n", ANSWER.decode())
 
 
 @pytest.mark.parametrize("number", SIGNALS)
