@@ -84,7 +84,8 @@ class Interrupts:
 
     def quit(self) -> NoReturn:
         """End the process now, from any thread, in the words and with the exit code of one that was interrupted."""
-        os.write(2, f"\n{self.last_words}\n".encode())
+        with contextlib.suppress(OSError):
+            os.write(2, f"\n{self.last_words}\n".encode())
         os._exit(INTERRUPTED)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
@@ -124,7 +125,8 @@ class Interrupts:
             now = time.monotonic()
             if first is None:
                 first = now
-                os.write(2, ANSWER)
+                with contextlib.suppress(OSError):  # the terminal is closed
+                    os.write(2, ANSWER)
             elif now - first >= AGAIN_SECONDS:
                 self.quit()
 
