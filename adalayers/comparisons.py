@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-BLOCK = 3
-"""Seeds between two interim analyses."""
+FIRST, BLOCK = 6, 3
+"""Seeds of the first interim analysis, and between two of them: fewer than six pairs know no spread."""
 
 Kind = Literal["arm", "factor", "simple", "interaction"]
 
@@ -187,7 +187,7 @@ def planned_comparisons(
 
 def block_end(after: int, most: int) -> int:
     """Return the number of seeds at which the next interim analysis is made: the next whole block, or `most`."""
-    return min((after // BLOCK + 1) * BLOCK, most)
+    return min(max(FIRST, (after // BLOCK + 1) * BLOCK), most)
 
 
 def _levels(cells: Mapping[tuple[Any, ...], str], index: int, reference: tuple[Any, ...]) -> list[Any]:

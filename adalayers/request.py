@@ -112,7 +112,7 @@ class StudyRequest:
     scheduler: Scheduler = flag("how the search's trials are stopped early (default: %(default)s)", "asha")
     trials: int = flag("configurations of the search (default: %(default)s)", 16, least=0, most=1_000_000)
     seeds: int = flag(
-        "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 5, least=1, most=100_000
+        "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 6, least=1, most=100_000
     )
     until_decided: bool = flag(
         "confirm in blocks of 3 seeds, until every primary comparison is decided or --seeds is reached", False

@@ -203,10 +203,10 @@ class Agenda:
         return whole
 
     def _analysis(self, after: int) -> InterimAnalysis:
-        """Return an analysis of what has completed of the first `after` seeds."""
+        """Return an analysis of what has completed, or diverged, of the first `after` seeds."""
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
         for row in self._confirmed():
-            if row["status"] == "completed" and int(row["seed"]) <= self.seed + after:
+            if row["status"] in ("completed", "diverged") and int(row["seed"]) <= self.seed + after:
                 covered.setdefault(row["arm"], []).append(int(row["seed"]))
         return InterimAnalysis(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
 

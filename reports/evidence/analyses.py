@@ -61,6 +61,14 @@ class Replay:
         self.schedule.append((pairs, self._error))
         return critical_values(self.schedule)[-1]
 
+    @property
+    def one_sided(self) -> float:
+        """The critical t of the last analysis for a test of one side that has the comparison's whole error.
+
+        One side of a two-sided test with twice the error: what crosses both sides is left out, far below 1e-6.
+        """
+        return critical_values([(pairs, 2 * error) for pairs, error in self.schedule])[-1]
+
 
 def analyses(runs: Sequence[Run], trials: pd.DataFrame, plan: Plan) -> list[Analysis]:
     """Return the analyses that were made, in order; empty where no whole block of seeds has ended.
@@ -91,5 +99,5 @@ def _ends(made: Sequence[Analysis], after: int) -> list[int]:
     """
     if not made:
         return [after]
-    last, planned = made[-1].budget.seeds, made[0].budget.stages[0][1]
+    last, planned = made[-1].budget.seeds, made[0].budget.planned
     return [*(end for end in range(last - last % BLOCK + BLOCK, after, BLOCK) if end > planned), after]

@@ -1,9 +1,10 @@
-"""Which settings may be the best: a set that holds the best one with 95%, whatever its score.
+"""Which settings may be the best, or within the smallest effect of it: the set holds the best one with 95%.
 
-A setting leaves the set once another one is better on the seeds that both have. Only the tests of the truly best
-setting against the others can make the set wrong, so those share the error (multiple comparisons with the best; Hsu
-1981, with Bonferroni's bound: spreads may differ, and pairs may have seeds of their own). It is spent over analyses as
-the claims' is, but is an error of its own.
+A setting leaves the set once another one is better by more than the smallest effect of interest, on the seeds that both
+have: one-sided tests of "at most so much better" (an indifference zone). Only the tests of the truly best setting
+against the others can make the set wrong, so those share the error (multiple comparisons with the best; Hsu 1981, with
+Bonferroni's bound: spreads may differ, and pairs may have seeds of their own). It is spent over analyses as the claims'
+is, but is an error of its own. Settings with fewer than six seeds are not judged.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.comparisons import PlannedArm
+from adalayers.comparisons import FIRST, PlannedArm
 from reports.evidence import tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.statistics import LEVEL, differences, mean_interval, paired
@@ -39,10 +40,17 @@ class Excluded:
 
 @dataclass(frozen=True)
 class BestSet:
-    """arms: those that may be best, by falling mean; cheapest: of them, the one with the fewest added parameters.
+    """What is known of the best setting.
 
-    metric, split: of the score; analyses: the analysis that this is of; saves: `cheapest` has fewer than the first of
-    `arms`, by more than a hundredth
+    Attributes:
+        metric, split: Of the score.
+        analyses: Number of the analysis that this is of.
+        arms: Those that may be best, by falling mean.
+        excluded: Those that are worse than another one by more than `within`.
+        not_judged: Those with too few seeds.
+        within: The smallest effect of interest; 0 where none is known.
+        cheapest: Of `arms`, the one with the fewest added parameters.
+        saves: Whether `cheapest` has fewer than the first of `arms`, by more than a hundredth.
     """
 
     metric: str
@@ -50,6 +58,8 @@ class BestSet:
     analyses: int
     arms: tuple[str, ...] = ()
     excluded: tuple[Excluded, ...] = ()
+    not_judged: tuple[str, ...] = ()
+    within: float = 0.0
     cheapest: str = ""
     saves: bool = False
 
@@ -60,7 +70,9 @@ class BestSet:
             "split": self.split,
             "level": LEVEL,
             "analyses": self.analyses,
+            "within": self.within,
             "arms": list(self.arms),
+            "not_judged": list(self.not_judged),
             "cheapest": self.cheapest,
             "excluded": [vars(exclusion) for exclusion in self.excluded],
         }
@@ -74,7 +86,8 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         arm: {seed: sign * value for seed, value in of_arm.items()}
         for arm, of_arm in tables.values(trials, f"{split}/{plan.metric}").items()
     }
-    names = [arm.name for arm in _comparable(plan) if arm.name in scores]
+    known = [arm.name for arm in _comparable(plan) if arm.name in scores]
+    names = [arm for arm in known if made and len(made[-1].seeds.get(arm, ())) >= FIRST]
     found: dict[str, Excluded] = {}
     replays = {pair: Replay() for pair in itertools.permutations(names, 2)}
     for analysis in made:
@@ -95,6 +108,8 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         made[-1].number if made else 0,
         tuple(left),
         tuple(found[arm] for arm in names if arm in found),
+        tuple(arm for arm in known if arm not in names),
+        plan.smallest_effect or 0.0,
         *_cheapest(trials, left),
     )
 
@@ -131,7 +146,7 @@ def _worse(
     )
     if pair.p_value is None or pair.difference is None or pair.sd is None:
         return None
-    if pair.difference > critical * pair.sd / math.sqrt(pair.n):
+    if pair.difference > (plan.smallest_effect or 0.0) + critical * pair.sd / math.sqrt(pair.n):
         return Excluded(arm, other, pair.difference if plan.mode == "max" else -pair.difference, pair.n)
     return None
 
@@ -142,7 +157,7 @@ def _now(
     """Return what the seeds of the last analysis say of an exclusion; None where they no longer bear it out.
 
     A few seeds that happen to agree may rule a setting out which more seeds show to be as good. To take it back where
-    the plain interval over all seeds reaches 0 makes exclusions rarer, and so no error larger.
+    the plain interval over all seeds reaches the smallest effect makes exclusions rarer, and so no error larger.
     """
     sign = -1.0 if plan.mode == "min" else 1.0
     shared = last.seeds.get(one.arm, frozenset()) & last.seeds.get(one.by, frozenset())
@@ -150,7 +165,9 @@ def _now(
     if len(known) <= one.n:
         return one
     found = mean_interval(list(known.values()))
-    if found.mean is None or found.mean <= 0 or (found.low is not None and found.low <= 0):
+    if found.mean is None or (found.low if found.low is not None else found.mean) <= (
+        plan.smallest_effect or 0.0
+    ):
         return None
     return Excluded(one.arm, one.by, sign * found.mean, len(known))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean, median, median_low
+from statistics import fmean, median
 
 import pandas as pd
 
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
-from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.evidence.spending import PLANNED
-from reports.evidence.statistics import differences, power
+from reports.evidence.planning import chance
+from reports.evidence.statistics import differences
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers
@@ -125,15 +125,15 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
 def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     claims = [claim for claim in evidence.claims if claim.primary]
     if undecided := [claim for claim in claims if not claim.decided]:
-        n, share = median_low(claim.n for claim in undecided), max(claim.share for claim in undecided)
-        chance = power(1.0, n, PLANNED * share) if n > 1 else 0.0
+        middle = sorted(undecided, key=lambda claim: claim.n)[(len(undecided) - 1) // 2]
+        n, found = middle.n, chance(middle.schedule, 1.0)
         spreads = [claim.sd for claim in undecided if claim.sd]
         size = f" (here about {number(median(spreads), 2)})" if spreads else ""
-        if chance < POWER:
+        if found < POWER:
             yield Caveat(
-                SERIOUS if chance < POWER / 2 else CAUTION,
+                SERIOUS if found < POWER / 2 else CAUTION,
                 f"Few seeds for what is open: {n} find{'s' if n == 1 else ''} a true difference of one standard "
-                f"deviation over seeds{size} {chance:.0%} of the time.",
+                f"deviation over seeds{size} {found:.0%} of the time.",
                 "See the next run, below.",
             )
     scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
@@ -174,7 +174,8 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
         arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
         yield Caveat(
             CAUTION,
-            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): the seeds left may be the easy ones.",
+            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): one that diverged counts with the "
+            "score of the trivial model; while one has failed, its comparisons have no verdict.",
             "See the errors in the details; the same command tries a failed trial again.",
         )
     if short:
@@ -276,18 +277,11 @@ def _accuracy(evidence: Evidence) -> str:
 
 def _examples(evidence: Evidence) -> Iterable[Caveat]:
     split = SPLITS[evidence.split]
-    here = [
-        claim
-        for claim in evidence.claims
-        if claim.verdict in (BETTER, WORSE)
-        and claim.examples_low is not None
-        and claim.examples_high is not None
-        and claim.examples_low <= 0 <= claim.examples_high
-    ]
+    here = [claim for claim in evidence.claims if claim.on_these_examples]
     if here:
         yield Caveat(
             CAUTION,
-            f"Better or worse on these {split} examples, but not beyond the chance of having drawn them: "
+            f"Decided on these {split} examples, but not beyond the chance of having drawn them: "
             f"{several(map(name, here))}.",
             f"More {split} examples; more seeds do not help here.",
         )

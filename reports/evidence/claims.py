@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from scipy import special
 
-from adalayers.comparisons import Comparison
+from adalayers.comparisons import FIRST, Comparison
 from adalayers.tasks.metrics import bounds
 from reports.evidence import convergence, prediction_hashes, tables
 from reports.evidence.analyses import Analysis, Replay
@@ -51,7 +51,10 @@ class Claim(Comparison):
     examples_low, examples_high: the interval that covers the choice of examples too, where predictions
                     allow one (`resampling`)
     values:         the difference by seed; sd: their standard deviation; above, ties: on how many seeds it is above
-                    0, and 0 but for rounding; critical: how many standard errors the interval reaches to either side
+                    0, and 0 but for rounding; critical: how many standard errors the interval reaches to either side,
+                    one_sided: the same for a test of one side
+    on_these_examples: whether the verdict is not shown for other examples of the same kind
+    schedule:       pairs, and error spent up to them, of the analyses so far
     """
 
     metric: str
@@ -78,7 +81,10 @@ class Claim(Comparison):
     above: int = 0
     ties: int = 0
     critical: float = math.inf
+    one_sided: float = math.inf
+    on_these_examples: bool = False
     share: float = 0.0
+    schedule: tuple[tuple[int, float], ...] = ()
 
     @property
     def decided(self) -> bool:
@@ -97,8 +103,8 @@ class Claim(Comparison):
 Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
 
-Verdict = Callable[[float, float, float], str]
-"""Of a difference and its interval."""
+Verdict = Callable[[float, float, float], tuple[str, float, float]]
+"""Of a difference and the half-widths of its intervals, two-sided and one-sided: the verdict, low and high."""
 
 
 def claims(
@@ -112,16 +118,29 @@ def claims(
     family = Family(
         plan.metric, split, bounds(plan.metric), of_scores(plan.mode, plan.smallest_effect), answers
     )
-    return family.claims(plan.comparisons, tables.values(trials, f"{split}/{plan.metric}"), made)
+    values = tables.values(trials, f"{split}/{plan.metric}")
+    return family.claims(plan.comparisons, values, made, tables.without_score(trials, plan))
 
 
 def of_scores(mode: str, smallest: float | None) -> Verdict:
-    """Return how verdicts on a score are reached; smallest: the smallest difference of interest, None: not known."""
+    """Return how verdicts on a score are reached.
 
-    def verdict(difference: float, low: float, high: float) -> str:
+    The parameter space is partitioned (Stefansson, Kim and Hsu 1988): at most one of "the difference is 0", "at least
+    `smallest`" and "at most -`smallest`" is true, so each is tested with the comparison's whole error. *No difference*
+    is that both one-sided tests reject (Schuirmann 1987); the interval is then cut to what they leave.
+
+    Args:
+        mode: Whether more of the score is better, "max" or "min".
+        smallest: The smallest difference of interest; None: not known.
+    """
+
+    def verdict(difference: float, half: float, one_sided: float) -> tuple[str, float, float]:
+        low, high = difference - half, difference + half
         if low > 0 or high < 0:
-            return BETTER if (difference > 0) == (mode == "max") else WORSE
-        return SAME if smallest is not None and -smallest <= low and high <= smallest else OPEN
+            return BETTER if (difference > 0) == (mode == "max") else WORSE, low, high
+        if smallest is not None and abs(difference) + one_sided <= smallest:
+            return SAME, max(low, -smallest), min(high, smallest)
+        return OPEN, low, high
 
     return verdict
 
@@ -167,12 +186,21 @@ def with_wins(found: Iterable[Claim], mode: str) -> list[Claim]:
     return won
 
 
-def with_examples(found: Iterable[Claim], variances: Mapping[int, float]) -> list[Claim]:
+def with_examples(
+    found: Iterable[Claim], variances: Mapping[int, float], mode: str, smallest: float | None
+) -> list[Claim]:
     """Return the claims with the interval that covers the choice of examples too, where that can be had.
 
-    variances: place in `found` -> variance of its mean difference over draws of examples, as from `resampling`
+    half-width^2 = (t x standard error over seeds)^2 + (z x standard error over examples)^2, t and z the quantiles of
+    the comparison's own level: a handful of seeds leaves few degrees of freedom to the first alone, the second comes
+    from hundreds of examples. (Satterthwaite's single t for the sum misses up to 16 times as often as it says.)
+
+    Args:
+        found: The claims.
+        variances: Place in `found` -> variance of its mean difference over draws of examples, as from `resampling`.
+        mode, smallest: As of `of_scores`.
     """
-    widened = []
+    verdict, widened = of_scores(mode, smallest), []
     for place, claim in enumerate(found):
         variance = variances.get(place)
         if (
@@ -181,9 +209,15 @@ def with_examples(found: Iterable[Claim], variances: Mapping[int, float]) -> lis
             and claim.difference is not None
             and math.isfinite(claim.critical)
         ):
-            half = claim.critical * math.sqrt(claim.sd**2 / claim.n + variance)
-            low, high = _within(claim.difference - half, claim.difference + half, claim)
-            claim = replace(claim, examples_low=low, examples_high=high)
+            halves = [
+                math.hypot(t * claim.sd / math.sqrt(claim.n), float(z) * math.sqrt(variance))
+                for t in (claim.critical, claim.one_sided)
+                for z in [special.ndtri(special.stdtr(claim.n - 1, -t))]
+            ]
+            with_both, low, high = verdict(claim.difference, *halves)
+            low, high = _within(low, high, claim)
+            on_these = claim.decided and with_both != claim.verdict
+            claim = replace(claim, examples_low=low, examples_high=high, on_these_examples=on_these)
         widened.append(claim)
     return widened
 
@@ -201,8 +235,9 @@ def undecided(found: Iterable[Claim], tried: Collection[str] = ()) -> frozenset[
     )
 
 
-def _direction(difference: float, low: float, high: float) -> str:
-    return OPEN if low <= 0 <= high else HIGHER if difference > 0 else LOWER
+def _direction(difference: float, half: float, one_sided: float) -> tuple[str, float, float]:
+    verdict = OPEN if abs(difference) <= half else HIGHER if difference > 0 else LOWER
+    return verdict, difference - half, difference + half
 
 
 @dataclass(frozen=True)
@@ -232,7 +267,7 @@ class Family:
     ) -> list[Claim]:
         """Return a claim of each comparison.
 
-        untestable: arm -> seeds; an analysis that covers one of them has neither interval nor p value
+        untestable: arm -> seeds; an analysis up to one of them has neither interval nor p value
         sharing: all comparisons that share the error, these among them; without, these alone
         """
         family = sharing or comparisons
@@ -273,12 +308,16 @@ class Family:
                 continue
             seeds = frozenset.intersection(*(analysis.seeds[arm] for arm in comparison.weights))
             known = differences(values, comparison.weights, seeds)
+            last = max((seed for arm in comparison.weights for seed in analysis.seeds[arm]), default=0)
+            if any(seed <= last for arm in comparison.weights for seed in untestable.get(arm, ())):
+                if len(known) > claim.n:  # what this analysis may spend is left for the next
+                    claim = self._seen(claim, analysis, part, known, values, math.inf, math.inf)
+                continue
             critical = replay.critical(analysis, len(known), part)
             if critical is None:
                 continue
-            if any(untestable.get(arm, frozenset()) & analysis.seeds[arm] for arm in comparison.weights):
-                critical = math.inf
-            claim = self._seen(claim, analysis, part, known, values, critical)
+            claim = self._seen(claim, analysis, part, known, values, critical, replay.one_sided)
+            claim = replace(claim, schedule=tuple(replay.schedule))
             if claim.decided and self.keeps:
                 break
         return claim
@@ -291,21 +330,22 @@ class Family:
         known: Mapping[int, float],
         values: Values,
         critical: float,
+        one_sided: float,
     ) -> Claim:
         """Return the claim as of an analysis: its part of the error, the differences by seed that it covers."""
         largest = max(abs(values[arm][seed]) for arm in claim.weights for seed in known)
         pair = paired(known.values(), scale=largest)
         nominal = 0.0 if math.isinf(critical) else 2 * float(special.stdtr(pair.n - 1, -critical))
-        low, high = None, None
+        verdict, low, high = OPEN, None, None
         testable = pair.p_value is not None and math.isfinite(critical)
         if testable:
-            half = critical * (pair.sd or 0.0) / math.sqrt(pair.n)
-            low, high = _within(
-                (pair.difference or 0.0) - half, (pair.difference or 0.0) + half, claim, self.limits
-            )
-        verdict = OPEN if low is None or high is None else self.verdict(pair.difference or 0.0, low, high)
-        # Predictions that are alike while scores are not contradict each other: no ground for a tie.
-        tie = pair.ties == pair.n and prediction_hashes.tied(claim.weights, known, self.answers)
+            error = (pair.sd or 0.0) / math.sqrt(pair.n)
+            verdict, low, high = self.verdict(pair.difference or 0.0, critical * error, one_sided * error)
+            low, high = _within(low, high, claim, self.limits)
+        # Predictions that are alike while scores are not contradict each other: no ground for a tie. Seeds that came
+        # after this analysis count too: arms that differ on one of them are not the same.
+        every = differences(values, claim.weights, {seed for arm in claim.arms for seed in values[arm]})
+        tie = pair.ties == pair.n >= FIRST and prediction_hashes.tied(claim.weights, every, self.answers)
         if tie:
             verdict, low, high = SAME, 0.0, 0.0
         return replace(
@@ -325,6 +365,7 @@ class Family:
             above=pair.above,
             ties=pair.ties,
             critical=critical,
+            one_sided=one_sided,
             share=part,
         )
 

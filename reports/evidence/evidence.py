@@ -160,7 +160,13 @@ class Evidence:
 
     @cached_property
     def claims(self) -> list[claiming.Claim]:
-        return claiming.with_wins(claiming.with_examples(self.over_seeds, self._examples[0]), self.plan.mode)
+        variances = self._examples[0]
+        if self.split == "val":  # on whose very examples a search chose its best
+            searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
+            of_others = {place for place, claim in enumerate(self.over_seeds) if not claim.arms & searched}
+            variances = {place: variances[place] for place in variances.keys() & of_others}
+        mode, smallest = self.plan.mode, self.plan.smallest_effect
+        return claiming.with_wins(claiming.with_examples(self.over_seeds, variances, mode, smallest), mode)
 
     @cached_property
     def best_set(self) -> best_set.BestSet:

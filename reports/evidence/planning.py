@@ -1,7 +1,8 @@
-"""How many seeds a comparison would need, from a spread pooled over arms: for planning, never for a claim."""
+"""What further seeds would find, simulated over the analyses to come: for planning, never for a claim."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from adalayers.comparisons import BLOCK, block_end
 from reports.evidence.analyses import Analysis
+from reports.evidence.boundaries import critical_values
+from reports.evidence.claims import Claim
 from reports.evidence.prediction_hashes import PredictionHashes
-from reports.evidence.spending import PLANNED, stage_error
-from reports.evidence.statistics import CHANCE, seeds_needed
+from reports.evidence.spending import next_budget
+
+CHANCE = 0.9
+"""How often a study of the size named would find the difference it is meant to find."""
+
+STUDIES, FEWEST_OPEN = 4000, 200
+"""Studies that are simulated; fewest of them that are still open, else all count."""
+
+MOST_SEEDS = 100
+"""Seeds beyond which nothing is planned."""
 
 FEWEST = 3
 """Seeds below which an arm is left out of the spread, where others have more."""
@@ -57,19 +69,57 @@ def spread(scores: Mapping[str, pd.Series], answers: PredictionHashes) -> Spread
     return Spread(math.sqrt(float((rest**2).sum()) / df), len(distinct), len(seeds))
 
 
-def seeds_for(
-    effect: float, weights: Mapping[str, float], share: float, known: Spread, error: float = PLANNED
-) -> int | None:
-    """Return about how many seeds find a difference of `effect` nine times in ten; None: more than 1,000.
+def chance(schedule: Sequence[tuple[int, float]], effect: float) -> float:
+    """Return how often analyses find a true difference, by simulation.
 
-    share: of the family's error that the comparison has; error: that the family has for the analyses to come
+    Args:
+        schedule: Pairs and error spent up to them, of each analysis (`Claim.schedule`).
+        effect: The difference in standard deviations of its paired differences.
     """
-    sd = known.of(weights)
-    return 2 if sd == 0 else seeds_needed(effect / sd, error * share, CHANCE)
+    return float(_crossed(schedule, effect).any(axis=0).mean()) if schedule else 0.0
 
 
-def error_to_come(made: Sequence[Analysis], planned: int) -> float:
-    """Return the error that a run with more seeds has: what is left of the first plan, or of the next extension."""
-    if not made or made[-1].budget.seeds < planned:
-        return PLANNED
-    return stage_error(len(made[-1].budget.stages))
+def seeds_for(effect: float, claim: Claim, made: Sequence[Analysis]) -> int | None:
+    """Return after how many seeds an open comparison finds a true difference, nine times in ten.
+
+    Simulated over the analyses that were made, the blocks to come and the error that each may spend: of the studies
+    in which such a difference is still open, the share in which a later analysis finds it. None: over `MOST_SEEDS`.
+
+    Args:
+        effect: The difference in standard deviations of its paired differences.
+        claim: The comparison.
+        made: The analyses so far.
+    """
+    schedule, budget = list(claim.schedule), made[-1].budget
+    start, spent, last = len(schedule), budget.spent(claim.n), budget.seeds
+    while (last := block_end(last, MOST_SEEDS + BLOCK)) <= MOST_SEEDS:
+        budget = next_budget(budget, seeds=last, planned=last)
+        pairs = claim.n + budget.seeds - made[-1].budget.seeds
+        error = schedule[start - 1][1] if start else 0.0
+        schedule.append((pairs, error + claim.share * max(0.0, budget.spent(pairs) - spent)))
+        crossed = _crossed(schedule, effect)
+        still_open = ~crossed[:start].any(axis=0)
+        if still_open.sum() < FEWEST_OPEN:
+            still_open[:] = True
+        if crossed[start:, still_open].any(axis=0).mean() >= CHANCE:
+            return last
+    return None
+
+
+def _crossed(schedule: Sequence[tuple[int, float]], effect: float) -> np.ndarray:
+    """Return whether each analysis of each simulated study rejects, bool [analyses, studies]."""
+    pairs = [n for n, _ in schedule]
+    means, sds = _simulated()
+    t = (means[pairs] + effect) / (sds[pairs] / np.sqrt(pairs)[:, None])
+    return np.abs(t) > np.array(critical_values(schedule))[:, None]
+
+
+@functools.cache
+def _simulated() -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of the first n of standard normal differences, [n, studies]."""
+    draws = np.random.default_rng(0).standard_normal((MOST_SEEDS + BLOCK, STUDIES))
+    n = np.arange(1, len(draws) + 1)[:, None]
+    means = draws.cumsum(axis=0) / n
+    squares = np.maximum((draws**2).cumsum(axis=0) - n * means**2, 1e-12)
+    sds = np.sqrt(squares / np.maximum(n - 1, 1))
+    return np.vstack([means[:1], means]), np.vstack([sds[:1], sds])

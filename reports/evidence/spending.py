@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from adalayers.comparisons import BLOCK
+from adalayers.comparisons import BLOCK, FIRST
 
 PLANNED, RESERVE = 0.04, 0.01
-"""Error of one family of comparisons up to the planned seeds, and of all extensions together."""
+"""Error of one family of comparisons up to the planned seeds, and of all that is run beyond them."""
 
-POWER = 1.5
-"""Of the spending function: error spent grows as share ** POWER of the planned seeds (Kim and DeMets 1987)."""
+HALF = 4
+"""Blocks of seeds beyond the plan after which half of `RESERVE` is spent."""
 
 PRIMARY = 0.8
 """Share of the error that the primary comparisons divide between them; the others divide the rest."""
@@ -21,49 +21,38 @@ PRIMARY = 0.8
 class Budget:
     """What a study may have spent as one of its analyses is made.
 
-    stages: (seeds before, seeds planned) of the first plan and of every extension so far. Extension j has half of what
-            extension j - 1 had, the first of them half of `RESERVE`; one that plans no further seeds (arms joined, or
-            failed trials were run again) has its error at once.
-    seeds:  those that the analysis covers
+    Attributes:
+        planned: Seeds that were planned at the first analysis.
+        seeds: Those that this one covers.
+        repeats: How many analyses of the whole plan brought no further seeds: arms joined, or failed trials were run
+            again.
     """
 
-    stages: tuple[tuple[int, int], ...] = field(default=((0, 1),))
-    seeds: int = 1
+    planned: int = FIRST
+    seeds: int = FIRST
+    repeats: int = 0
 
     def spent(self, pairs: int) -> float:
-        """Return the error that a family may have spent at this analysis, by comparisons with so many pairs."""
-        return sum(
-            stage_error(number) * self._share(number, pairs, before, planned)
-            for number, (before, planned) in enumerate(self.stages)
-        )
+        """Return the error that a family may have spent at this analysis, by comparisons with so many pairs.
 
-    def _share(self, number: int, pairs: int, before: int, planned: int) -> float:
-        """Return the share of a stage's error that is spent at so many pairs."""
-        if number == 0:
-            # At the last analysis all of it: pairs that failed do not come any more.
-            return 1.0 if self.seeds >= planned else min(1.0, pairs / planned) ** POWER
-        if planned == before:
-            return 1.0
-        # How many seeds an extension asks for may follow from what was seen: its spending must not.
-        blocks = max(0.0, (pairs - before) / BLOCK)
-        return blocks / (blocks + 1)
-
-
-def stage_error(number: int) -> float:
-    """Return the error of the first plan (0) or of extension `number`."""
-    return PLANNED if number == 0 else RESERVE / 2**number
+        Nothing below `FIRST` pairs. Up to the plan, `PLANNED` x pairs / planned (the power family of Kim and DeMets
+        1987 with exponent 1); at its end all of it, for pairs that failed do not come any more. Beyond it `RESERVE` x
+        b / (b + `HALF`) after b blocks, whatever number of seeds was asked for: that may follow from what was seen.
+        """
+        if pairs < FIRST:
+            return 0.0
+        if self.seeds < self.planned:
+            return PLANNED * min(1.0, pairs / self.planned)
+        blocks = max(0.0, (pairs - self.planned) / BLOCK) + self.repeats
+        return PLANNED + RESERVE * blocks / (blocks + HALF)
 
 
 def next_budget(budget: Budget | None, *, seeds: int, planned: int) -> Budget:
     """Return the budget of an analysis of `seeds` seeds, made when `planned` were planned, after one of `budget`."""
     if budget is None:
-        return Budget(((0, max(1, planned)),), seeds)
-    last = budget.stages[-1][1]
-    if planned > last:
-        return Budget((*budget.stages, (last, planned)), seeds)
-    if budget.seeds >= last:
-        return Budget((*budget.stages, (last, last)), seeds)
-    return Budget(budget.stages, seeds)
+        return Budget(max(FIRST, planned), seeds)
+    repeated = seeds <= budget.seeds and budget.seeds >= budget.planned
+    return Budget(budget.planned, max(seeds, budget.seeds), budget.repeats + repeated)
 
 
 def shares(primary: Sequence[bool]) -> list[float]:
@@ -71,4 +60,4 @@ def shares(primary: Sequence[bool]) -> list[float]:
     many, others = sum(primary), len(primary) - sum(primary)
     if not many or not others:
         return [1 / len(primary)] * len(primary)
-    return [PRIMARY / many if one else (1 - PRIMARY) / others for one in primary]
+    return [PRIMARY / many if is_primary else (1 - PRIMARY) / others for is_primary in primary]

@@ -1,4 +1,4 @@
-"""Statistics on a handful of seeds: t intervals, paired differences, seeds needed.
+"""Statistics on a handful of seeds: t intervals and paired differences.
 
 Functions of plain numbers, small enough to check by hand. A number that cannot be had is None, never a
 guess: one seed has no interval, and scores that agree on every seed have no spread to compute one from.
@@ -8,7 +8,6 @@ guess: one seed has no interval, and scores that agree on every seed have no spr
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Collection, Iterable, Mapping
@@ -19,9 +18,6 @@ from scipy import special, stats
 
 LEVEL = 0.95
 """Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
-
-CHANCE = 0.9
-"""How often a study of the size named would find the difference it is meant to find."""
 
 _SAME = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
@@ -121,41 +117,6 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     low = special.betaincinv(hits, n - hits + 1, alpha / 2) if hits else 0.0
     high = special.betaincinv(most + 1, n - most, 1 - alpha / 2) if most < n else 1.0
     return float(low), float(high)
-
-
-def power(effect: float, n: int, alpha: float) -> float:
-    """Return the chance that a two-sided paired t test at `alpha` over `n` seeds finds a difference.
-
-    effect: the true difference in SDs of the paired difference
-    """
-    # The noncentral t by its definition, averaged over the quantiles of the estimated SD: scipy's own gives
-    # NaN for large effects at small alpha.
-    critical, shift = float(stats.t.isf(alpha / 2, n - 1)), abs(effect) * math.sqrt(n)
-    spreads = critical * _relative_sds(n)
-    return float((special.ndtr(shift - spreads) + special.ndtr(-shift - spreads)).mean())
-
-
-@functools.cache
-def _relative_sds(n: int) -> np.ndarray:
-    """Return quantiles of the SD that `n` seeds estimate, over the true one."""
-    return np.sqrt(special.chdtri(n - 1, 1 - (np.arange(2000) + 0.5) / 2000) / (n - 1))
-
-
-def seeds_needed(effect: float, alpha: float, wanted: float = CHANCE, limit: int = 1000) -> int | None:
-    """Return the fewest seeds that find a difference of `effect` SDs with chance `wanted`, or None."""
-    high = 2
-    while power(effect, high, alpha) < wanted:
-        if high > limit:
-            return None
-        high *= 2
-    low = high // 2  # power rises with n: at `low` it is too small (or n = 1), at `high` it suffices
-    while high - low > 1:
-        middle = (low + high) // 2
-        if power(effect, middle, alpha) >= wanted:
-            high = middle
-        else:
-            low = middle
-    return high if high <= limit else None
 
 
 def _known(values: Iterable[float]) -> np.ndarray:

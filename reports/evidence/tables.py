@@ -33,17 +33,31 @@ LAYER_MIX = "layer-mix"
 
 
 def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the completed trials of confirmed arms, one per arm and seed (the smallest `trial_id`)."""
+    """Return the trials of confirmed arms that completed or diverged, one per arm and seed (the smallest `trial_id`).
+
+    A diverged one has the score of the trivial model (`reading.load`): left out, the seeds that are left would be the
+    easy ones.
+    """
     # Called dozens of times a page: with a handful of rows, pandas' own sorting takes ten times as long.
     stages, statuses, names, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
     first: dict[tuple[str, object], int] = {}
-    done = (stages == "confirm") & (statuses == "completed") & (names != "")
+    done = (stages == "confirm") & np.isin(statuses, ("completed", "diverged")) & (names != "")
     for place in np.flatnonzero(done).tolist():
         seed = None if pd.isna(seeds[place]) else seeds[place]
         known = first.setdefault((names[place], seed), place)
         if ids[place] < ids[known]:
             first[names[place], seed] = place
     return trials.iloc[sorted(first.values(), key=lambda place: ids[place])]
+
+
+def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
+    """Return arm -> the seeds of its trials that failed, or diverged where no trivial model's score is known."""
+    split = score_split(trials, plan)
+    lost = (trials["status"] == "failed") | (
+        (trials["status"] == "diverged") & numbers(trials, f"{split}/{plan.metric}").isna()
+    )
+    rows = trials[(trials["stage"] == "confirm") & lost].dropna(subset=["seed"])
+    return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 
 
 def score_split(trials: pd.DataFrame, plan: Plan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from adalayers.comparisons import FIRST
 from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -34,8 +35,8 @@ def section(info: Info) -> list[str]:
     return [
         "An analysis is made after a block of seeds (`--until-decided`), else when a run ends, of the whole blocks it "
         "left; rebuilding this page does not count. Every analysis gives chance another try, so they share the error: "
-        f"{PLANNED:.0%} up to the seeds first planned, by a spending function, and {RESERVE:.0%} kept for extensions, "
-        "half of the rest for each. What is decided once keeps its claim.",
+        f"{PLANNED:.0%} up to the seeds first planned, in proportion to them and from {FIRST} pairs on, and "
+        f"{RESERVE:.0%} kept for seeds beyond them. What is decided once keeps its claim.",
         table(heads, [_row(analysis, info) for analysis in info.analyses]),
     ]
 

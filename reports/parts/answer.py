@@ -281,6 +281,7 @@ def _speed(info: Info) -> list[str]:
 def _advice(info: Info) -> list[str]:
     """Return the settings that may be best, those with the best means first, and the cheapest of them."""
     best, every = info.best, len(info.best.arms) + len(info.best.excluded)
+    within = f" within {best.within:g} of the best" if best.within else " that may be the best"
     if not best.arms or every < 2:
         return []
     sign = -1.0 if info.plan.mode == "min" else 1.0
@@ -288,7 +289,7 @@ def _advice(info: Info) -> list[str]:
     names = several([_with_mean(info, arm) for arm in ordered], 3)
     cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
     return [
-        f"**Advice**: {len(best.arms)} of {every} settings may be the best (95%, after Hsu): {names}{cheap}."
+        f"**Advice**: {len(best.arms)} of {every} settings are in the 95% set{within} (after Hsu): {names}{cheap}."
     ]
 
 

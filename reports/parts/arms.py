@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.comparisons import FIRST
 from reports.drawing import style
 from reports.drawing.pieces import point
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
@@ -91,16 +92,19 @@ def _seeds(scores: pd.Series | None) -> str:
 
 
 def _may_be_best(best: BestSet) -> list[str]:
+    few = f"Not judged, with fewer than {FIRST} seeds: {several(map(code, best.not_judged), 20)}."
     if not best.excluded:
-        return []
+        return [few] if best.not_judged else []
     rows = [
         [code(one.arm), code(one.by), f"{number(one.difference, signed=True)}, n = {one.n}"]
         for one in best.excluded
     ]
     return [
         f"The best setting is with {LEVEL:.0%} one of {several([code(arm) for arm in best.arms], 20)} (multiple "
-        "comparisons with the best; an error of its own). Ruled out:",
+        f"comparisons with the best, after Hsu; an error of its own). Worse than another one by more than "
+        f"{best.within:g}, and so ruled out:",
         folded("Settings ruled out", len(rows), table(["setting", "is worse than", "by"], rows)),
+        few if best.not_judged else "",
     ]
 
 

@@ -121,8 +121,9 @@ def _failures(info: Info) -> list[str]:
     rest = len(failed) - len(rows)
     more = f" {count(rest, 'more trial')} in `trials.csv`." if rest else ""
     return [
-        f"**{count(len(failed), 'trial')} without a result.** An arm that lost seeds has a smaller n, and its "
-        f"remaining seeds may be the easy ones.{more}",
+        f"**{count(len(failed), 'trial')} without a result.** A confirmed one that diverged counts with the score of "
+        "the trivial model, for the seeds that are left may be the easy ones; comparisons with one that failed have "
+        f"no verdict until it is run again.{more}",
         table(["trial", "stage", "arm", "seed", "status", "error"], rows),
     ]
 

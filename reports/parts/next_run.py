@@ -7,21 +7,19 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import Spread, error_to_come, seeds_for
-from reports.evidence.statistics import CHANCE, seeds_needed
+from reports.evidence.planning import MOST_SEEDS, Spread, seeds_for
 from reports.evidence.tables import confirmed
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count, fenced, listed, number
 
-MOST_SEEDS = 100
-"""Seeds beyond which a next run is not suggested."""
 OWN_SPREAD_FROM = 6
 """Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
-UNREACHED = "more than 1,000"
+UNREACHED = f"more than {MOST_SEEDS}"
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Info:
 
     Attributes:
         claims: The primary ones.
-        error: What the family of comparisons has left for a further run.
+        made: The analyses so far.
         command: That of the study.
         finished: Whether the study ended by itself.
         until_decided: Whether seeds were added until comparisons were decided.
@@ -40,7 +38,7 @@ class Info:
     claims: tuple[Claim, ...]
     plan: Plan
     spread: Spread | None
-    error: float
+    made: tuple[Analysis, ...]
     command: str
     finished: bool
     until_decided: bool
@@ -58,7 +56,7 @@ def info(evidence: Evidence) -> Info:
         tuple(claim for claim in evidence.claims if claim.primary),
         evidence.plan,
         evidence.spread,
-        error_to_come(evidence.analyses, evidence.plan.seeds),
+        tuple(evidence.analyses),
         evidence.loaded.study.request.command,
         runs.state == "finished",
         any(run.until_decided for run in runs.history),
@@ -85,7 +83,7 @@ def _seeds_for_smallest_effect(info: Info) -> str:
 
     The differences seen play no part: computing from them would promise whatever chance happened to show.
     """
-    if info.spread is None or not info.plan.smallest_effect:
+    if info.spread is None or not info.plan.smallest_effect or not info.made:
         return ""
     kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
     seeds: dict[str, list[int | None]] = {}
@@ -131,19 +129,21 @@ def _next(info: Info) -> list[str]:
     seeds, within = _seeds(paired, info)
     if seeds is None:
         return [
-            f"{count(len(paired), 'comparison')} would take more than {MOST_SEEDS} seeds to decide: more examples, or "
-            "a larger `--smallest-effect` in a study of its own, is the better next step."
+            f"To find {info.plan.smallest_effect:g} in {count(len(paired), 'open comparison')} would take more than "
+            f"{MOST_SEEDS} seeds: more examples, or a larger `--smallest-effect` in a study of its own, is the better "
+            "next step."
         ]
     more = len(paired) - within
     rest = f" ({more} more would take over {seeds} seeds)" if more else ""
+    effect = f"{info.plan.smallest_effect:g}" if info.plan.smallest_effect else "a difference"
     return [
-        f"The next run, to decide {count(within, 'further comparison')}{rest}:",
+        f"The next run, to find {effect} in {count(within, 'open comparison')} nine times in ten{rest}:",
         fenced(_with_seeds(info.command, seeds), "sh"),
     ]
 
 
 def _seeds(claims: list[Claim], info: Info) -> tuple[int | None, int]:
-    """Return the seeds that decide most of what is open, and how much that is; None: over `MOST_SEEDS`."""
+    """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
     planned = max(info.plan.seeds, 1)
     if info.spread is None or not info.plan.smallest_effect:
         return max(10, 2 * planned), len(claims)
@@ -157,9 +157,8 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     effect, spread = info.plan.smallest_effect, info.spread
     assert effect is not None
     assert spread is not None
-    if claim.n >= OWN_SPREAD_FROM and claim.sd:
-        return seeds_needed(effect / claim.sd, info.error * claim.share, CHANCE)
-    return seeds_for(effect, claim.weights, claim.share, spread, info.error)
+    own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
+    return seeds_for(effect / max(own or spread.of(claim.weights), 1e-9), claim, info.made)
 
 
 def _with_seeds(command: str, seeds: int) -> str:

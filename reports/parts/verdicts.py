@@ -31,9 +31,10 @@ def verdicts(claims: Sequence[Claim], plan: Plan) -> str:
     same = [claim for claim in claims if claim.verdict == SAME]
     if ties := [claim for claim in same if claim.tie]:
         parts.append(f"{_all(ties, plan)}: **identical predictions**")
-    if rest := [claim for claim in same if not claim.tie]:
-        least = "" if plan.smallest_effect is None else f" larger than {plan.smallest_effect:g}"
-        parts.append(f"{_all(rest, plan)}: **no difference**{least}")
+    least = "" if plan.smallest_effect is None else f" larger than {plan.smallest_effect:g}"
+    for on_these in (False, True):
+        if rest := [claim for claim in same if not claim.tie and claim.on_these_examples == on_these]:
+            parts.append(f"{_all(rest, plan)}: **no difference**{least}{_beyond(rest[0])}")
     if undecided := [claim for claim in claims if claim.verdict == OPEN]:
         seen = [f"{named(claim, plan)} ({_open(claim, len(undecided))})" for claim in undecided]
         parts.append(f"**not enough evidence** on {several(seen, 8)}")
@@ -57,9 +58,7 @@ def size(claim: Claim, digits: int = 3) -> str:
 
 def _beyond(claim: Claim) -> str:
     """Say that a verdict does not hold beyond the examples that were drawn."""
-    low, high = claim.examples_low, claim.examples_high
-    here = low is not None and high is not None and low <= 0 <= high
-    return " (on these examples; not shown for others)" if here else ""
+    return " (on these examples; not shown for others)" if claim.on_these_examples else ""
 
 
 def _open(claim: Claim, undecided: int) -> str:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def load(folder: Folder | str | Path) -> Loaded:
     except BadInput as error:
         raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
     plan = make_plan(study, read.trials, read.folder.uri)
+    read = replace(read, trials=_with_floor(read.trials, plan.metric, study.environment.dataset.baseline))
     lacking = f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in missing)}; what rests on it is left out."
     problems = (*read.problems, *([lacking] if missing else []), *oddities(read.trials, plan))
     return Loaded(read, study, plan, problems)
@@ -151,6 +153,14 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     if plan.control and plan.control not in {arm.name for arm in plan.arms}:
         sentences.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
     return sentences
+
+
+def _with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]) -> pd.DataFrame:
+    """Return the trials, those of confirmed arms that diverged with the score of the trivial model."""
+    diverged = (trials["stage"] == "confirm") & (trials["status"] == "diverged")
+    columns = {f"{split}/{metric}": score for split, score in baseline.items()}
+    known = {name: score for name, score in columns.items() if name in trials.columns}
+    return trials.assign(**{name: trials[name].mask(diverged, score) for name, score in known.items()})
 
 
 def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:
