@@ -22,7 +22,7 @@ setup: .venv/ready
 
 demo: setup
 	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
-	  --trials 4 --seeds 6 --until-decided --epochs 5 --train-examples 800 --eval-examples 400
+	  --trials 4 --seeds 6 --until-decided --epochs 5 --train-examples 800 --eval-examples 400 --test-examples 400
 
 check: setup
 	$(BIN)/ruff format --check .

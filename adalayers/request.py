@@ -87,7 +87,10 @@ class DataRequest:
     )
     metrics: tuple[tuple[str, str], ...] = ()
     train_examples: int | None = flag("train on a uniform subset (default: all)", least=1)
-    eval_examples: int | None = flag("at most this many for validation and for test (default: all)", least=1)
+    eval_examples: int | None = flag("at most this many for validation (default: all)", least=1)
+    test_examples: int | None = flag(
+        "at most this many for test (default: all: they are cheaper than seeds)", least=1
+    )
     max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=3, most=1_000_000)
     precision: Precision = flag(
         "how the store keeps hidden states; another one is another study (default: %(default)s)", "float16"

@@ -179,7 +179,7 @@ STUDY = Study(
         },
     ),
     defaults=Defaults(
-        sizes={"trials": 0, "epochs": 100}, smoke={"seeds": 1, "eval_examples": 32}
+        sizes={"trials": 0, "epochs": 100}, smoke={"seeds": 1, "eval_examples": 32, "test_examples": 32}
     ),
     flags=(
         Flag(

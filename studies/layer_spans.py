@@ -80,7 +80,9 @@ STUDY = Study(
             ),
         },
     ),
-    defaults=Defaults(sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32}),
+    defaults=Defaults(
+        sizes={"trials": 0}, smoke={"train_examples": 48, "eval_examples": 32, "test_examples": 32}
+    ),
 )
 
 if __name__ == "__main__":

@@ -153,7 +153,8 @@ STUDY = Study(
         },
     ),
     defaults=Defaults(
-        sizes={"trials": 6}, smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32}
+        sizes={"trials": 6},
+        smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32, "test_examples": 32},
     ),
     measures=("variability",),
 )

@@ -16,6 +16,7 @@ Coverage         how often the interval of a difference misses the truth where p
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -27,13 +28,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adalayers.comparisons import PlannedArm, block_end, planned_comparisons
+from adalayers.comparisons import FIRST, PlannedArm, block_end, planned_comparisons
 from adalayers.results.study_file import Run
 from reports.evidence.analyses import analyses
 from reports.evidence.best_set import best_set
-from reports.evidence.claims import BETTER, WORSE, Claim, claims, undecided
-from reports.evidence.spending import PLANNED, shares
-from reports.evidence.statistics import power, seeds_needed
+from reports.evidence.claims import BETTER, SAME, WORSE, Claim, claims, undecided
+from reports.evidence.planning import chance, seeds_for
+from reports.evidence.spending import PLANNED, next_budget, shares
 from reports.reading.load import Plan
 from reports.words.text import table
 
@@ -41,6 +42,8 @@ PART = 50
 """Studies that one process simulates at a time."""
 SD = 0.01
 """Of one score, once its arm and its seed are known."""
+EDGE = 2.5 * SD
+"""The smallest effect of interest of the simulations at it."""
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 """Scores [arms, seeds] of arms that do not differ."""
@@ -67,11 +70,18 @@ def collapsing(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     return normal(rng, shape) - 30 * SD * (rng.random(shape) < 0.1)
 
 
+def diverging(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Normal, but every trial among the worst 15% of its arm diverges: it has the trivial model's score, 0."""
+    scores = normal(rng, shape)
+    return np.where(scores < np.quantile(scores, 0.15, axis=1, keepdims=True), 0.0, scores)
+
+
 KINDS: dict[str, Draw] = {
     "normal": normal,
     "arms of unequal spread": unequal,
     "accuracy on 100 examples": accuracy,
     "one trial in ten collapses": collapsing,
+    "the worst 15% of trials diverge": diverging,
 }
 
 
@@ -170,7 +180,7 @@ class Simulated:
 
         They are those of `until_decided`: a comparison ends where it is decided, whatever seeds its arms have later.
         """
-        end = 0
+        end = max((analysis for run in self.runs for analysis in run.analyses), default=0)
         for planned in plans:
             analyses = []
             while end < planned:
@@ -206,16 +216,61 @@ class Simulated:
 def false_claims(studies: int, draw: Draw, how: str, seed: int = 0) -> Share:
     """Return the share of studies of identical arms that claim a difference, of the score, at any analysis.
 
-    how: until-decided (to 20 seeds, then extended to 30), or fixed (5 seeds, extended to 10)
+    how: until-decided (to 20 seeds, then extended to 30), or fixed (6 seeds, extended to 12)
     """
     rng = np.random.default_rng([seed, 1])
     plan, hits = grid(), 0
     for _ in range(studies):
         study = Simulated(plan, draw(rng, (len(plan.arms), 30)))
         fixed = how == "fixed"
-        found = [*study.fixed(5), *study.fixed(10)] if fixed else study.every_look(20, 30)
+        found = [*study.fixed(6), *study.fixed(12)] if fixed else study.every_look(20, 30)
         hits += any(claim.verdict in (BETTER, WORSE) for claim in found)
     return Share(hits, studies)
+
+
+def at_the_edge(studies: int, beyond: float, how: str, seed: int = 0) -> tuple[Share, Share]:
+    """Return the shares of studies with a false claim, and with an interval that misses, where all arms differ.
+
+    Args:
+        studies: How many; nine arms and a control, until decided to 20 seeds or fixed at 6.
+        beyond: The true difference of every arm as a multiple of the smallest effect: from 1 on *no difference seen*
+            is false, as *worse* is.
+        how: As of `false_claims`.
+        seed: Of the draws.
+    """
+    rng = np.random.default_rng([seed, 7])
+    plan = replace(against_control(9), smallest_effect=EDGE)
+    false = missed = 0
+    for _ in range(studies):
+        scores = normal(rng, (len(plan.arms), 20))
+        scores[1:] += beyond * EDGE
+        study = Simulated(plan, scores)
+        found = study.fixed(6) if how == "fixed" else study.every_look(20)
+        false += any(claim.verdict in (SAME, WORSE) for claim in found)
+        missed += any(
+            claim.low is not None and not claim.low <= beyond * EDGE + 1e-12 <= claim.high + 2e-12
+            for claim in found
+        )
+    return Share(false, studies), Share(missed, studies)
+
+
+def found_as_planned(studies: int, seed: int = 0) -> Share:
+    """Return how often a comparison that is open after 6 seeds finds the effect with the seeds that planning names."""
+    rng = np.random.default_rng([seed, 8])
+    plan, hits, n = against_control(9), 0, 0
+    for _ in range(studies):
+        scores = 0.4 + SD * rng.normal(size=(10, 60))
+        scores[1:] += 1.5 * math.sqrt(2) * SD
+        study = Simulated(plan, scores)
+        still_open = [claim for claim in study.fixed(6) if not claim.decided]
+        if not still_open:
+            continue
+        frame = study.frame()
+        seeds = seeds_for(1.5, still_open[0], analyses(study.runs, frame, plan))
+        keys = {claim.key for claim in still_open}
+        later = [claim for claim in study.every_look(seeds or 60) if claim.key in keys]
+        hits, n = hits + sum(claim.verdict == BETTER for claim in later), n + len(later)
+    return Share(hits, n)
 
 
 # Effects
@@ -245,18 +300,23 @@ def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Shar
     return Share(hits, studies)
 
 
+def fixed_seeds(effect: float, error: float) -> int:
+    """Return how many seeds of one analysis find a difference of `effect` SDs nine times in ten."""
+    return next(n for n in range(FIRST, 100) if chance([(n, error)], effect) >= 0.9)
+
+
 def factor_seeds() -> int:
     """Return how many seeds find a level of `alpha` better by one SD of independent cells, nine times in ten."""
     plan = grid()
-    of = next(one for one in plan.comparisons if one.names[0] == "alpha=8" and one.kind == "factor")
-    share = shares([one.primary for one in plan.comparisons])[plan.comparisons.index(of)]
-    sd = math.sqrt(sum(weight**2 for weight in of.weights.values()))
-    return seeds_needed(1 / sd, PLANNED * share) or 0
+    level = next(one for one in plan.comparisons if one.names[0] == "alpha=8" and one.kind == "factor")
+    share = shares([one.primary for one in plan.comparisons])[plan.comparisons.index(level)]
+    sd = math.sqrt(sum(weight**2 for weight in level.weights.values()))
+    return fixed_seeds(1 / sd, PLANNED * share)
 
 
 def cell_seeds() -> int:
     """Return how many seeds find one of the 14 arms better than the control by one SD of a cell, cell by cell."""
-    return seeds_needed(1 / math.sqrt(2), PLANNED / 14) or 0
+    return fixed_seeds(1 / math.sqrt(2), PLANNED / 14)
 
 
 @dataclass(frozen=True)
@@ -286,52 +346,16 @@ def cost(studies: int, effects: Sequence[float], planned: int, fixed: int, seed:
     return Cost(trials, studies * 11 * fixed, Share(hits, max(1, ones)))
 
 
-def grid_cost(studies: int, effects: Sequence[float], planned: int, fixed: int, seed: int = 0) -> Cost:
-    """Return the same for the factorial and its three arms; effects: in SDs of each comparison's own difference."""
-    rng = np.random.default_rng([seed, 4])
-    plan, trials, hits, ones = grid(), 0, 0, 0
-    turns = [effects[place % len(effects)] for place in range(len(ALPHAS) + len(WEIGHTS) + len(OUTSIDE) - 2)]
-    primary = [one for one in plan.comparisons if one.primary]
-    raised = np.zeros(len(plan.arms))
-    for turn, one in zip(turns, primary, strict=True):
-        size = turn * SD * math.sqrt(sum(weight**2 for weight in one.weights.values()))
-        for place, arm in enumerate(plan.arms):
-            raised[place] += size * (one.weights.get(arm.name, 0.0) > 0)
-    for _ in range(studies):
-        study = Simulated(plan, normal(rng, (len(plan.arms), planned)) + raised[:, None])
-        found = [claim for claim in study.until_decided(planned) if claim.primary]
-        trials += study.trials_run
-        of_one = [claim.verdict == BETTER for claim, turn in zip(found, turns, strict=True) if turn == 1]
-        hits, ones = hits + sum(of_one), ones + len(of_one)
-    return Cost(trials, studies * len(plan.arms) * fixed, Share(hits, max(1, ones)))
-
-
-def planned_for_power(comparisons: int, wanted: float = 0.9, seed: int = 0) -> tuple[int, int]:
-    """Return the seeds of a fixed design, and of one run until decided, that find one SD of the difference alike often.
-
-    Both spend the error up to the planned seeds on `comparisons`; the second by simulation of 40,000 differences.
-    """
-    from reports.evidence.boundaries import critical_values
-    from reports.evidence.spending import next_budget
-
-    fixed = seeds_needed(1.0, PLANNED / comparisons, wanted) or 0
-    reached = power(1.0, fixed, PLANNED / comparisons)
-    draws = np.random.default_rng([seed, 5]).normal(1, 1, size=(40_000, 3 * fixed))
-    n = np.arange(1, draws.shape[1] + 1)
-    mean = draws.cumsum(axis=1) / n
-    spread = np.sqrt(np.maximum(1e-12, (draws**2).cumsum(axis=1) - n * mean**2) / np.maximum(1, n - 1))
-    t = np.abs(mean) / (spread / np.sqrt(n))
-    for planned in range(fixed, 3 * fixed):
-        ends, schedule, budget = [0], [], None
-        while ends[-1] < planned:
-            ends.append(block_end(ends[-1], planned))
-            budget = next_budget(budget, seeds=ends[-1], planned=planned)
-            schedule.append((ends[-1], budget.spent(ends[-1]) / comparisons))
-        crossed = np.zeros(len(t), dtype=bool)
-        for end, critical in zip(ends[1:], critical_values(schedule), strict=True):
-            crossed |= t[:, end - 1] > critical
-        if crossed.mean() >= reached:
-            return fixed, planned
+def planned_for_power(comparisons: int) -> tuple[int, int]:
+    """Return the seeds of a fixed design, and of one run until decided, that find one SD nine times in ten."""
+    for planned in range(FIRST, 100):
+        end, budget, schedule = 0, None, []
+        while end < planned:
+            end = block_end(end, planned)
+            budget = next_budget(budget, seeds=end, planned=planned)
+            schedule.append((end, budget.spent(end) / comparisons))
+        if chance(schedule, 1.0) >= 0.9:
+            return fixed_seeds(1.0, PLANNED / comparisons), planned
     raise ValueError("no number of seeds reaches that power")
 
 
@@ -397,7 +421,7 @@ def misses(differences: np.ndarray, truth: float, alpha: float) -> tuple[Share, 
     return Share(int(missed.sum()), len(differences)), Share(int(none.sum()), len(differences))
 
 
-def coverage(simulations: int, seeds: Sequence[int] = (3, 5, 13)) -> list[list[str]]:
+def coverage(simulations: int, seeds: Sequence[int] = (6, 13)) -> list[list[str]]:
     """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of the error."""
     rng = np.random.default_rng(3)
     rows = []
@@ -432,6 +456,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 found = pool.map(false_claims, sizes, repeat(draw), repeat(how), seeds)
                 _row(name, how, str(together(found)))
         few = [min(PART, size) for size in sizes[: max(1, len(sizes) // 4)]]
+        print("\nNine arms that differ from the control by so many smallest effects:\n")
+        _row("difference", "run", "*no difference* or *worse* of any", "an interval misses", head=True)
+        for beyond, how in itertools.product((1.0, 1.2), ("until-decided", "fixed")):
+            found = list(pool.map(at_the_edge, few, repeat(beyond), repeat(how), seeds))
+            _row(f"{beyond:g}", how, *(str(together(part)) for part in zip(*found, strict=True)))
+        planned = together(pool.map(found_as_planned, few, seeds))
+        print(f"\nFound with the seeds that planning names, of what is open after six: {planned}")
         wanted, cells = factor_seeds(), cell_seeds()
         print(f"\nOne level of a factor better by one SD of a cell; cell by cell it takes {cells} seeds:\n")
         _row("noise shared by cells of one level", "seeds", "share of cell by cell", "found", head=True)
@@ -446,9 +477,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _row(
                 "10 arms against a control", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects)
             )
-        for effects in ((0.0, 1.0, 2.0), (2.0,)):
-            costs = list(pool.map(grid_cost, few, repeat(effects), repeat(planned), repeat(fixed), seeds))
-            _row("4 x 3 core and 3 arms", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects))
         kept = together(pool.map(best_kept, few, seeds))
         print(f"\nThe best of eleven settings, five of them alike, is in the set that may be best: {kept}")
     print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")

@@ -23,6 +23,7 @@ from adalayers.data.feature_plan import SAMPLE, feature_plan, missing_bytes, not
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
+from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
 from adalayers.request import REDUCTION, StudyRequest, grace
 from adalayers.results.files import FINISHED, TRIALS, read_trials
@@ -117,7 +118,7 @@ def describe(case: Case, flags: Flags) -> str:
         *_line("search", _search_line(request, searches, planned_searched, searched)),
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
-        f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}; {there}",
+        f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
         f"  features    {features.mode}: {features.why}",
         *_line("group", f"{group} trials share each pass of the base model" if live and group > 1 else ""),
         f"  memory      about {concurrency * by_worker / 1e9:.1f} GB for {concurrency} trials at a time; "
@@ -187,6 +188,15 @@ def _search_line(request: StudyRequest, searches: Sequence[PlannedSearch], trial
 
 def _done(trials: int) -> str:
     return f", {trials} done" if trials else ""
+
+
+def _of_test(prepared: Prepared) -> str:
+    """Return what of the cache is the test split's, all of which is stored unless `--test-examples` caps it."""
+    if "test" not in prepared.encoded:
+        return ""
+    tokens = len(prepared.encoded["test"].input_ids)
+    size = stored_bytes(prepared.source, tokens, prepared.request.precision)
+    return f", {size / 1e6:.0f} MB of it for test (--test-examples)"
 
 
 def _line(name: str, text: str) -> list[str]:

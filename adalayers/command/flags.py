@@ -26,7 +26,15 @@ from adalayers.study import Study
 
 FeatureMode = Literal["auto", "memory", "disk", "live"]
 
-SMOKE = {"trials": 3, "seeds": 2, "epochs": 2, "train_examples": 96, "eval_examples": 64, "max_length": 64}
+SMOKE = {
+    "trials": 3,
+    "seeds": 2,
+    "epochs": 2,
+    "max_length": 64,
+    "train_examples": 96,
+    "eval_examples": 64,
+    "test_examples": 64,
+}
 """What --smoke asks for where the user does not."""
 LABEL_LENGTH = 64
 """Most characters of a label: it is part of a folder's name, and file systems take 255 bytes."""

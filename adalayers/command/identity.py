@@ -36,6 +36,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "smoke": flags.study.smoke,
         "train_examples": request.train_examples,
         "eval_examples": request.eval_examples,
+        "test_examples": request.test_examples,
         "text_column": request.text_column,
         "label_column": request.label_column,
         "set": flags.study.fixed,

@@ -189,6 +189,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         metrics=dict(request.metrics),
         train_examples=request.train_examples,
         eval_examples=request.eval_examples,
+        test_examples=request.test_examples,
         seed=request.seed,
     )
     tokenizer = tokens.load_tokenizer(source)

@@ -218,13 +218,14 @@ def load_task(
     metrics: Mapping[str, str] | None = None,
     train_examples: int | None = None,
     eval_examples: int | None = None,
+    test_examples: int | None = None,
     seed: int = 0,
 ) -> Task:
     """Load a dataset as a task: from its folder, a local copy in `data_dir`, or the hub, in this order.
 
     Validation is set aside first, from all of train. Then `train_examples` are drawn from the rest, and
-    `eval_examples` from validation and from test: uniformly, without replacement, by `seed`, in the order of
-    the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
+    `eval_examples` from validation, `test_examples` from test: uniformly, without replacement, by `seed`, in the order
+    of the source. With one seed a smaller draw is part of a larger one. Asking for more than there is gives all.
 
     Args:
         name: As `canonical` takes it.
@@ -234,7 +235,7 @@ def load_task(
         metric: Selects instead of the dataset's own.
         metrics: By kind of task, what selects where no `metric` is named.
         train_examples: None for all.
-        eval_examples: None for all.
+        eval_examples, test_examples: None for all.
         seed: Of the draws.
 
     Raises:
@@ -250,10 +251,8 @@ def load_task(
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(reading.path, whole["train"], kind)
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
-    drawn = {
-        role: _draw(split, train_examples if role == "train" else eval_examples, seed)
-        for role, split in whole.items()
-    }
+    sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
+    drawn = {role: _draw(split, sizes[role], seed) for role, split in whole.items()}
     asked = (metrics or {}).get(kind.name) if metric is None else metric
     # Another label column is another task than the one the entry's metric was chosen for.
     own = entry.metric if entry and label_column in (None, entry.label) else kind.default_metric

@@ -48,7 +48,14 @@ def score_differences(root: Path, sizes: Sizes) -> dict[str, float]:
 def _scores(name: str, dataset: str, root: Path, sizes: Sizes) -> np.ndarray:
     mode, precision = FEATURES[name]
     n = sizes.examples
-    request = DataRequest("minilm", dataset, train_examples=n, eval_examples=min(300, n), precision=precision)
+    request = DataRequest(
+        "minilm",
+        dataset,
+        train_examples=n,
+        eval_examples=min(300, n),
+        test_examples=min(300, n),
+        precision=precision,
+    )
     prepared = prepare(request)
     splits = {split: prepared.task.splits[split] for split in ("train", "validation")}
     task = dataclasses.replace(prepared.task, splits=splits)

@@ -32,7 +32,9 @@ ARMS = 15
 
 def study_over_training(root: Path, sizes: Sizes, concurrent: int = 2) -> dict[str, float]:
     """Return wall seconds of a study, the summed seconds of its trials over `concurrent`, and the mean of a trial."""
-    request = DataRequest("minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=64)
+    request = DataRequest(
+        "minilm", "acceptability-demo", train_examples=EXAMPLES, eval_examples=64, test_examples=64
+    )
     data = prepare(request).data("disk", cache=root)  # stored once, as in most studies
     torch.set_num_threads(1)  # as a trial
     ends: list[float] = []
@@ -61,7 +63,9 @@ def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
         with readings.open("a") as file:
             file.write(f"{os.getpid()} {most[0]}\n")
 
-    request = DataRequest("minilm", "entities-demo", train_examples=sizes.sentences, eval_examples=400)
+    request = DataRequest(
+        "minilm", "entities-demo", train_examples=sizes.sentences, eval_examples=400, test_examples=400
+    )
     with mock.patch("adalayers.tuning.run.trainable", measured):
         _study(root, request, min(20, sizes.trials), 2, 1)
     rows = [line.split() for line in readings.read_text().splitlines()]
@@ -95,6 +99,7 @@ def _study(
         "dataset": request.dataset,
         "train-examples": request.train_examples,
         "eval-examples": request.eval_examples,
+        "test-examples": request.test_examples,
         "trials": 0,
         "seeds": seeds,
         "epochs": epochs,

@@ -163,7 +163,8 @@ def test_help_names_every_flag_of_the_contract(capsys):
     assert exit.value.code == 0
     text = capsys.readouterr().out
     flags = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
-        eval-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial max-concurrent
-        address tracking-uri set dry-run smoke fresh text-column label-column metric smallest-effect precision"""
+        eval-examples test-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial
+        max-concurrent address tracking-uri set dry-run smoke fresh text-column label-column metric
+        smallest-effect precision"""
     for flag in flags.split():
         assert f"--{flag}" in text

@@ -67,7 +67,9 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sentences(cache):
-    return stored(cache, "acceptability-demo", train_examples=2 * EXAMPLES, eval_examples=200)
+    return stored(
+        cache, "acceptability-demo", train_examples=2 * EXAMPLES, eval_examples=200, test_examples=200
+    )
 
 
 @pytest.fixture(scope="module")

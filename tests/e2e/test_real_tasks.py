@@ -67,7 +67,7 @@ def test_gold_entities_of_the_conll_test_split(real):
     ],
 )
 def test_minilm_learns_real_data(name, size, floors, data_dir, tmp_path):
-    request = DataRequest("minilm", name, data_dir=data_dir, eval_examples=100, **size)
+    request = DataRequest("minilm", name, data_dir=data_dir, eval_examples=100, test_examples=100, **size)
     data = prepare(request).data("disk", cache=tmp_path)
     row = train(LayerMixConfig(epochs=8, feedforward=256), data, seed=1, test=True).row
     assert {metric: row[metric] for metric, floor in floors.items() if row[metric] <= floor} == {}

@@ -44,7 +44,7 @@ class Made:
 def made_task(folder: Path, backbone: str, dataset: str, config: TrialConfig | None = None) -> Made:
     """Train on an embedded dataset, and leave what a study of three seeds would around it."""
     config = config or LayerMixConfig(**SMALL)
-    prepared = prepare(DataRequest(backbone, dataset, train_examples=64, eval_examples=24))
+    prepared = prepare(DataRequest(backbone, dataset, train_examples=64, eval_examples=24, test_examples=24))
     data = prepared.data("live")
     outcome = train(config, data, seed=1, test=True)
     about = {

@@ -150,9 +150,9 @@ def test_three_factors_are_differences_of_means_of_cells():
     assert values == pytest.approx(expected)
 
 
-def test_blocks_of_three_seeds_and_a_last_one():
+def test_a_first_block_of_six_seeds_then_of_three_and_a_last_one():
     ends = [0]
     while ends[-1] < 20:
         ends.append(block_end(ends[-1], 20))
-    assert ends == [0, 3, 6, 9, 12, 15, 18, 20]
-    assert [block_end(4, 20), block_end(0, 2)] == [6, 2]
+    assert ends == [0, 6, 9, 12, 15, 18, 20]
+    assert [block_end(7, 20), block_end(0, 2)] == [9, 2]

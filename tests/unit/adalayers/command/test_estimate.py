@@ -1,6 +1,7 @@
 """What the dry run says of the data."""
 
 import json
+import re
 
 from adalayers.backbones import loading
 from adalayers.command.estimate import backbone_line
@@ -19,7 +20,14 @@ def llama(folder, **sizes):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16", **sizes}))
     (folder / "model.safetensors").unlink()
-    return DataRequest(str(folder), "acceptability-demo", train_examples=40, eval_examples=20, max_length=32)
+    return DataRequest(
+        str(folder),
+        "acceptability-demo",
+        train_examples=40,
+        eval_examples=20,
+        test_examples=20,
+        max_length=32,
+    )
 
 
 def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeypatch):
@@ -44,13 +52,14 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     argv = [
         *("--backbone", request.backbone, "--dataset", request.dataset),
         *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache")),
-        *("--train-examples", "40", "--eval-examples", "20"),
+        *("--train-examples", "40", "--eval-examples", "20", "--test-examples", "20"),
     ]
     assert main(STUDY, NoPages, [*argv, "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "on disk, not fetched yet; 0.00 GB of memory, computes in float32" in said
     assert "without a pass of the backbone" in said
     assert "hidden states" in said
+    assert re.search(r"cache .*, \d+ MB of it for test \(--test-examples\)", said)
     assert not (tmp_path / "results").exists()
     assert main(STUDY, NoPages, argv) == 2
     assert "wanted safetensors weights" in capsys.readouterr().err

@@ -66,6 +66,7 @@ def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
         (["--max-length", "32"], "max_length"),
         (["--precision", "float32"], "precision"),
         (["--eval-examples", "9"], "eval_examples"),
+        (["--test-examples", "9"], "test_examples"),
         (["--set", "k=8"], "set"),
     ],
 )

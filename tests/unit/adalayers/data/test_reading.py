@@ -14,7 +14,7 @@ from adalayers.request import DataRequest
 from adalayers.states import State
 from tests.helpers.tiny import tiny_backbone
 
-SMALL = {"train_examples": 12, "eval_examples": 6, "max_length": 16}
+SMALL = {"train_examples": 12, "eval_examples": 6, "test_examples": 6, "max_length": 16}
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,12 @@ def prepared(tmp_path_factory):
     """Texts in the tokens of a tiny backbone."""
     made = world(tmp_path_factory.mktemp("world"))
     request = DataRequest(
-        str(made["backbone"]), str(made["dataset"]), precision="float32", train_examples=48, eval_examples=16
+        str(made["backbone"]),
+        str(made["dataset"]),
+        precision="float32",
+        train_examples=48,
+        eval_examples=16,
+        test_examples=16,
     )
     return prepare(request)
 

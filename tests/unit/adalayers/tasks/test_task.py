@@ -694,8 +694,9 @@ def test_a_metric_that_a_split_leaves_undefined(tmp_path):
 def test_train_examples_come_after_validation(tmp_path):
     folder = save(tmp_path / "mine", train=sentences(200), test=sentences(50, start=200))
     whole = load_task(folder)
-    task = load_task(folder, train_examples=20, eval_examples=7, seed=3)
-    assert sizes(task) == {"train": 20, "validation": 7, "test": 7}
+    assert sizes(load_task(folder, train_examples=20, eval_examples=7))["test"] == 50
+    task = load_task(folder, train_examples=20, eval_examples=7, test_examples=9, seed=3)
+    assert sizes(task) == {"train": 20, "validation": 7, "test": 9}
     for name, split in task.splits.items():
         assert set(split.index) <= set(whole.splits[name].index)
         assert np.all(np.diff(split.index) > 0)

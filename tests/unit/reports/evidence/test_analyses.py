@@ -12,6 +12,7 @@ from reports.evidence.analyses import analyses
 from reports.evidence.boundaries import critical_values
 from reports.evidence.claims import claims
 from reports.evidence.evidence import Evidence
+from reports.evidence.spending import HALF
 from reports.page.report import details_page, short_page
 from reports.parts import caveats
 from reports.reading.load import Loaded, load
@@ -50,26 +51,25 @@ def part(text: str, title: str) -> str:
 
 
 def test_a_run_until_decided_has_an_analysis_after_each_block():
-    runs = [run(dict.fromkeys(ARMS, range(1, 7)), 20, 3, 6, until_decided=True)]
-    one, two = analyses(runs, had(6), plan(ARMS))
+    runs = [run(dict.fromkeys(ARMS, range(1, 10)), 20, 6, 9, until_decided=True)]
+    one, two = analyses(runs, had(9), plan(ARMS))
     assert (one.number, two.number) == (1, 2)
-    assert one.seeds == {arm: {1, 2, 3} for arm in ARMS}
-    assert two.seeds == {arm: {*range(1, 7)} for arm in ARMS}
+    assert one.seeds == {arm: {*range(1, 7)} for arm in ARMS}
+    assert two.seeds == {arm: {*range(1, 10)} for arm in ARMS}
     assert [budget.spent(budget.seeds) for budget in (one.budget, two.budget)] == pytest.approx(
-        [0.04 * 0.15**1.5, 0.04 * 0.3**1.5]
+        [0.04 * 6 / 20, 0.04 * 9 / 20]
     )
     assert (one.before, two.before) == (None, one.budget)
-    assert one.ended == two.ended == "after (3, 6)"
+    assert one.ended == two.ended == "after (6, 9)"
 
 
 def test_a_fixed_run_and_its_extension():
     """Beyond what was first planned, every block has its analysis, looked at or not."""
-    found = analyses(whole_runs(ARMS, 5, 10), had(10), plan(ARMS))
+    found = analyses(whole_runs(ARMS, 6, 13), had(13), plan(ARMS))
     assert [one.number for one in found] == [1, 2, 3, 4]
-    assert [len(one.seeds["a"]) for one in found] == [5, 6, 9, 10]
-    assert {one.budget.stages for one in found[1:]} == {((0, 5), (5, 10))}
+    assert [len(one.seeds["a"]) for one in found] == [6, 9, 12, 13]
     spent = [one.budget.spent(one.budget.seeds) for one in found]
-    assert spent == pytest.approx([0.04, *(0.04 + 0.005 * k / (k + 3) for k in (1, 4, 5))])
+    assert spent == pytest.approx([0.04 + 0.01 * b / (b + HALF) for b in (0, 1, 2, 7 / 3)])
     assert [one.before for one in found] == [None, *(one.budget for one in found[:-1])]
 
 
@@ -82,12 +82,12 @@ def test_an_extension_asked_for_at_once_or_step_by_step_is_the_same():
 
 def test_what_an_analysis_covered_is_what_its_run_says():
     """A trial that failed and was run again later is no part of the analyses made before."""
-    three = {arm: [1, 2, 3] for arm in ARMS}
-    first = run(three | {"a": [1, 3]}, 3, 3)
-    again = run({"a": [2]}, 3, 3, before=three | {"a": [1, 3]})
-    one, two = analyses([first, again], had(3), plan(ARMS))
-    assert (one.seeds["a"], two.seeds["a"]) == ({1, 3}, {1, 2, 3})
-    assert (one.budget.spent(3), two.budget.spent(3)) == (0.04, 0.045)
+    six = {arm: [*range(1, 7)] for arm in ARMS}
+    first = run(six | {"a": [1, 3, 4, 5, 6]}, 6, 6)
+    again = run({"a": [2]}, 6, 6, before=six | {"a": [1, 3, 4, 5, 6]})
+    one, two = analyses([first, again], had(6), plan(ARMS))
+    assert (one.seeds["a"], two.seeds["a"]) == ({1, 3, 4, 5, 6}, {*range(1, 7)})
+    assert (one.budget.spent(6), two.budget.spent(6)) == (0.04, 0.04 + 0.01 / (1 + HALF))
 
 
 def test_a_run_that_goes_on_for_some_arms_alone():
@@ -99,7 +99,7 @@ def test_a_run_that_goes_on_for_some_arms_alone():
     table = had(6)
     last = analyses(runs, table[(table["arm"] != "b") | (table["seed"] <= 3)], plan(ARMS))[-1]
     assert {arm: len(seeds) for arm, seeds in last.seeds.items()} == {"control": 6, "a": 6, "b": 3}
-    assert last.budget.spent(3) == pytest.approx(0.04 * 0.15**1.5)
+    assert last.budget.spent(3) == 0
 
 
 def test_a_block_that_is_not_whole_is_no_analysis_and_no_part_of_one():
@@ -133,7 +133,7 @@ def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
     found = analyses([runs[0], later], table, plan(names))
     assert [sorted(one.seeds) for one in found] == [sorted(ARMS), sorted(names), sorted(names)]
     criticals = {claim.arm: claim.critical for claim in claims(table, plan(names), found, {})}
-    thirds = [(n, 0.005 * (n - 6) / (n - 3) / 3) for n in (9, 12)]
+    thirds = [(6 + 3 * b, 0.01 * b / (b + HALF) / 3) for b in (1, 2)]
     assert criticals["new"] == pytest.approx(critical_values(thirds)[-1])
     halves = [(6, 0.04 / 2), *((n, 0.04 / 2 + error) for n, error in thirds)]
     assert criticals["a"] == pytest.approx(critical_values(halves)[-1])

@@ -57,14 +57,14 @@ def test_where_less_is_better_the_lowest_stays():
 
 
 def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
-    """4% over three other arms, one side: ruled out just above that quantile of t, kept just below it."""
+    """4% over three other arms, one side: ruled out just beyond that quantile of t and the smallest effect."""
     critical = stats.t.isf(0.04 / 3, 5)
     size = critical * stats.sem(WOBBLE)
     for factor, kept in ((1.01, False), (0.99, True)):
         scores = by_seed(
             {
                 "control": [0.4] * 6,
-                "a": 0.4 + factor * size + WOBBLE,
+                "a": 0.4 + 0.01 + factor * size + WOBBLE,
                 **dict.fromkeys(("b", "c"), [0.4] * 6),
             }
         )
@@ -76,20 +76,41 @@ def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
 @pytest.mark.parametrize(("later", "out"), [([0.47, 0.43, 0.45], True), ([0.2, 0.2, 0.2], False)])
 def test_what_was_ruled_out_stays_out_while_later_seeds_bear_it_out(later, out):
     rng = np.random.default_rng(0)
-    scores = by_seed({"control": 0.4 + 0.001 * rng.normal(size=6), "a": [0.5, 0.501, 0.499, *later]})
+    scores = by_seed({"control": 0.4 + 0.001 * rng.normal(size=9), "a": [*[0.5, 0.501, 0.499] * 2, *later]})
     known, table = plan(("control", "a")), trials(scores)
-    runs = [run(dict.fromkeys(scores, range(1, 7)), 6, 3, 6, until_decided=True)]
+    runs = [run(dict.fromkeys(scores, range(1, 10)), 9, 6, 9, until_decided=True)]
     found = best_set(table, known, analyses(runs, table, known))
-    early = trials(first(scores, 3))
+    early = trials(first(scores, 6))
     before = best_set(early, known, analyses(runs, early, known)[:1]).excluded
-    assert [(one.arm, one.by, one.n) for one in before] == [("control", "a", 3)]
-    assert [(one.arm, one.by, one.n) for one in found.excluded] == ([("control", "a", 6)] if out else [])
+    assert [(one.arm, one.by, one.n) for one in before] == [("control", "a", 6)]
+    assert [(one.arm, one.by, one.n) for one in found.excluded] == ([("control", "a", 9)] if out else [])
 
 
-def test_before_an_analysis_every_arm_with_scores_may_be_best():
+def test_arms_with_fewer_than_six_seeds_are_not_judged():
     table = trials(by_seed({"control": [0.1], "a": [0.9], "b": [0.5]}))
     found = best_set(table, plan(ARMS), [])
-    assert (found.arms, found.analyses, found.excluded) == (("a", "b", "control"), 0, ())
+    assert (found.arms, found.not_judged, found.excluded) == ((), ("control", "a", "b"), ())
+    scores = by_seed({"control": 0.4 + WOBBLE, "a": 0.7 - WOBBLE, "b": [0.1, 0.2, 0.1]})
+    table, known = trials(scores), plan(ARMS)
+    found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+    assert (found.arms, found.not_judged, [one.arm for one in found.excluded]) == (
+        ("a",),
+        ("b",),
+        ["control"],
+    )
+
+
+def test_an_arm_within_the_smallest_effect_of_the_best_is_not_ruled_out():
+    """Worse by 0.005 on every seed, but for a thousandth of that."""
+    levels = {"control": 0.4, "a": 0.405, "b": 0.2, "c": 0.2}
+    for smallest, arms in ((0.01, ("a", "control")), (0.002, ("a",))):
+        scores = by_seed(
+            {arm: level + WOBBLE * (1 if arm < "b" else 1.01) / 1000 for arm, level in levels.items()}
+        )
+        scores["a"] = {seed: value + 5e-6 * seed for seed, value in scores["a"].items()}
+        table, known = trials(scores), plan(ARMS, smallest_effect=smallest)
+        found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+        assert (found.arms, found.within) == (arms, smallest)
 
 
 def test_the_cheapest_has_the_fewest_parameters_and_saves_where_the_best_has_more():
@@ -109,16 +130,14 @@ def test_the_cheapest_has_the_fewest_parameters_and_saves_where_the_best_has_mor
 
 def test_the_best_is_kept_in_nineteen_of_twenty_studies():
     """Of four that are alike, the hard case, any is the best: some studies lose it, at most one in twenty."""
-    rng, studies, known = np.random.default_rng(3), 300, plan(ARMS)
+    rng, studies, known = np.random.default_rng(3), 300, plan(ARMS, smallest_effect=None)
     made = [
-        Analysis(
-            number, dict.fromkeys(ARMS, frozenset(range(1, seeds + 1))), Budget(((0, 6),), seeds), before
-        )
-        for number, seeds, before in ((1, 3, None), (2, 6, Budget(((0, 6),), 3)))
+        Analysis(number, dict.fromkeys(ARMS, frozenset(range(1, seeds + 1))), Budget(9, seeds), before)
+        for number, seeds, before in ((1, 6, None), (2, 9, Budget(9, 6)))
     ]
     kept = 0
     for _ in range(studies):
-        scores = 0.4 + 0.02 * rng.normal(size=6) + 0.01 * rng.normal(size=(4, 6))
+        scores = 0.4 + 0.02 * rng.normal(size=9) + 0.01 * rng.normal(size=(4, 9))
         table = trials(by_seed(dict(zip(ARMS, scores, strict=True))))
         kept += "a" in best_set(table, known, made).arms
     assert 0.95 * studies <= kept < studies
@@ -129,7 +148,8 @@ def test_the_file_and_the_page(tmp_path):
     evidence = Evidence(load(made.write(tmp_path)))
     write_claims(tmp_path)
     written = json.loads((tmp_path / "best_set.json").read_text())
-    assert list(written) == ["metric", "split", "level", "analyses", "arms", "cheapest", "excluded"]
+    names = ["metric", "split", "level", "analyses", "within", "arms", "not_judged", "cheapest", "excluded"]
+    assert list(written) == names
     assert (written["arms"], written["level"], written["cheapest"]) == ([CORE[4]], 0.95, CORE[4])
     assert len(written["excluded"]) == 14
     assert all(math.isfinite(one["difference"]) and one["by"] == CORE[4] for one in written["excluded"])

@@ -107,7 +107,7 @@ FAULTS = {
     "edge": (of_arm(CORE[11], **{"val/matthews": 9.0}), CAUTION, "edge of the `alpha` tried, 512"),
     "cut": (study("environment dataset truncated", CUT), CAUTION, "5.0% (385 of 7,695 examples)."),
     "shared": (study("environment dataset shared", {"test": 16}), CAUTION, "test 16 of 1,043 examples."),
-    "missing": (study("request smallest_effect", None), CAUTION, "no `request.smallest_effect`"),
+    "missing": (study("request seeds", None), CAUTION, "no `request.seeds`"),
 }
 
 
@@ -126,26 +126,24 @@ def test_pairs_that_failed_are_missed_and_those_that_were_not_asked_for_are_not(
     assert words in said(made, tmp_path, CAUTION)
     # An arm all of whose primary comparisons are decided is given no more seeds: no pairs of it are missing.
     effects = {arm: 5.0 * ("alpha=64" in arm) + 9.0 * ("weight=0.0" in arm) for arm in CORE}
-    made = MadeUp(seeds=6, search=0, effects=effects).ran((3, 6), planned=(20,))
-    (run,) = made.study["runs"]["history"]
+    made = MadeUp(seeds=9, search=0, effects=effects).ran((6, 9), planned=(20,))
     for arm in CORE[6:9]:
-        run["seeds"][arm] = [1, 2, 3]
-        made.trials = [row for row in made.trials if row["arm"] != arm or row["seed"] <= 3]
+        made.trials = [row for row in made.trials if row["arm"] != arm or row["seed"] <= 6]
     found = Evidence(load(made.write(tmp_path))).claims
     assert not undecided(found) & {*CORE[6:9]}
-    assert any(claim.n == 3 and not claim.decided for claim in found)
+    assert any(claim.n == 6 and not claim.decided for claim in found)
     assert "Not all comparisons" not in said(made, tmp_path)
 
 
 @pytest.mark.parametrize("later", [0.2, -0.3])
 def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
-    made = MadeUp(seeds=6, search=0).ran((3,), (6,))
+    made = MadeUp(seeds=12, search=0).ran((6,), (12,))
     wobble = (0.0, 0.0001, -0.0001)
-    for row, control, place in zip(made.of("uniform"), made.of(CONTROL), range(6), strict=True):
-        difference = (0.2 if place < 3 else later) + wobble[place % 3]
+    for row, control, place in zip(made.of("uniform"), made.of(CONTROL), range(12), strict=True):
+        difference = (0.2 if place < 6 else later) + wobble[place % 3]
         row["test/matthews"] = control["test/matthews"] + difference
     claims = {claim.arm: claim for claim in Evidence(load(made.write(tmp_path))).claims}
-    assert (claims["uniform"].verdict, claims["uniform"].n) == ("better", 3)
+    assert (claims["uniform"].verdict, claims["uniform"].n) == ("better", 6)
     words = "put its mean outside the interval of its claim: `uniform`."
     assert (words in said(made, tmp_path, CAUTION)) == (later < 0)
 

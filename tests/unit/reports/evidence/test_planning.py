@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
+from adalayers.comparisons import pair
 from reports.evidence.analyses import Analysis
-from reports.evidence.planning import Spread, error_to_come, seeds_for, spread
-from reports.evidence.spending import Budget
-from reports.evidence.statistics import power
+from reports.evidence.boundaries import critical_values
+from reports.evidence.claims import Claim
+from reports.evidence.planning import Spread, chance, seeds_for, spread
+from reports.evidence.spending import HALF, next_budget
 
 WEIGHTS = {"a": 1.0, "control": -1.0}
 
@@ -68,22 +72,30 @@ def test_the_spread_of_a_comparison_follows_from_its_weights():
     assert known.of(thirds) == pytest.approx(0.01 * math.sqrt(2 / 3))
 
 
-def test_seeds_for_an_effect_have_power_and_grow_with_the_spread():
-    found = [seeds_for(0.01, WEIGHTS, 0.1, Spread(sd, 4, 5)) for sd in (0.002, 0.005, 0.01, 0.02)]
-    assert found == sorted(set(found))
-    for sd, n in zip((0.002, 0.005, 0.01, 0.02), found, strict=True):
-        effect = 0.01 / (sd * math.sqrt(2))
-        assert power(effect, n, 0.004) >= 0.9 > power(effect, n - 1, 0.004)  # a tenth of 4%
-    assert seeds_for(0.01, WEIGHTS, 0.1, Spread(0.0, 4, 5)) == 2
-    assert seeds_for(0.01, WEIGHTS, 0.1, Spread(1.0, 4, 5)) is None
-    assert seeds_for(0.01, WEIGHTS, 0.05, Spread(0.01, 4, 5)) > found[2]
+def test_the_chance_of_one_analysis_is_the_power_of_its_t_test():
+    for effect, n, alpha in ((1.0, 13, 0.05), (0.4, 30, 0.001), (2.0, 6, 0.01)):
+        critical, shift = stats.t.isf(alpha / 2, n - 1), effect * math.sqrt(n)
+        power = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+        assert chance([(n, alpha)], effect) == pytest.approx(power, abs=0.02)
+    assert chance([(3, 0.0), (6, 0.0)], 5.0) == 0 == chance([], 5.0)
 
 
-def test_the_error_to_come_is_what_the_plan_has_left_or_the_next_extension_has():
-    def made(*stages: tuple[int, int], seeds: int) -> list[Analysis]:
-        return [Analysis(1, {}, Budget(stages, seeds))]
-
-    assert error_to_come([], 20) == 0.04
-    assert error_to_come(made((0, 20), seeds=6), 20) == 0.04
-    assert error_to_come(made((0, 20), seeds=20), 20) == 0.005
-    assert error_to_come(made((0, 20), (20, 40), seeds=40), 40) == 0.0025
+def test_seeds_for_an_effect_find_it_nine_times_in_ten():
+    """The schedule of a claim that is open after six pairs of six that were planned, a tenth of the error."""
+    made = [Analysis(1, {}, next_budget(None, seeds=6, planned=6))]
+    claim = Claim(**vars(pair("a", "control")), metric="f1", split="test", comparisons=9, analyses=1)
+    claim = replace(claim, n=6, share=0.1, schedule=((6, 0.004),))
+    needed = [seeds_for(effect, claim, made) for effect in (3.0, 2.0, 1.5, 1.0)]
+    assert needed == sorted(needed)
+    assert all(seeds % 3 == 0 for seeds in needed)
+    assert seeds_for(0.1, claim, made) is None
+    rng, found = np.random.default_rng(1), []
+    blocks = list(range(6, needed[-1] + 1, 3))
+    spending = [0.1 * (0.04 + 0.01 * b / (b + HALF)) for b in range(len(blocks))]
+    critical = critical_values(list(zip(blocks, spending, strict=True)))
+    for _ in range(4000):
+        draws = rng.normal(1.0, 1.0, size=blocks[-1])
+        t = [draws[:n].mean() / draws[:n].std(ddof=1) * math.sqrt(n) for n in blocks]
+        if t[0] < critical[0]:
+            found.append(any(value > limit for value, limit in zip(t, critical, strict=True)))
+    assert 0.88 <= np.mean(found) <= 0.95

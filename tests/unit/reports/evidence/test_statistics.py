@@ -13,8 +13,6 @@ from reports.evidence.statistics import (
     differences,
     mean_interval,
     paired,
-    power,
-    seeds_needed,
     share_interval,
 )
 
@@ -104,19 +102,3 @@ def test_seeds_won_and_their_exact_interval():
     assert share_interval(2, 1, 3, 0.05) == pytest.approx(
         (stats.binomtest(2, 3).proportion_ci(0.95, method="exact").low, 1.0)
     )
-
-
-def test_power_agrees_with_the_noncentral_t():
-    for effect, n, alpha in ((1.0, 13, 0.05), (0.4, 30, 0.001), (2.0, 4, 0.01)):
-        critical, shift = stats.t.isf(alpha / 2, n - 1), effect * math.sqrt(n)
-        expected = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
-        assert power(effect, n, alpha) == pytest.approx(expected, abs=1e-4)
-    assert power(50.0, 2, 1e-4) < 0.01  # where scipy's noncentral t has no number
-
-
-def test_seeds_needed_is_the_first_that_suffices():
-    for effect, alpha in ((1.0, 0.05), (1.0, 0.05 / 15), (0.3, 0.01), (5.0, 0.05), (50.0, 1e-4)):
-        n = seeds_needed(effect, alpha)
-        assert power(effect, n, alpha) >= 0.9
-        assert n == 2 or power(effect, n - 1, alpha) < 0.9
-    assert seeds_needed(0.01, 0.05) is None
