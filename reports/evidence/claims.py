@@ -344,8 +344,9 @@ class Family:
             low, high = _within(low, high, claim, self.limits)
         # Predictions that are alike while scores are not contradict each other: no ground for a tie. Seeds that came
         # after this analysis count too: arms that differ on one of them are not the same.
-        every = differences(values, claim.weights, {seed for arm in claim.arms for seed in values[arm]})
-        tie = pair.ties == pair.n >= FIRST and prediction_hashes.tied(claim.weights, every, self.answers)
+        tie = pair.ties == pair.n >= FIRST and prediction_hashes.tied(
+            claim.weights, set.intersection(*({*values[arm]} for arm in claim.weights)), self.answers
+        )
         if tie:
             verdict, low, high = SAME, 0.0, 0.0
         return replace(

@@ -321,51 +321,48 @@ def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
     made = agenda(folder, trials=0, seeds=20, undecided=deciding)
     assert made.total() == 3 * 20, "at most"
     ran = names(run(made))
-    assert ran == [(arm, seed) for seed in (1, 2, 3) for arm in ("alpha=1", "alpha=8", "uniform")] + [
-        (arm, seed) for seed in (4, 5, 6) for arm in ("alpha=1", "uniform")
+    six, nine = [*range(1, 7)], [*range(1, 10)]
+    assert ran == [(arm, seed) for seed in six for arm in ("alpha=1", "alpha=8", "uniform")] + [
+        (arm, seed) for seed in (7, 8, 9) for arm in ("alpha=1", "uniform")
     ]
-    assert (ends(made), deciding.request) == ([3, 6], 2)
-    assert made.analyses()[1].covered == {
-        "alpha=1": [1, 2, 3, 4, 5, 6],
-        "alpha=8": [1, 2, 3],
-        "uniform": [1, 2, 3, 4, 5, 6],
-    }
+    assert (ends(made), deciding.request) == ([6, 9], 2)
+    assert made.analyses()[1].covered == {"alpha=1": nine, "alpha=8": six, "uniform": nine}
     assert (made.remaining(), made.total()) == (0, len(ran))
 
 
 def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
-    made = agenda(folder, seeds=6, undecided=Deciding(set()))
+    made = agenda(folder, seeds=9, undecided=Deciding(set()))
     ran = names(run(made))
-    assert len(ran) == 4 * 3
-    assert {seed for _, seed in ran} == {1, 2, 3}
-    assert ends(made) == [3]
+    assert len(ran) == 4 * 6
+    assert {seed for _, seed in ran} == {1, 2, 3, 4, 5, 6}
+    assert ends(made) == [6]
 
 
 def test_an_analysis_waits_for_the_trials_of_its_block(folder):
-    made = agenda(folder, trials=0, seeds=6, undecided=Deciding(set()))
+    made = agenda(folder, trials=0, seeds=9, undecided=Deciding(set()))
     requests = []
     while not isinstance(request := made.next(), str):
         made.record.begin(request.trial_id, made.row(request))
         requests.append(request)
-    assert (len(requests), request, made.analyses()) == (9, "wait", [])
+    assert (len(requests), request, made.analyses()) == (18, "wait", [])
 
 
 def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
-    run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
-    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), analyses=(InterimAnalysis(3, {}),))
+    run(agenda(folder, trials=0, seeds=6, undecided=Deciding({"alpha=1"})))
+    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), analyses=(InterimAnalysis(6, {}),))
     assert done.remaining() == 0
     assert run(done) == []
     assert done.analyses() == []
     more = agenda(
         folder,
         trials=0,
-        seeds=4,
+        seeds=7,
         undecided=Deciding({"alpha=8"}, {"alpha=8"}),
-        analyses=(InterimAnalysis(3, {}),),
+        analyses=(InterimAnalysis(6, {}),),
     )
     assert more.remaining() == 1
-    assert names(run(more)) == [("alpha=8", 4)]
-    assert ends(more) == [4]
+    assert names(run(more)) == [("alpha=8", 7)]
+    assert ends(more) == [7]
 
 
 def test_an_arm_that_joins_late_gets_the_seeds_that_others_have(folder):

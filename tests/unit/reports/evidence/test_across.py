@@ -15,7 +15,7 @@ from scipy import stats
 from adalayers.results.study_file import Run
 from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across, study_runs
 from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
-from reports.evidence.spending import PLANNED, PRIMARY, RESERVE
+from reports.evidence.spending import HALF, PLANNED, PRIMARY, RESERVE
 from reports.parts.across import section
 from reports.write import write_claims_across, write_cover
 from tests.calibration import Share
@@ -94,7 +94,7 @@ def test_a_mean_effect_and_a_difference_of_effects_by_hand():
 
 
 def test_backbones_on_the_same_data_are_compared_arm_by_arm():
-    one, two = noisy(5, seed=1), noisy(5, dict.fromkeys(ARMS, -0.1), seed=2)
+    one, two = noisy(6, seed=1), noisy(6, dict.fromkeys(ARMS, -0.1), seed=2)
     found = across([case("one", one, data="same"), case("two", two, data="same")])
     scores = [of for of in found.claims if of.what == SCORE]
     assert [(of.case, of.reference, of.claim.arm, of.claim.primary) for of in scores] == [
@@ -141,18 +141,18 @@ def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
 
 
 def test_what_ran_before_the_second_case_is_no_analysis():
-    first = at(9, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))
-    second = at(12, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))
-    found = across([case("one", noisy(5), [first]), case("two", noisy(5, seed=2), [second])])
-    assert [analysis.budget.stages for analysis in found.analyses] == [((0, 5),)]
-    together = across([case("one", noisy(5)), case("two", noisy(5, seed=2))])
+    first = at(9, run(dict.fromkeys(ARMS, range(1, 7)), 6, 6))
+    second = at(12, run(dict.fromkeys(ARMS, range(1, 7)), 6, 6))
+    found = across([case("one", noisy(6), [first]), case("two", noisy(6, seed=2), [second])])
+    assert [(analysis.budget.planned, analysis.budget.seeds) for analysis in found.analyses] == [(6, 6)]
+    together = across([case("one", noisy(6)), case("two", noisy(6, seed=2))])
     assert [of.claim.low for of in found.claims] == [of.claim.low for of in together.claims]
 
 
 def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_of_an_extension():
-    one, two = case("one", noisy(5, {"a": 0.2})), case("two", noisy(5, {"a": 0.1}, seed=2))
-    later = [at(15, run(dict.fromkeys(ARMS, range(1, 6)), 5, 5))]
-    three = case("three", noisy(5, {"a": 0.2}, seed=3), later)
+    one, two = case("one", noisy(6, {"a": 0.2})), case("two", noisy(6, {"a": 0.1}, seed=2))
+    later = [at(15, run(dict.fromkeys(ARMS, range(1, 7)), 6, 6))]
+    three = case("three", noisy(6, {"a": 0.2}, seed=3), later)
     before, after = across([one, two]), across([one, two, three])
     assert len(after.analyses) == 2
     assert the(after, DIFFERENCE, "a", "two").values == the(before, DIFFERENCE, "a", "two").values
@@ -161,7 +161,7 @@ def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_
     )
     mean_of_two, joined = (of.claim for of in after.claims if (of.what, of.claim.arm) == (MEAN, "a"))
     assert mean_of_two.interval_level == pytest.approx(the(before, MEAN, "a").interval_level)
-    assert (joined.n, joined.analyses) == (5, 2)
+    assert (joined.n, joined.analyses) == (6, 2)
     assert joined.weights == pytest.approx(
         {
             f"{name}/{arm}": sign / 3
@@ -169,29 +169,28 @@ def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_
             for arm, sign in (("a", 1), ("control", -1))
         }
     )
-    # Four means, two of them of the first two cases, share 80% of the first extension's half of the reserve.
-    assert 1 - joined.interval_level == pytest.approx(RESERVE / 2 * PRIMARY / 4, rel=1e-6)
+    # Four means, two of them of the first two cases, share 80% of what a block beyond the plan has.
+    assert 1 - joined.interval_level == pytest.approx(RESERVE / (1 + HALF) * PRIMARY / 4, rel=1e-6)
 
 
 def test_seeds_that_are_added_later_spend_the_reserve():
-    first = at(9, run(dict.fromkeys(ARMS, range(1, 4)), 3, 3))
-    second = at(12, run(dict.fromkeys(ARMS, range(4, 10)), 9, 9))
-    cases = [case(name, noisy(9, seed=seed), [first, second]) for seed, name in enumerate(("one", "two"))]
+    first = at(9, run(dict.fromkeys(ARMS, range(1, 7)), 6, 6))
+    second = at(12, run(dict.fromkeys(ARMS, range(7, 13)), 12, 12))
+    cases = [case(name, noisy(12, seed=seed), [first, second]) for seed, name in enumerate(("one", "two"))]
     found = across(cases)
-    assert [analysis.budget.seeds for analysis in found.analyses] == [3, 6, 9]
-    assert found.analyses[-1].budget.stages == ((0, 3), (3, 9))
-    assert found.analyses[-1].budget.spent(9) < PLANNED + RESERVE
+    assert [analysis.budget.seeds for analysis in found.analyses] == [6, 9, 12]
+    assert PLANNED < found.analyses[-1].budget.spent(12) < PLANNED + RESERVE
 
 
 def test_cases_that_stop_at_different_seeds_are_analysed_at_every_block():
-    short = at(9, run(dict.fromkeys(ARMS, range(1, 4)), 9, 3, until_decided=True))
-    long = at(9, run(dict.fromkeys(ARMS, range(1, 10)), 9, 3, 6, 9, until_decided=True))
-    found = across([case("one", noisy(3), [short]), case("two", noisy(9, seed=2), [long])])
-    assert [analysis.budget.seeds for analysis in found.analyses] == [3, 6, 9]
+    short = at(9, run(dict.fromkeys(ARMS, range(1, 7)), 12, 6, until_decided=True))
+    long = at(9, run(dict.fromkeys(ARMS, range(1, 13)), 12, 6, 9, 12, until_decided=True))
+    found = across([case("one", noisy(6), [short]), case("two", noisy(12, seed=2), [long])])
+    assert [analysis.budget.seeds for analysis in found.analyses] == [6, 9, 12]
     claim = the(found, MEAN, "a")
-    # Three of nine planned seeds: no more than their share of the error was spent on them.
-    assert (claim.n, claim.analyses) == (3, 1)
-    assert 1 - claim.interval_level < PLANNED * PRIMARY / 2 * (3 / 9)
+    # Six of twelve planned seeds: their share of the error was spent on them.
+    assert (claim.n, claim.analyses) == (6, 1)
+    assert 1 - claim.interval_level == pytest.approx(PLANNED * PRIMARY / 2 * (6 / 12))
 
 
 def test_runs_of_one_command_are_one_run():
@@ -217,7 +216,7 @@ def simulated(rng: np.random.Generator, planted: bool, cases: int = 3) -> Across
             scores[1] += 0.06 if last else 0.02
             scores -= 0.2 * last
         runs = [
-            at(9, run(dict.fromkeys(ARMS, range(1, 10)), 9, 3, 6, 9, until_decided=True)),
+            at(9, run(dict.fromkeys(ARMS, range(1, 10)), 9, 6, 9, until_decided=True)),
             at(12, run(dict.fromkeys(ARMS, range(10, 16)), 15, 15)),
         ]
         named = dict(zip(ARMS, scores, strict=True))
@@ -252,9 +251,9 @@ def test_differences_that_are_there_are_found():
 
 def made(tmp_path, *names: str, **how) -> None:
     for place, name in enumerate(names):
-        folder = MadeUp(seeds=5, search=0, evaluations=2, seed=place, **how)
+        folder = MadeUp(seeds=6, search=0, evaluations=2, seed=place, **how)
         folder.study["environment"]["backbone"] |= {"id": f"org/{name}"}
-        folder.ran((5,))
+        folder.ran((6,))
         folder.write(tmp_path / name)
 
 
@@ -267,7 +266,7 @@ def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path)
     assert {claim["what"] for claim in claims} == {MEAN, DIFFERENCE, SCORE}
     assert set(FIELDS) | {"case", "reference", "cases", "what"} == set(claims[0])
     uniform = next(c for c in claims if (c["what"], c["arm"], c["case"]) == (MEAN, "uniform", "all"))
-    assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 5, ["minilm-cola", "random-cola"])
+    assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 6, ["minilm-cola", "random-cola"])
     assert "- **`random-cola` against `minilm-cola`**" in Path(page).read_text()
     (tmp_path / "claims.json").unlink()
     assert write_claims_across(tmp_path, ["random-cola", "minilm-cola"]).endswith("claims.json")
@@ -282,11 +281,11 @@ def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path,
 
 
 def test_equal_predictions_in_every_case_are_no_difference():
-    scores = {"control": [0.4, 0.5, 0.6, 0.5, 0.4]}
+    scores = {"control": [0.4, 0.5, 0.6, 0.5, 0.4, 0.5]}
     cases = [
         replace(
             case(name, dict.fromkeys(ARMS, scores["control"])),
-            answers={(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 6)},
+            answers={(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 7)},
         )
         for name in ("one", "two")
     ]
