@@ -98,10 +98,9 @@ def seeds_for(effect: float, claim: Claim, made: Sequence[Analysis]) -> int | No
         error = schedule[start - 1][1] if start else 0.0
         schedule.append((pairs, error + claim.share * max(0.0, budget.spent(pairs) - spent)))
         crossed = _crossed(schedule, effect)
-        still_open = ~crossed[:start].any(axis=0)
-        if still_open.sum() < FEWEST_OPEN:
-            still_open[:] = True
-        if crossed[start:, still_open].any(axis=0).mean() >= CHANCE:
+        later, decided = crossed[start:].any(axis=0), crossed[:start].any(axis=0)
+        still_open = later if decided.sum() > STUDIES - FEWEST_OPEN else later[~decided]
+        if still_open.mean() >= CHANCE:
             return last
     return None
 
