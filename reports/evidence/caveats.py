@@ -134,7 +134,7 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
                 SERIOUS if found < POWER / 2 else CAUTION,
                 f"Few seeds for what is open: {n} find{'s' if n == 1 else ''} a true difference of one standard "
                 f"deviation over seeds{size} {found:.0%} of the time.",
-                "See the next run, below.",
+                "See the next run.",
             )
     scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
     contradicted = [claim for claim in claims if claim.decided and _contradicted(claim, scores)]
@@ -174,9 +174,9 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
         arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
         yield Caveat(
             CAUTION,
-            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): one that diverged counts with the "
-            "score of the trivial model; while one has failed, its comparisons have no verdict.",
-            "See the errors in the details; the same command tries a failed trial again.",
+            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): diverged ones count with the trivial "
+            "score, failed ones withhold verdicts.",
+            "The same command tries failed ones again.",
         )
     if short:
         yield Caveat(

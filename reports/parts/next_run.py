@@ -137,7 +137,7 @@ def _next(info: Info) -> list[str]:
     rest = f" ({more} more would take over {seeds} seeds)" if more else ""
     effect = f"{info.plan.smallest_effect:g}" if info.plan.smallest_effect else "a difference"
     return [
-        f"The next run, to find {effect} in {count(within, 'open comparison')} nine times in ten{rest}:",
+        f"The next run, to find {effect} in {count(within, 'open comparison')}{rest}:",
         fenced(_with_seeds(info.command, seeds), "sh"),
     ]
 
