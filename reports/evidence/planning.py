@@ -98,7 +98,7 @@ def seeds_for(effect: float, claim: Claim, made: Sequence[Analysis]) -> int | No
         error = schedule[start - 1][1] if start else 0.0
         schedule.append((pairs, error + claim.share * max(0.0, budget.spent(pairs) - spent)))
         crossed = _crossed(schedule, effect)
-        later, decided = crossed[start:].any(axis=0), crossed[:start].any(axis=0)
+        later, decided = (np.asarray(part.any(axis=0)) for part in (crossed[start:], crossed[:start]))
         still_open = later if decided.sum() > STUDIES - FEWEST_OPEN else later[~decided]
         if still_open.mean() >= CHANCE:
             return last
