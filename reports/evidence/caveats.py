@@ -174,9 +174,9 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
         arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
         yield Caveat(
             CAUTION,
-            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): diverged ones count with the trivial "
+            f"{count(len(lost), 'confirmed trial')} failed or diverged ({arms}): diverged ones have the trivial "
             "score, failed ones withhold verdicts.",
-            "The same command tries failed ones again.",
+            "The same command tries them again.",
         )
     if short:
         yield Caveat(
