@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from adalayers.backbones.backbone import Backbone
+from adalayers.backbones.loading import shared_backbone
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
@@ -39,6 +40,7 @@ def trained(prepared, arms, seed=1):
     data, clock, outcomes = prepared.data("live"), SharedClock(), {}
     for split in data.splits.values():
         split.features.shared = True
+        shared_backbone(split.features.source, torch.device("cpu"))  # loading passes a batch of its own, once
 
     def trial(number, arm):
         trainer = Trainer(trial_config(**{**SMALL, **arm}), data, seed=seed, device=torch.device("cpu"))
