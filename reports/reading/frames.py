@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+LARGEST = 1e100
+"""A number from here on is none: its square is no longer a float."""
+
 
 def numbers(frame: pd.DataFrame, column: str) -> pd.Series:
     """Return a column as floats, NaN where it is missing or holds no finite number."""
@@ -15,7 +18,7 @@ def numbers(frame: pd.DataFrame, column: str) -> pd.Series:
     values = frame[column]
     if values.dtype != float:  # most columns are numbers, and this is asked often
         values = pd.to_numeric(values, errors="coerce").astype(float)
-    finite = np.isfinite(values.to_numpy())
+    finite = np.abs(values.to_numpy()) < LARGEST  # not so for NaN
     return values if finite.all() else values.where(finite)
 
 

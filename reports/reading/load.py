@@ -172,9 +172,11 @@ def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:
 
 
 def _factors(study: StudyFile) -> tuple[Factor, ...]:
-    """Return the factors of `study.json`, else those that it calls scientific, by their names."""
-    named = tuple(factor for factor in study.request.factors if factor.name)
-    return named or tuple(Factor(name, name, scale="choice") for name in study.request.scientific)
+    """Return the factors of `study.json`, one of each name, else those that it calls scientific."""
+    named = {factor.name: factor for factor in study.request.factors if factor.name}
+    return tuple(named.values()) or tuple(
+        Factor(name, name, scale="choice") for name in study.request.scientific
+    )
 
 
 def as_text(value: Any) -> str:
