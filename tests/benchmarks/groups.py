@@ -41,11 +41,14 @@ def live(source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str,
     features = LiveFeatures(source, made.encoded(lengths))
     features.shared = True
     data = made.trial_data(source, features)
-    trainers = [Trainer(config, data, seed=0, device=CPU) for config in arms(source)]
+    # One more, for an epoch of its own: those of a group are in the same epoch, and so read the same batches.
+    one, *trainers = (
+        Trainer(config, data, seed=0, device=CPU) for config in [*arms(source)[:1], *arms(source)]
+    )
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a trial has
     try:
-        return interleaved({"one": epoch_of(trainers[:1]), "group": epoch_of(trainers)}, repeats)
+        return interleaved({"one": epoch_of([one]), "group": epoch_of(trainers)}, repeats)
     finally:
         torch.set_num_threads(threads)
 
@@ -63,11 +66,9 @@ def stored(
     folder = store(root, source, made.encoded(lengths), device).folder
     data = made.trial_data(source, StoredFeatures(folder, resident=True))
     configs = [LayerMixConfig(k=64, batch_size=BATCH, alpha=1.0 + member) for member in range(members)]
-    trainers = [Trainer(config, data, seed=0, device=device) for config in configs]
+    one, *trainers = (Trainer(config, data, seed=0, device=device) for config in [configs[0], *configs])
     together = Together()
-    return interleaved(
-        {"one": epoch_of(trainers[:1], together), "group": epoch_of(trainers, together)}, repeats
-    )
+    return interleaved({"one": epoch_of([one], together), "group": epoch_of(trainers, together)}, repeats)
 
 
 def epoch_of(
