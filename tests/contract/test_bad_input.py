@@ -158,9 +158,7 @@ def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
 
 
 def test_help_names_every_flag_of_the_contract(capsys):
-    with pytest.raises(SystemExit) as exit:
-        main(STUDY, None, ["--help"])
-    assert exit.value.code == 0
+    assert main(STUDY, None, ["--help"]) == 0
     text = capsys.readouterr().out
     flags = """backbone dataset data-dir output label search scheduler trials seeds seed epochs train-examples
         eval-examples test-examples max-length max-hours cache-dir features show-text cpus-per-trial gpus-per-trial

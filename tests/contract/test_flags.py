@@ -147,9 +147,9 @@ def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
 
 
 def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
-    """Analyses after 3 and 5 seeds, then after 6 of an extension; arms that nothing undecided compares get no more."""
+    """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more."""
     more = (
-        *("--seeds", "5", "--until-decided", "--smallest-effect", "0.000001"),
+        *("--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
         *("--trials", "0", "--epochs", "1"),
     )
     assert study(made, tmp_path / "results", *more) == 0
@@ -158,18 +158,18 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     def runs():
         return json.loads((folder / "study.json").read_text())["runs"]["history"]
 
-    assert [(run["analyses"], run["planned"], run["until_decided"]) for run in runs()] == [([3, 5], 5, True)]
+    assert [(run["analyses"], run["planned"], run["until_decided"]) for run in runs()] == [([6, 7], 7, True)]
     trials = pd.read_csv(folder / "trials.csv")
-    assert set(trials.groupby("arm")["seed"].max()) <= {3, 5}
-    assert trials.groupby("arm")["seed"].max().max() == 5, (
-        "an effect of a millionth is not decided by three seeds"
+    assert set(trials.groupby("arm")["seed"].max()) <= {6, 7}
+    assert trials.groupby("arm")["seed"].max().max() == 7, (
+        "an effect of a millionth is not decided by six seeds"
     )
     before = (folder / "trials.csv").read_bytes()
     assert study(made, tmp_path / "results", *more) == 0
     assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
-    assert study(made, tmp_path / "results", *more, "--seeds", "6", report=True) == 0
-    assert [run["analyses"] for run in runs()] == [[3, 5], [], [6]]
+    assert study(made, tmp_path / "results", *more, "--seeds", "8", report=True) == 0
+    assert [run["analyses"] for run in runs()] == [[6, 7], [], [8]]
     claims = json.loads((folder / "claims.json").read_text())
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
-    assert max(claim["n"] for claim in claims) == 6
+    assert max(claim["n"] for claim in claims) == 8
     assert "Seeds were added in blocks" in (folder / "report.md").read_text()

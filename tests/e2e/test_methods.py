@@ -17,7 +17,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.study import Setting, base_config
 from adalayers.training.trainer import train
-from studies.methods import STUDY, fusions, tuned
+from studies.methods import STUDY, methods
 from tests.helpers.long_form import long_but
 from tests.helpers.states import made_shape
 from tests.helpers.studying import world
@@ -37,14 +37,15 @@ NEXT_OF_KIN = {
 }
 """Methods that differ little from another one here, half a minute each."""
 COSTLY = {
-    "adapters, two a layer",
+    "adapters as published",
+    "adapters, two classifiers",
     "fine-tuning",
     "fine-tuning, layer mix",
-    "routing as published",
+    "routing at own width",
     "extra layers as published",
 }
 """Half a minute each over sentences: they learn rows of few words instead."""
-WANTS_MORE = {"head2toe as published"}
+WANTS_MORE = {"head2toe at own width"}
 """It chooses among thousands of states, and learns all sentences there are."""
 EXAMPLES, EPOCHS, FEW = 400, 4, 2
 """The last for what is costly."""
@@ -57,7 +58,7 @@ def setting(shape):
     return Setting(dataset="acceptability-demo", shape=shape, fixed={}, base=base, train_examples=EXAMPLES)
 
 
-NAMES = list({**fusions(setting(made_shape())), **tuned(setting(made_shape()))})
+NAMES = list(methods(setting(made_shape())))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def stored(cache, dataset, **more):
 def test_a_method_beats_the_majority_class(name, request):
     prepared, data = request.getfixturevalue("words" if name in COSTLY else "sentences")
     of = setting(prepared.shape)
-    overrides, _ = {**fusions(of), **tuned(of)}[name]
+    _, _, overrides = methods(of)[name]
     own_states = overrides.get("fusion") in ("scalar-mix", "variability") and "own_width" in overrides
     probe = own_states and "base_model" not in overrides
     size = {"epochs": FEW} if name in COSTLY else {"train_examples": EXAMPLES}

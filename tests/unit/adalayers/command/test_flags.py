@@ -24,7 +24,7 @@ def test_nothing_typed_gives_the_defaults(tmp_path):
     assert parse(STUDY, []) == Flags(
         requests=(DataRequest("minilm", "acceptability-demo"),),
         study=StudyRequest(
-            search="optuna", scheduler="asha", trials=16, seeds=5, seed=0, until_decided=False, epochs=20
+            search="optuna", scheduler="asha", trials=16, seeds=6, seed=0, until_decided=False, epochs=20
         ),
         resources=Resources(),
         own={},

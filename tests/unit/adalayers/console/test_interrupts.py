@@ -48,6 +48,7 @@ def start():
                 stderr=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # tests may run under nohup
             )
             stack.enter_context(process)
             stack.callback(process.kill)

@@ -102,9 +102,7 @@ def bert_base():
 
     with torch.device("meta"):
         model = AutoModel.from_config(AutoConfig.for_model("bert"))
-    return Backbone(
-        model, streams=[Stream("encoder", 12)], width=768, n_parameters=0, family=Family("encoder")
-    )
+    return Backbone(model, streams=[Stream("encoder", 12)], width=768, family=Family("encoder"))
 
 
 LAST_CLASSIFIER = 768 * 2 + 2
