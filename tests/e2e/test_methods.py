@@ -47,7 +47,7 @@ COSTLY = {
 """Half a minute each over sentences: they learn rows of few words instead."""
 WANTS_MORE = {"head2toe at own width"}
 """It chooses among thousands of states, and learns all sentences there are."""
-EXAMPLES, EPOCHS, FEW = 400, 4, 2
+EXAMPLES, EPOCHS, FEW = 400, 10, 3
 """The last for what is costly."""
 PROBE = {"lr": 1e-2, "epochs": 8}
 """A linear read-out of the base model's own states has few weights that learn, and wants larger steps."""
