@@ -57,9 +57,9 @@ def resident_tokens(root: Path, sizes: Sizes) -> list[float]:
     """
     readings = root / "readings"
 
-    def measured(config: dict[str, Any], data: Any = None) -> None:
+    def measured(config: dict[str, Any], **parameters: Any) -> None:
         with most_anonymous_mb() as most:
-            trainable(config, data)
+            trainable(config, **parameters)
         with readings.open("a") as file:
             file.write(f"{os.getpid()} {most[0]}\n")
 
@@ -108,7 +108,7 @@ def _study(
         "cache-dir": root,
         "output": output,
     }
-    main(study, NoPages, [*(f"--{name}={value}" for name, value in flags.items()), *more])
+    main(study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more])
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)
     assert set(rows["status"]) == {"completed"}
