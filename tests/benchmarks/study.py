@@ -108,7 +108,9 @@ def _study(
         "cache-dir": root,
         "output": output,
     }
-    main(study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more])
+    main(
+        study, NoPages, [*(f"--{name}={value}" for name, value in flags.items() if value is not None), *more]
+    )
     (table,) = Path(output).rglob("trials.csv")
     rows = pd.read_csv(table)
     assert set(rows["status"]) == {"completed"}
