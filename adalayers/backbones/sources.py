@@ -96,7 +96,7 @@ class BackboneName(_Identified):
     Attributes:
         name: Short, lower case, safe for a path; the first alias where the id has one.
         id: Full hub id, or the folder's own name; after `random:` where the weights are random.
-        revision: As asked ("id@revision").
+        revision: As requested ("id@revision").
         folder: The folder, where the name is a path.
     """
 
@@ -221,37 +221,37 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
     Raises:
         BadInput: Where it cannot be had, holds no safetensors, or is of a family that cannot be read.
     """
-    asked = canonical(name, data_dir)
-    revision = asked.revision
-    folder = asked.folder or hub.local_copy(_copies(asked), data_dir)
-    if folder is None and asked.base == MINILM_ID and revision is None:
+    requested = canonical(name, data_dir)
+    revision = requested.revision
+    folder = requested.folder or hub.local_copy(_copies(requested), data_dir)
+    if folder is None and requested.base == MINILM_ID and revision is None:
         folder = _packaged_minilm()
     if folder is None:
-        what = f"backbone {asked.base!r}{hub.looked_for(_copies(asked), data_dir)}"
-        folder = _hub_snapshot(asked, what, weights=weights and not asked.random)
+        what = f"backbone {requested.base!r}{hub.looked_for(_copies(requested), data_dir)}"
+        folder = _hub_snapshot(requested, what, weights=weights and not requested.random)
         revision = folder.name  # snapshot folders are named by their commit
     if not (folder / "config.json").is_file():
         raise BadInput(
             f"wanted a backbone in {str(folder)!r}, it holds no config.json; name a folder that holds a model"
         )
-    has_weights = asked.random or bool(pretrained.weights(folder))
+    has_weights = requested.random or bool(pretrained.weights(folder))
     if weights and not has_weights:
         raise BadInput(
-            f"wanted safetensors weights of {asked.id!r}, {str(folder)!r} holds none that are complete; "
+            f"wanted safetensors weights of {requested.id!r}, {str(folder)!r} holds none that are complete; "
             "other formats are not read: save the model with save_pretrained, or name a revision that has "
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
-    config = pretrained.read_config(folder, asked.base)
-    reading = family_of(config) or _found_out(config, asked.base)
-    streams, width = pretrained.streams(config, reading, asked.base)
+    config = pretrained.read_config(folder, requested.base)
+    reading = family_of(config) or _found_out(config, requested.base)
+    streams, width = pretrained.streams(config, reading, requested.base)
     if family_of(config) is None:
         streams = streams[:1]  # nothing was found out of a decoder that attends to an encoder
     return BackboneSource(
-        name=asked.name,
-        id=asked.id,
+        name=requested.name,
+        id=requested.id,
         revision=revision,
         folder=folder,
-        fingerprint=pretrained.fingerprint(folder, random=asked.random),
+        fingerprint=pretrained.fingerprint(folder, random=requested.random),
         streams=streams,
         width=width,
         max_length=pretrained.max_length(config, folder),
@@ -279,10 +279,10 @@ def _aliases_of(hub_id: str) -> list[str]:
     return [alias for alias, alias_id in ALIASES.items() if alias_id == hub_id]
 
 
-def _copies(asked: BackboneName) -> list[str]:
+def _copies(requested: BackboneName) -> list[str]:
     """Return the names that a local copy may have."""
-    last = asked.base.rsplit("/", 1)[-1]
-    return [*_aliases_of(asked.base), last, last.lower()]
+    last = requested.base.rsplit("/", 1)[-1]
+    return [*_aliases_of(requested.base), last, last.lower()]
 
 
 def _packaged_minilm() -> Path | None:
@@ -300,7 +300,7 @@ def _packaged_minilm() -> Path | None:
     return None
 
 
-def _hub_snapshot(asked: BackboneName, what: str, *, weights: bool) -> Path:
+def _hub_snapshot(requested: BackboneName, what: str, *, weights: bool) -> Path:
     """Return the snapshot folder of a hub id, from the local cache or fetched now; with or without its weights."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
@@ -308,8 +308,8 @@ def _hub_snapshot(asked: BackboneName, what: str, *, weights: bool) -> Path:
     def snapshot(local_files_only: bool) -> Path:
         return Path(
             snapshot_download(
-                asked.base,
-                revision=asked.revision,
+                requested.base,
+                revision=requested.revision,
                 allow_patterns=pretrained.FILES if weights else pretrained.NON_WEIGHT_FILES,
                 local_files_only=local_files_only,
             )
@@ -331,12 +331,12 @@ def _hub_snapshot(asked: BackboneName, what: str, *, weights: bool) -> Path:
         token = f"set {hub.TOKEN} to a token that may read it (or hf auth login)"
         if isinstance(error, GatedRepoError):  # a RepositoryNotFoundError too, so asked for first
             why = "access to it must be granted first; accept its licence at "
-            why += f"{hub.page(asked.base)}, then {token}, or name a local folder"
+            why += f"{hub.page(requested.base)}, then {token}, or name a local folder"
         elif isinstance(error, RepositoryNotFoundError):
             why = "the hub has no such model, or a private one; check the id, "
             why += f"{token}, or use an alias: {', '.join(ALIASES)}"
         elif isinstance(error, RevisionNotFoundError):
-            why = f"the hub has no revision {asked.revision!r} of it; check it or leave it out"
+            why = f"the hub has no revision {requested.revision!r} of it; check it or leave it out"
         else:
             why = f"fetching it failed ({type(error).__name__}: {hub.first_line(error)}); "
             why += "try again, or name a folder of local copies with --data-dir"

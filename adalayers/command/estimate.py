@@ -142,8 +142,8 @@ def _left(
 ) -> list[_Runs]:
     """Return the trials that the case's folder lacks."""
     request, before = flags.study, case.before
-    asked_before = before.request.trials, before.request.seeds
-    if before.runs.state == "finished" and asked_before == (request.trials, request.seeds):
+    requested_before = before.request.trials, before.request.seeds
+    if before.runs.state == "finished" and requested_before == (request.trials, request.seeds):
         return [_Runs(planned.config, 0, 0) for planned in arms] + [
             _Runs(search.base, 0, 0) for search in searches
         ]

@@ -91,15 +91,15 @@ def repeat(
 def _request(
     study: StudyFile, backbone: str | None, dataset: str | None, data_dir: str | None
 ) -> DataRequest:
-    """Return the data of a study, as it was asked for."""
+    """Return the data of a study, as its flags have it."""
     environment, flags = study.environment, study.request.flags
     base, data = environment.backbone, environment.dataset
     names = {field.name for field in dataclasses.fields(DataRequest)} - {"metric"}
-    asked = {name: value for name, value in flags.items() if name in names}
+    settings = {name: value for name, value in flags.items() if name in names}
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
         dataset or data.name,
         data_dir=data_dir,
         metric=study.request.metric,
-        **asked,
+        **settings,
     )

@@ -91,17 +91,17 @@ def in_turn(
         on_step:  Called after each step.
         together: Told of the batches that are about to be passed; may pass some for all trials.
     """
-    asked = {trial: Request() for trial in trials}
-    while asked:
+    waiting = {trial: Request() for trial in trials}
+    while waiting:
         clock()
-        clock.sharers = len(asked)
-        behind = min(request.epoch for request in asked.values())
-        trials = [trial for trial, request in asked.items() if request.epoch == behind]
-        together([asked[trial] for trial in trials])
+        clock.sharers = len(waiting)
+        behind = min(request.epoch for request in waiting.values())
+        trials = [trial for trial, request in waiting.items() if request.epoch == behind]
+        together([waiting[trial] for trial in trials])
         for trial in trials:
             request = next(trial, None)
             on_step()
             if request is None:
-                del asked[trial]
+                del waiting[trial]
             else:
-                asked[trial] = request
+                waiting[trial] = request

@@ -130,13 +130,12 @@ def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
 
     A true entity is predicted as the type of the predicted one with the same words; else it has "other
     boundaries" where a predicted one overlaps it, else it is "missed". The last row, "no entity there",
-    holds predicted entities that overlap no true one (NaN where that cannot be). Empty without any entity.
+    holds predicted entities that overlap no true one (NaN where that cannot be). Empty without any entity, and with
+    more than `MOST_CLASSES` types.
     """
     trials = _spans(rows)
     types = sorted({name for spans in trials.values() for name in spans.types})
-    if len(types) > MOST_CLASSES:
-        return pd.DataFrame(columns=CONFUSION_COLUMNS)
-    if not types:
+    if not 0 < len(types) <= MOST_CLASSES:
         return pd.DataFrame(columns=CONFUSION_COLUMNS)
     said, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
     total = np.zeros((len(true), len(said)))

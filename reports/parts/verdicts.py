@@ -72,7 +72,10 @@ def _open(claim: Claim, undecided: int) -> str:
 def _all(claims: Sequence[Claim], plan: Plan) -> str:
     """Return names in one phrase: "α = 8 and 64 instead of 1" where they share a reference."""
     changes = [claim.changes[0] for claim in claims if claim.kind == "factor"]
-    if len(changes) == len(claims) > 1 and len({(one.factor, one.reference) for one in changes}) == 1:
+    if (
+        len(changes) == len(claims) > 1
+        and len({(change.factor, change.reference) for change in changes}) == 1
+    ):
         levels = several([escape(level(change.level)) for change in changes], 6)
         reference = escape(level(changes[0].reference))
         return f"{escape(plan.symbol(changes[0].factor))} = {levels} instead of {reference}"
