@@ -1,4 +1,4 @@
-"""Commands next to the study scripts: python -m adalayers cache | sync | repeat | predict | inspect.
+"""The command line, `adalayers` or `python -m adalayers`: studies, reports, and what is done with their results.
 
 Each command's own module is imported once its flags are parsed: `--help` does not wait for it.
 """
@@ -10,17 +10,30 @@ import os
 import sys
 from typing import Any
 
+from adalayers.command.main import main as run_study
 from adalayers.console.command_line import DONE, Parser, run_command
 from adalayers.errors import local_path
+from adalayers.installed import own_module
 from adalayers.storage.cache_folder import default_cache
 
 _FOLDER = "a study's best/, a folder that save_pretrained wrote, or a hub id org/name"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return its exit code: 0 done, 1 a repeated trial scores otherwise, 2 bad input."""
-    parser = Parser(prog="python -m adalayers", allow_abbrev=False)
+    """Run a command; return its exit code: 0 done, 1 a repeated trial scores otherwise, 2 bad input.
+
+    A study's is that of `adalayers.command.main`.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["study"]:
+        return run_command(lambda: _study(argv[1:]))
+    if argv[:1] == ["report"]:
+        code: int = own_module("reports.__main__").main(argv[1:], "adalayers report")
+        return code
+    parser = Parser(prog="adalayers", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="command")
+    commands.add_parser("study", help="run a study by its name; without one, list all of them")
+    commands.add_parser("report", help="rebuild the reports of results folders")
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
     _add_repeat(commands.add_parser("repeat", help="train one trial of a study again, alone, and compare"))
@@ -36,6 +49,16 @@ def main(argv: list[str] | None = None) -> int:
         return arguments.pop("run")(**arguments) or DONE
 
     return run_command(run)
+
+
+def _study(words: list[str]) -> int:
+    """Run the study that the first word names, or list all of them."""
+    from adalayers.command.studies import find_study, list_studies
+
+    if not words or words[0] in ("-h", "--help"):
+        list_studies()
+        return DONE
+    return run_study(find_study(words[0]), argv=words[1:], program=f"adalayers study {words[0]}")
 
 
 def _add_cache(parser: argparse.ArgumentParser) -> None:

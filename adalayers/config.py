@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 from adalayers.backbones.families import layer_parts
 from adalayers.errors import BadInput, unknown
+from adalayers.installed import added, load_added
 from adalayers.states import Head, Shape, State, StreamChoice, chosen_states, chosen_streams, listed_layers
 
 if TYPE_CHECKING:  # importing torch takes seconds; only what builds a model pays for it
@@ -293,11 +294,20 @@ _CONFIGS: dict[str, type[TrialConfig]] = {}
 
 def config_class(fusion: str) -> type[TrialConfig]:
     """Return the configuration of a method. Raises `BadInput` for a name that is none."""
-    if not isinstance(fusion, str) or fusion not in _CONFIGS:
-        if not isinstance(fusion, str) or fusion not in FUSIONS:
-            raise unknown("fusion", fusion, {*FUSIONS, *_CONFIGS})
+    if not isinstance(fusion, str):
+        raise unknown("fusion", fusion, _known())
+    if fusion not in _CONFIGS and fusion in FUSIONS:
         importlib.import_module(FUSIONS[fusion])
+    elif fusion not in _CONFIGS and (entry := added("fusions").get(fusion)):
+        load_added(entry)
+    if fusion not in _CONFIGS:
+        raise unknown("fusion", fusion, _known())
     return _CONFIGS[fusion]
+
+
+def _known() -> list[str]:
+    """Return the names of all methods: the project's own, those of other packages, and those that were imported."""
+    return list(dict.fromkeys([*FUSIONS, *added("fusions"), *_CONFIGS]))
 
 
 def trial_config(**values: Any) -> TrialConfig:
@@ -331,7 +341,7 @@ def as_values(config: TrialConfig) -> dict[str, Any]:
 def hyperparameters() -> dict[str, Any]:
     """Return name -> type of the hyperparameters of all methods, `fusion` among them."""
     hints: dict[str, Any] = {"fusion": str}
-    for name in dict.fromkeys([*FUSIONS, *_CONFIGS]):
+    for name in _known():
         hints |= _hints(config_class(name))
     return hints
 

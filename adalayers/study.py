@@ -16,6 +16,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput
+from adalayers.installed import own_module
 from adalayers.presets import ClassScore, PublishedMix, logit_travel, published_mix, published_travel
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
@@ -318,6 +319,7 @@ class Study:
 
     Attributes:
         name: That of its files: studies/<name>.py and search_spaces/<name>.py.
+        search_space: The module of its space, where that is not one of `search_spaces`, by its full name.
         task_kind: The kind of task that it needs, by name; None for any.
         flags: Flags that it alone has.
         measures: What is measured of every case without training: names of `adalayers.measures`.
@@ -331,10 +333,14 @@ class Study:
     task_kind: str | None = None
     flags: tuple[Flag, ...] = ()
     measures: tuple[str, ...] = ()
+    search_space: str = ""
 
     def space(self) -> Space:
         """Return what is searched, by the names of its `search_spaces` file, which imports Ray: not for `--help`."""
-        module = importlib.import_module(f"search_spaces.{self.name}")
+        if self.search_space:
+            module = importlib.import_module(self.search_space)
+        else:
+            module = own_module(f"search_spaces.{self.name}")
         return Space(*(getattr(module, name, {}) for name in ("SCIENTIFIC", "NUISANCE", "GRID", "FIXED")))
 
 

@@ -1,4 +1,4 @@
-"""`python -m reports <folder>...`: rebuild report, claims and figures from the files of a results folder.
+"""`adalayers report <folder>...`: rebuild report, claims and figures from the files of a results folder.
 
 A folder above several studies rebuilds each below it, the cover of every study with folders of its own, and
 an index of them all, index.md.
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = "python -m reports") -> int:
     """Return the exit code: 0 done, 2 bad input."""
-    parser = Parser(
-        prog="python -m reports", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=program, description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "folder",
         nargs="+",

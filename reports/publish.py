@@ -1,7 +1,7 @@
 """Cut a results folder down to what a repository should hold: `python -m reports.publish FOLDER...`.
 
 What stays is the page with the figures that it shows, the claims, and the files that both are rebuilt from;
-`python -m reports FOLDER` writes the rest again. The folder's own trained model and unfinished trials go too: publish
+`adalayers report FOLDER` writes the rest again. The folder's own trained model and unfinished trials go too: publish
 a copy.
 """
 

@@ -2,7 +2,7 @@
 
     python -m tests.dead_server [--folder DIR]
 
-Both studies must end as if nothing were, and say what is not tracked; once the server is back, `python -m adalayers
+Both studies must end as if nothing were, and say what is not tracked; once the server is back, `adalayers
 sync` must send what is missing, once, and neither study must have a run of the other's. The experiment must be one of
 models that are trained, with a dataset and a source in every run. It takes a few minutes on two quiet cores.
 """
@@ -116,7 +116,7 @@ def check(root: Path) -> None:
     for study, process in zip(studies, processes, strict=True):
         if (code := process.wait(PATIENCE)) != DONE or "Traceback" in study.said():
             raise Wrong(f"a study without a server ended with {code}:\n{study.said()}")
-        if "python -m adalayers sync" not in study.said():
+        if "adalayers sync" not in study.said():
             raise Wrong(f"a study did not say that something is not tracked:\n{study.said()}")
     print(
         f"both ended after {time.monotonic() - began:.0f} s: {[study.ended() for study in studies]} trials",

@@ -1,4 +1,4 @@
-"""python -m adalayers cache: what the store of hidden states holds, and what of it is removed."""
+"""adalayers cache: what the store of hidden states holds, and what of it is removed."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     if removal.names and not chosen:
         names = ", ".join(entry.name for entry in stores) or "none"
         raise BadInput(
-            f"wanted stores named {' '.join(removal.names)}, {root} holds {names}; "
-            "python -m adalayers cache lists them"
+            f"wanted stores named {' '.join(removal.names)}, {root} holds {names}; adalayers cache lists them"
         )
     freed = 0
     for entry in chosen:

@@ -76,9 +76,10 @@ class Flags:
 GROUPS = {"Data": DataRequest, "Budget": StudyRequest, "Resources": Resources, "Output and cache": Flags}
 
 
-def parser(study: Study) -> argparse.ArgumentParser:
+def parser(study: Study, program: str = "") -> argparse.ArgumentParser:
     """Return the parser of a study's flags."""
-    p = Parser(prog=f"studies/{study.name}.py", description=study.question, allow_abbrev=False)
+    name = program or f"studies/{study.name}.py"
+    p = Parser(prog=name, description=study.question, allow_abbrev=False)
     of_study = {
         "backbones": " ".join(study.defaults.backbones),
         "metrics": "".join(
@@ -127,13 +128,13 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
 
 
-def parse(study: Study, argv: Sequence[str], command: str = "") -> Flags:
-    """Return the flags, checked one by one; `command` is what was typed.
+def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "") -> Flags:
+    """Return the flags, checked one by one; `command` is what was typed, `program` its first words.
 
     Raises:
         BadInput: For a mistyped flag or an impossible value.
     """
-    p = parser(study)
+    p = parser(study, program)
     given = _given(p, argv)
     fixed = parse_overrides(given.fixed)
     # Read once more: what the user typed goes before what --smoke and --set ask for.

@@ -1,4 +1,4 @@
-"""python -m adalayers inspect: what a trained task is, where its weight lies, and what it costs."""
+"""adalayers inspect: what a trained task is, where its weight lies, and what it costs."""
 
 from __future__ import annotations
 

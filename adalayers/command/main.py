@@ -10,12 +10,13 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from adalayers.command.flags import parse
 from adalayers.console.command_line import ALL_FAILED, DONE, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
 from adalayers.console.progress import show
+from adalayers.installed import own_module
 from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
@@ -26,19 +27,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> int:
+def main(
+    study: Study, reports: Reports | None = None, argv: Sequence[str] | None = None, *, program: str = ""
+) -> int:
     """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted.
 
-    reports: the package of that name
+    Args:
+        study: The study.
+        reports: What writes its pages; None: the package of that name.
+        argv: The words behind the program's; None: those of this process.
+        program: What was called; "": the script in `studies`.
     """
     argv = list(sys.argv[1:] if argv is None else argv)
-    command = shlex.join(["python", f"studies/{study.name}.py", *(redacted(word) for word in argv)])
+    program = program or f"python studies/{study.name}.py"
+    command = shlex.join([*program.split(), *(redacted(word) for word in argv)])
     interrupts = Interrupts(f"interrupted; continue with: {command}")
 
     def run() -> int:
         try:
             with interrupts.listening():
-                ended = _run(study, reports, argv, command)
+                ended = _run(study, reports, argv, command, program)
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -49,9 +57,9 @@ def main(study: Study, reports: Reports, argv: Sequence[str] | None = None) -> i
     return run_command(run)
 
 
-def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> str:
+def _run(study: Study, reports: Reports | None, argv: Sequence[str], command: str, program: str) -> str:
     """Return how the study ended: done, all failed or interrupted."""
-    flags = parse(study, argv, command)
+    flags = parse(study, argv, command, program.removeprefix("python "))
     from adalayers.command.cases import cases
 
     if flags.dry_run:
@@ -73,4 +81,5 @@ def _run(study: Study, reports: Reports, argv: Sequence[str], command: str) -> s
                 drivers.enter_context(one_driver(folder, command))
                 holding.add(folder.address)
 
-        return run(study, flags, cases(study, flags, hold), reports=reports)
+        pages = reports or cast("Reports", own_module("reports"))
+        return run(study, flags, cases(study, flags, hold), reports=pages)

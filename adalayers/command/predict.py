@@ -1,4 +1,4 @@
-"""python -m adalayers predict: what trained tasks say of texts, those of one base model on one pass."""
+"""adalayers predict: what trained tasks say of texts, those of one base model on one pass."""
 
 from __future__ import annotations
 

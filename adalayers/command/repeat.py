@@ -1,4 +1,4 @@
-"""python -m adalayers repeat: one trial of a study is trained again, alone, and its scores are compared."""
+"""adalayers repeat: one trial of a study is trained again, alone, and its scores are compared."""
 
 from __future__ import annotations
 

@@ -158,5 +158,5 @@ def _use(model: FusionModel) -> str:
         "with adalayers.attach(base.eval(), task=task) as attached:\n"
         '    base(**tokenizer("A text.", return_tensors="pt"))  # or a task model\'s own pass\n'
         '    print(attached.answer("task"))\n```\n\n'
-        'From the command line: `python -m adalayers predict <folder> --text "A text."`'
+        'From the command line: `adalayers predict <folder> --text "A text."`'
     )

@@ -316,11 +316,7 @@ def _damaged(folder: Path, source: BackboneSource, encoded: Encoded, precision: 
 def _cannot_store(root: Path, error: OSError) -> CannotWrite:
     full = error.errno in FULL
     why = "the disk is full" if full else (error.strerror or str(error))
-    advice = (
-        "make room (python -m adalayers cache), then run the same command again"
-        if full
-        else "make it writable"
-    )
+    advice = "make room (adalayers cache), then run the same command again" if full else "make it writable"
     return CannotWrite(
         f"wanted to store hidden states in {root}, which failed: {why}; {advice}, or choose another --cache-dir: "
         "what was stored before is as it was"
@@ -342,7 +338,7 @@ def _fill(
     if needed > free:
         raise BadInput(
             f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
-            "free some (python -m adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
+            "free some (adalayers cache), choose another --cache-dir, or take fewer --train-examples or a "
             "lower --max-length"
         )
     writer = store.Writer(

@@ -8,7 +8,7 @@
     work/<trial_id>/     a trial under way: its progress and its checkpoint; gone once it is merged
 
 A folder is local or a URI that pyarrow, and therefore Ray, can write. Nothing here imports torch, ray,
-transformers or mlflow: `python -m reports` reads a folder with this module alone.
+transformers or mlflow: `adalayers report` reads a folder with this module alone.
 """
 
 from __future__ import annotations

@@ -34,11 +34,13 @@ def provenance() -> dict[str, Any]:
 
 
 def git_state(folder: Path | None = None) -> dict[str, Any]:
-    """Return {"commit", "dirty"} of the checkout that this code runs from; None where it is no checkout.
+    """Return {"commit", "dirty"} of the checkout whose root this is; None where it is none.
 
+    folder: default: that above this package. Installed, it may lie in a checkout of the user's own, whose commit says
+            nothing of this code
     dirty: of what decides on results. Results that are written into the checkout itself change none of it.
     """
-    where = folder or Path(__file__).resolve().parents[1]
+    where = folder or Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str | None:
         try:
@@ -49,6 +51,8 @@ def git_state(folder: Path | None = None) -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
+    if (root := git("rev-parse", "--show-toplevel")) is None or Path(root).resolve() != where.resolve():
+        return {"commit": None, "dirty": None}
     status = git("status", "--porcelain", "--", *(f":/{part}" for part in CODE))
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
 

@@ -135,7 +135,7 @@ class Mirror:
             return []
         return [
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
-            f"`python -m adalayers sync {redacted(folder.uri)}` writes what is missing later"
+            f"`adalayers sync {redacted(folder.uri)}` writes what is missing later"
         ]
 
     def _run(self) -> None:

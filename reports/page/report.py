@@ -17,7 +17,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
 from reports.words.text import count, escape, is_folded
 
-MORE = f"*More: `{DETAILS}`, which `python -m reports` on this folder writes.*"
+MORE = f"*More: `{DETAILS}`, which `adalayers report` on this folder writes.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
 SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "next_run")
@@ -54,7 +54,7 @@ PARTS = (
 
 def parts(names: tuple[str, ...] = PARTS, *, short: bool = False) -> list[Part[Any]]:
     """Return the parts of these names; short: as they stand on report.md."""
-    modules = [importlib.import_module(f"reports.parts.{name}") for name in names]
+    modules = [importlib.import_module(f"..parts.{name}", __package__) for name in names]
     return [getattr(module, "SHORT_PART", module.PART) if short else module.PART for module in modules]
 
 

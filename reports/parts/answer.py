@@ -97,7 +97,7 @@ def section(info: Info) -> list[str]:
 def _own(evidence: Evidence) -> Iterator[str]:
     """Yield what the parts that a study names answer to its question."""
     for name in own_parts(evidence):
-        part = importlib.import_module(f"reports.parts.{name}").PART
+        part = importlib.import_module(f".{name}", __package__).PART
         if (shown := part.info(evidence)) is not None:
             yield from part.answer(shown)
 

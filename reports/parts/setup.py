@@ -133,7 +133,7 @@ def section(info: Info) -> list[str]:
         else "",
         *_labels(info),
         "To repeat the study (first line) and to rebuild this page from its files (last line):",
-        fenced("\n".join([*commands, "python -m reports <the folder of this page>"])),
+        fenced("\n".join([*commands, "adalayers report <the folder of this page>"])),
     ]
 
 

@@ -58,14 +58,17 @@ def test_a_study_script_answers_at_once(study, argv, code, said):
     ("module", "argv"),
     [
         ("reports", []),
-        *(("adalayers", name) for name in ([], ["cache"], ["sync"], ["repeat"], ["predict"], ["inspect"])),
+        *(
+            ("adalayers", [name])
+            for name in ("study", "report", "cache", "sync", "repeat", "predict", "inspect")
+        ),
     ],
     ids=str,
 )
 def test_the_other_commands_explain_themselves_at_once(module, argv):
     done, seconds = start(f"runpy.run_module('{module}', run_name='__main__')", [*argv, "--help"])
     assert done.returncode == 0, done.stderr
-    assert f"usage: python -m {module}" in done.stdout
+    assert f"usage: {' '.join(['adalayers', *argv]) if argv else 'python -m reports'} " in done.stdout
     assert seconds < 1
 
 

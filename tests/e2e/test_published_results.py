@@ -1,4 +1,4 @@
-"""Pages under docs/results are what `python -m reports` makes of the numbers kept next to them."""
+"""Pages under docs/results are what `adalayers report` makes of the numbers kept next to them."""
 
 import json
 import math

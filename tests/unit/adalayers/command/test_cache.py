@@ -1,4 +1,4 @@
-"""python -m adalayers cache: lists and removes stores, and nothing else."""
+"""adalayers cache: lists and removes stores, and nothing else."""
 
 import os
 import time

@@ -420,7 +420,7 @@ def test_a_dead_server_neither_stops_nor_slows_the_study(
     (sentence,) = mirror.finish(folder, timeout=20)
     assert time.monotonic() - began < 20
     assert "could not be written (ConnectionRefusedError" in sentence
-    assert f"`python -m adalayers sync {folder.uri}` writes what is missing" in sentence
+    assert f"`adalayers sync {folder.uri}` writes what is missing" in sentence
     assert "hunter2" not in sentence
     assert sync(folder, uri) == 2
     assert capfd.readouterr() == ("", "")

@@ -1,0 +1,43 @@
+"""The wheel's own step: `studies/`, `search_spaces/` and `reports/` become packages within `adalayers`.
+
+In a clone they stand at the root, where they are run (`python studies/alpha_lambda.py`, `python -m reports`). Packages
+of such names would be in the way of others in site-packages, and they import each other by these names. So each import
+gets the longer name, as pip does with the packages it brings along; nothing else of a file changes, line numbers
+included. A test runs a study from the wheel.
+"""
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+FOLDERS = ("studies", "search_spaces", "reports")
+_NAME = "|".join(FOLDERS)
+_FROM = re.compile(rf"^(\s*)from ({_NAME})(?=[. ])", re.M)
+_IMPORT = re.compile(rf"^(\s*)import ({_NAME})$", re.M)
+
+
+def renamed(source: str) -> str:
+    """Return a module's text with absolute imports of `FOLDERS` as they are within `adalayers`."""
+    return _IMPORT.sub(r"\1from adalayers import \2", _FROM.sub(r"\1from adalayers.\2", source))
+
+
+class CustomBuildHook(BuildHookInterface):
+    """Adds the folders to a wheel; an editable install runs them where they stand."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        self._made = Path(tempfile.mkdtemp(prefix="adalayers-wheel-"))
+        if version == "editable":
+            return
+        for folder in FOLDERS:
+            for path in sorted((Path(self.root) / folder).rglob("*.py")):
+                made = self._made / path.relative_to(self.root)
+                made.parent.mkdir(parents=True, exist_ok=True)
+                made.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8")
+            build_data["force_include"][str(self._made / folder)] = f"adalayers/{folder}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        shutil.rmtree(self._made, ignore_errors=True)

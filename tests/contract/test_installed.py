@@ -1,0 +1,136 @@
+"""Installed from wheels into an empty environment, with CONTRIBUTING.md's package next to it: no clone is on its path.
+
+The wheel is built from the sdist, so that both are whole.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from adalayers.results.study_file import read_study
+from adalayers.storage.folder import Folder
+from tests.helpers.long_form import LONG
+from tests.helpers.studying import ROOT, flags, world
+
+STUDIES = sorted(path.stem for path in (ROOT / "studies").glob("*.py"))
+BUILD = "import sys, hatchling.build; print(getattr(hatchling.build, sys.argv[1])(sys.argv[2]))"
+LOADED = """
+from adalayers.command.studies import find_study
+from adalayers.config import trial_config
+from adalayers.tasks.kinds import KINDS
+for name in {studies}:
+    find_study(name).space()
+print(trial_config(fusion="mean", k=32).k, KINDS["year"].title)
+from adalayers.search_spaces.alpha_lambda import SCIENTIFIC
+import reports
+"""
+
+
+def snippet(name):
+    (code,) = re.findall(rf"```\w+ {name}\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    return code
+
+
+def build(source, what, folder):
+    """Build a source tree as pip does; return the file's path."""
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", BUILD, what, str(folder)], cwd=source, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """The folder of an environment with the two wheels; all else that they need is where the tests have it."""
+    if find_spec("hatchling") is None:
+        pytest.skip("hatchling is not installed: `make setup` does that")
+    folder = tmp_path_factory.mktemp("installed")
+    with tarfile.open(build(ROOT, "build_sdist", folder / "sdist")) as archive:
+        archive.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    added = folder / "mean"
+    added.mkdir()
+    for name, path in (
+        ("package", "pyproject.toml"),
+        ("fusion", "mean_fusion.py"),
+        ("package-study", "mean_study.py"),
+    ):
+        (added / path).write_text(snippet(name))
+    (added / "year.py").write_text(snippet("task-kind").replace('KINDS["year"] = Year()', ""))
+    venv.create(folder / "venv", with_pip=False, symlinks=True)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (packages / "tests.pth").write_text(str(Path(pd.__file__).parents[1]))
+    wheels = [build(place, "build_wheel", folder / "wheels") for place in (source, added)]
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "venv/bin/python"), "install", "-q"]
+    subprocess.run([*pip, "--no-deps", "--no-index", *map(str, wheels)], check=True)
+    return folder
+
+
+def call(environment, program, *argv):
+    """Run a program of the environment outside the clone; return what it prints."""
+    without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(environment / "venv/bin" / program), *argv],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=environment,
+        env=without,
+    )
+    assert done.returncode == 0 or "import reports" in argv[-1], done.stderr
+    return done.stderr + done.stdout
+
+
+def test_all_is_there_and_no_general_name_is_taken(environment):
+    said = call(environment, "python", "-c", LOADED.format(studies=STUDIES))
+    assert said.endswith("No module named 'reports'\n32 dating\n"), said
+    listed = call(environment, "adalayers", "study")
+    assert all(re.search(rf"^{name} +[A-Z]", listed, re.M) for name in [*STUDIES, "mean_or_mix"]), listed
+
+
+def test_a_study_of_another_package_is_trained_written_and_reported(environment, empty_database):
+    """Its fusion is found by its entry point, in Ray's workers too."""
+    made = world(environment / "world")
+    results = environment / "results"
+    results.mkdir()
+    (results / "mlflow.db").write_bytes(empty_database.read_bytes())
+    few = ("--trials", "0", "--seeds", "1", "--epochs", "2", "--max-concurrent", "1")
+    said = call(environment, "adalayers", "study", "mean_or_mix", *flags(made, results, *few))
+    folder = results / "mean_or_mix/tiny-echo"
+    # Neither Ray nor MLflow adds a line when the process ends.
+    assert said.splitlines()[-1] == str(folder / "report.md")
+    assert "finished" in said.splitlines()[-2]
+    assert "trials/min" in said
+    trials = pd.read_csv(folder / "trials.csv")
+    assert (trials["status"] == "completed").all()
+    assert trials.groupby("arm")["fusion"].unique().str[0].to_dict() == {"mix": "layer-mix", "mean": "mean"}
+    mean = trials[trials["arm"] == "mean"]
+    assert (mean["config/k"] == 8).all()
+    assert mean["config/alpha"].isna().all()
+    history = pd.read_parquet(folder / "history.parquet")
+    assert history.loc[history["trial_id"].isin(mean["trial_id"]), "mean/norm"].notna().all()
+    study, missing = read_study(Folder(folder))
+    assert not missing
+    assert study.request.command.startswith("adalayers study mean_or_mix --backbone")
+    (folder / "details.md").unlink()
+    assert call(environment, "adalayers", "report", str(folder)) == f"{folder}/report.md\n"
+    assert "| `mean` |" in (folder / "details.md").read_text()
+
+
+@LONG
+def test_the_demo_study_runs_without_a_clone(environment):
+    few = ("--trials", "0", "--seeds", "1", "--set", "alpha=8", "entropy_weight=0", "--tracking-uri", "none")
+    said = call(environment, "adalayers", "study", "alpha_lambda", "--smoke", *few)
+    assert Path(said.splitlines()[-1]).is_file(), said
+    study, _ = read_study(Folder(environment / "results/alpha_lambda/minilm-acceptability-demo-smoke"))
+    assert study.environment.git.commit is None
