@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,7 @@ from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.trainer import Diverged, train
 from adalayers.tuning.case import Case
+from adalayers.tuning.document import environment
 
 CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
 """Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
@@ -82,12 +83,13 @@ def describe(case: Case, flags: Flags) -> str:
         len(arms),
         resources.group_size(live=live, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency),
     )
-    runs = _left(case, arms, searches, flags, group)
+    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).machine, request).ids
+    runs, taken = _left(case, arms, searches, flags, group, elsewhere)
     planned_searched = sum(max(request.trials, search.least) for search in searches)
     planned_confirmed = request.seeds * (len(arms) + len(searches))
     searched = planned_searched - sum(run.searched for run in runs)
-    confirmed = planned_confirmed - sum(run.confirmed for run in runs)
-    left = planned_searched + planned_confirmed - searched - confirmed
+    confirmed = planned_confirmed - taken - sum(run.confirmed for run in runs)
+    left = planned_searched + planned_confirmed - searched - confirmed - taken
     extraction = 0.0 if live else forward * sum(len(encoded.input_ids) for encoded in missing)
     each = _seconds_by_run(prepared, timed, runs, per_example, forward if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
@@ -116,7 +118,8 @@ def describe(case: Case, flags: Flags) -> str:
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
         *_line("search", _search_line(request, searches, planned_searched, searched)),
-        f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}",
+        f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}"
+        f"{f', {taken} taken from other studies' if taken else ''}",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
         f"  features    {features.mode}: {features.why}",
@@ -138,15 +141,20 @@ def describe(case: Case, flags: Flags) -> str:
 
 
 def _left(
-    case: Case, arms: Sequence[ConfirmedArm], searches: Sequence[PlannedSearch], flags: Flags, group: int
-) -> list[_Runs]:
-    """Return the trials that the case's folder lacks."""
+    case: Case,
+    arms: Sequence[ConfirmedArm],
+    searches: Sequence[PlannedSearch],
+    flags: Flags,
+    group: int,
+    elsewhere: Collection[str],
+) -> tuple[list[_Runs], int]:
+    """Return the trials that the case's folder lacks, and how many of other studies it takes, `elsewhere` by id."""
     request, before = flags.study, case.before
     requested_before = before.request.trials, before.request.seeds
     if before.runs.state == "finished" and requested_before == (request.trials, request.seeds):
         return [_Runs(planned.config, 0, 0) for planned in arms] + [
             _Runs(search.base, 0, 0) for search in searches
-        ]
+        ], 0
     finished = pd.DataFrame({name: [] for name in ("trial_id", "stage", "arm", "search", "status")})
     if case.folder.exists(TRIALS) and not flags.fresh:
         finished = read_trials(case.folder)
@@ -154,10 +162,12 @@ def _left(
     about, shape = case.prepared.data("live").about, case.prepared.shape
     ids = set(finished["trial_id"])
     seeds = range(request.seed + 1, request.seed + request.seeds + 1)
-    runs = []
+    runs, taken = [], 0
     for arm in arms:
-        done = sum(trial_id(arm.config, shape, seed, about) in ids for seed in seeds)
-        runs.append(_Runs(arm.config, 0, request.seeds - done, group))
+        wanted = {trial_id(arm.config, shape, seed, about) for seed in seeds} - ids
+        left = wanted - set(elsewhere)
+        runs.append(_Runs(arm.config, 0, len(left), group))
+        taken += len(wanted) - len(left)
     best = (finished["stage"] == "confirm") & ~finished["arm"].isin([arm.name for arm in case.plan.arms])
     for search in searches:
         searched = int(((finished["stage"] == "search") & (finished["search"] == search.name)).sum())
@@ -167,7 +177,7 @@ def _left(
                 search.base, max(0, max(request.trials, search.least) - searched), request.seeds - confirmed
             )
         )
-    return runs
+    return runs, taken
 
 
 def _search_line(request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int) -> str:

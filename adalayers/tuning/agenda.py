@@ -32,6 +32,8 @@ class Agenda:
         undecided: Returns the arms that need more seeds, once an analysis is made: the study then goes on block by
             block until there are none. None: every arm runs with all seeds.
         before: The study as earlier runs have left it: their analyses, and the bests of smaller searches.
+        take: Takes a trial that is about to be confirmed from another study that has trained it; returns whether it
+            could. The record then holds it.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Agenda:
         *,
         undecided: Callable[[], Collection[str]] | None = None,
         before: StudyFile = StudyFile(),  # noqa: B008  # frozen
+        take: Callable[[TrialJob], bool] = lambda job: False,
     ):
         self.plan, self.record = plan, record
         self.shape, self._about = data.shape, data.about
@@ -55,7 +58,7 @@ class Agenda:
         self._begun: set[str] = set()
         self._running: set[str] = set()
         self._held: TrialJob | None = None  # was asked for, and did not fit the group
-        self._undecided, self._before = undecided, before
+        self._undecided, self._before, self._take = undecided, before, take
         self._earlier = analyses_of(before.runs)
         self._analyses: list[InterimAnalysis] = []
         self._wanted: frozenset[str] | None = None
@@ -146,16 +149,19 @@ class Agenda:
 
     def _confirm(self) -> Iterator[TrialJob]:
         for identity, arm, seed in self._confirmations_left(self._block()):
-            if identity not in self._begun and not self.record.finished(identity):
-                yield TrialJob(
-                    trial_id=identity,
-                    stage="confirm",
-                    arm=arm.name,
-                    seed=seed,
-                    config=arm.config,
-                    work=self.record.work(identity).address,
-                    variants=tuple(self.plan.variants),
-                )
+            if identity in self._begun or self.record.finished(identity):
+                continue
+            job = TrialJob(
+                trial_id=identity,
+                stage="confirm",
+                arm=arm.name,
+                seed=seed,
+                config=arm.config,
+                work=self.record.work(identity).address,
+                variants=tuple(self.plan.variants),
+            )
+            if not self._take(job):
+                yield job
 
     def _confirmations_left(
         self, most: int | None = None, *, finished: bool = False

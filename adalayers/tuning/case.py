@@ -9,9 +9,11 @@ from typing import Any
 from adalayers.data.feature_plan import FeaturePlan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
+from adalayers.request import StudyRequest
+from adalayers.results.other_studies import OtherStudies
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Plan
+from adalayers.study import Plan, trial_id
 from adalayers.tracking.mirror import Mirror
 
 
@@ -31,6 +33,22 @@ class Case:
     identity: Mapping[str, Any]
     before: StudyFile
     smallest_effect: float
+
+    def trained_elsewhere(self, machine: str, request: StudyRequest) -> OtherStudies:
+        """Return the trials that its arms want and other studies have trained, on the same kind of machine."""
+        prepared, seeds = self.prepared, range(request.seed + 1, request.seed + request.seeds + 1)
+        data = prepared.data("live")
+        return OtherStudies(
+            self.folder,
+            case=f"{prepared.source.name}-{prepared.task.name}",
+            machine=machine,
+            metric=data.metric,
+            wanted={
+                trial_id(arm.config, prepared.shape, seed, data.about)
+                for arm in self.plan.arms
+                for seed in seeds
+            },
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

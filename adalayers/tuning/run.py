@@ -15,6 +15,7 @@ from adalayers.console.progress import TrialProgress
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.request import Resources, StudyRequest
+from adalayers.results.other_studies import TAKEN_FROM
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
@@ -23,6 +24,7 @@ from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import ReadyCase
 from adalayers.tuning.cluster import share
 from adalayers.tuning.document import environment, request_record
+from adalayers.tuning.job import TrialJob
 from adalayers.tuning.ray_private import withhold_credentials
 from adalayers.tuning.run_log import RunLog, counts
 from adalayers.tuning.scratch import scratch_folder
@@ -102,6 +104,8 @@ class _RunningCase:
         case, data, self._mirror = ready.case, ready.data, ready.mirror
         self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
+        self._environment = environment(case.prepared, ready.features, case.plan)
+        self._elsewhere = case.trained_elsewhere(self._environment.machine, request)
         self.agenda = Agenda(
             case.plan,
             self.record,
@@ -109,14 +113,25 @@ class _RunningCase:
             request,
             undecided=self._undecided_arms if request.until_decided else None,
             before=case.before,
+            take=self._take,
         )
-        self._environment = environment(case.prepared, ready.features, case.plan)
         self.log = RunLog(case.before.runs, self.record, self._environment, request)
         # Before the first row: rows that nothing tells of are refused by the next run.
         self._mirror.start(self._write("running"))
         self.record.write()
         best = self.record.best()
         self._progress = TrialProgress(data.metric, best=None if best is None else self.record.score(best))
+
+    def _take(self, job: TrialJob) -> bool:
+        """Take a trial from another study that has trained it; return whether there is one."""
+        work, variants = self.record.work(job.trial_id), {variant.name for variant in job.variants}
+        if not self._elsewhere.take(job.trial_id, work, variants=variants):
+            return False
+        self.record.begin(job.trial_id, self.agenda.row(job))
+        row = self.record.end(job.trial_id)
+        self._keep(row)
+        logger.info(f"{row['trial_id']} {row['arm']} seed {row['seed']}: taken from {row[TAKEN_FROM]}")
+        return True
 
     def _undecided_arms(self) -> Collection[str]:
         self.record.write()
@@ -129,10 +144,13 @@ class _RunningCase:
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and log that a trial ended."""
+        self._keep(row)
+        self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
+
+    def _keep(self, row: dict[str, Any]) -> None:
         if self.record.written:
             self._write("running")  # so that a run that is killed is counted by the next
         self._mirror.trial(row, self.record.history(row["trial_id"]))
-        self._progress.ended(row, self.agenda.remaining(), self.agenda.total())
 
     def close(self, state: str) -> Outcome:
         """Write the case's files whole."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.results.other_studies import TAKEN_FROM
 from adalayers.results.study_file import (
     BackboneRecord,
     DatasetRecord,
@@ -227,6 +228,11 @@ def _run_facts(environment: EnvironmentRecord, runs: RunsRecord, trials: pd.Data
     }
     if machines and machines != [environment.machine]:  # the device above is of the last run
         facts["machines of confirmed trials"] = "; ".join(machines)
+    if TAKEN_FROM in trials:
+        taken = trials[TAKEN_FROM].value_counts()
+        facts["trials taken from other studies"] = "; ".join(
+            f"{n} from {source}" for source, n in taken.items()
+        )
     return facts | {
         "seeds": "; ".join(f"{stage} {text}" for stage, text in seeds.items() if text),
         "started, ended": ", ".join(filter(None, (runs.started, runs.ended))),
