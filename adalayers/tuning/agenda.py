@@ -7,6 +7,7 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from adalayers.comparisons import PlannedArm, block_end
@@ -19,6 +20,14 @@ from adalayers.study import ConfirmedArm, Plan, merge, trial_id
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
+
+
+@dataclass
+class _Confirmations:
+    """Confirmed trials: how many there are when the study is done, and the ids of those that have not ended."""
+
+    all: int
+    left: set[str]
 
 
 class Agenda:
@@ -62,6 +71,7 @@ class Agenda:
         self._earlier = analyses_of(before.runs)
         self._analyses: list[InterimAnalysis] = []
         self._wanted: frozenset[str] | None = None
+        self._confirmations_counted: _Confirmations | None = None
         self._best_known = False
         self._confirmations = self._confirm()
         if all(search.complete for search in self.searches):
@@ -79,13 +89,21 @@ class Agenda:
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
         searched = sum(search.size for search in self.searches)
-        return searched + sum(1 for _ in self._confirmations_left(finished=True)) + self._best_left()
+        return searched + self._counted().all + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         searched = sum(search.remaining() for search in self.searches)
-        left = sum(not self.record.ended(identity) for identity, _, _ in self._confirmations_left())
-        return searched + left + self._best_left()
+        return searched + len(self._counted().left) + self._best_left()
+
+    def _counted(self) -> _Confirmations:
+        """Return the counts of confirmed trials, made anew where arms or what they need have changed."""
+        if self._confirmations_counted is None:
+            every = [identity for identity, _, _ in self._confirmations_left(finished=True)]
+            needed = (identity for identity, _, _ in self._confirmations_left())
+            left = {identity for identity in needed if not self.record.ended(identity)}
+            self._confirmations_counted = _Confirmations(len(every), left)
+        return self._confirmations_counted
 
     def _best_left(self) -> int:
         """Return how many trials the arms that searches will give have, while these are not known."""
@@ -98,6 +116,8 @@ class Agenda:
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
+            if job.stage == "confirm":  # one that failed in an earlier run had ended
+                self._counted().left.add(job.trial_id)
         return job
 
     def next_group(self, most: int) -> list[TrialJob] | str:
@@ -126,6 +146,7 @@ class Agenda:
     def ended(self, trial_id: str, status: str) -> None:
         """Note how a trial ended."""
         self._running.discard(trial_id)
+        self._counted().left.discard(trial_id)
         for search in self.searches:
             search.ended(trial_id, status)
 
@@ -143,7 +164,7 @@ class Agenda:
                 return "wait"
             else:
                 self._analyses.append(self._analysis(self._block() or self.seeds))
-                self._wanted = None
+                self._wanted = self._confirmations_counted = None
             self._confirmations = self._confirm()
         return job
 
@@ -160,7 +181,9 @@ class Agenda:
                 work=self.record.work(identity).address,
                 variants=tuple(self.plan.variants),
             )
-            if not self._take(job):
+            if self._take(job):
+                self._counted().left.discard(identity)
+            else:
                 yield job
 
     def _confirmations_left(
@@ -233,12 +256,12 @@ class Agenda:
         if self._wanted is None:
             if not self._last or not self._best_known:
                 return frozenset(arm.name for arm in self.arms)
-            self._wanted = frozenset(self._undecided())
+            self._wanted, self._confirmations_counted = frozenset(self._undecided()), None
         return self._wanted
 
     def _settle_best(self) -> None:
         """Add what the searches found best to the arms, once all have ended."""
-        self._best_known, self._wanted = True, None
+        self._best_known, self._wanted, self._confirmations_counted = True, None, None
         for search in self.searches if self.trials else ():
             config = search.best()
             if config is None:
