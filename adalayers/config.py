@@ -38,6 +38,12 @@ FUSIONS = {
     "head2toe": "adalayers.fusion.head2toe",
     "routing": "adalayers.fusion.routing",
     "variability": "adalayers.fusion.variability",
+    "layer-attention": "adalayers.fusion.layer_attention",
+    "late-fusion": "adalayers.fusion.late_fusion",
+    "layer-set": "adalayers.fusion.layer_set",
+    "layer-graph": "adalayers.fusion.layer_graph",
+    "tokens-first": "adalayers.fusion.tokens_first",
+    "depth-convolution": "adalayers.fusion.depth_convolution",
 }
 """Fusion method -> the module with its configuration and its arithmetic. A new method is a file and a line here."""
 

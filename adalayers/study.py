@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
 from adalayers.presets import ClassScore, PublishedMix, logit_travel, published_mix, published_travel
 from adalayers.states import Shape
@@ -239,22 +239,41 @@ def for_equal_steps(setting: Setting, train_examples: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag of one study alone, which takes a name and is part of the study's identity.
+    """A flag of one study alone, which takes a name and is part of the study's identity, unless it is empty.
 
     name:      without its dashes ("reference-dataset"); help: as `--help` says it
     default:   returns what it is where it is not given, of the names of the datasets
     canonical: returns what it identifies the study by: an alias and a full id are one. Raises `BadInput`
+    several:   whether it takes several names, which are one text with spaces between
     """
 
     name: str
     help: str
     default: Callable[[Sequence[str]], str]
     canonical: Callable[[str], str] = str
+    several: bool = False
 
     @property
     def key(self) -> str:
         """What the flag goes by in `study.json`."""
         return self.name.replace("-", "_")
+
+
+def named_by(wanted: str, names: Iterable[str], what: str) -> list[str]:
+    """Return those of `names` that a flag of several names means; all where it is empty.
+
+    A name is typed with - for spaces and without commas, whole or as far as one of its words; `what` says what it is
+    of.
+
+    Raises:
+        BadInput: One that means none of them.
+    """
+    typed = {name: f"{name.replace(',', '').replace(' ', '-').lower()}-" for name in names}
+    for prefix in wanted.split():
+        if not any(name.startswith(f"{prefix}-") for name in typed.values()):
+            raise unknown(what, prefix, [name.removesuffix("-") for name in typed.values()])
+    prefixes = tuple(f"{prefix}-" for prefix in wanted.split()) or ("",)
+    return [name for name, as_typed in typed.items() if as_typed.startswith(prefixes)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,13 +24,16 @@ from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
 from adalayers.presets import setups
-from adalayers.study import Arm, Defaults, Design, Page, Setting, Study, Tuning
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
 
 CONTROL = "layer mix"
 MATCHED, PUBLISHED, OWN = " matched", " as published", " at own width"
 SELECTED, TOP = "up to the selected layer", "of as many top layers"
 ELNOKRASHY = {"warmup": 0.0}
 """AdamW, decaying to 0 from the first step on; of `extra layers`, `concat`, `DWAtt`, the last layer and the average."""
+
+ILSE = {"k": 256, "read_out": "mean"}
+"""The published width of layers as a set and as a graph, and the read-out of one vector."""
 
 
 def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
@@ -42,6 +45,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     # A linear read-out as papers have it: of the mean of a text's states, or of a word's.
     own = {"own_width": True, "read_out": "mean" if texts else "linear"}
     published = {**own, **ELNOKRASHY}
+    tokens_first = {"fusion": "tokens-first", "read_out": "mean"}
     frozen: dict[str, tuple[str, dict[str, Any]]] = {
         CONTROL: ("mix", mix),
         f"{CONTROL}{PUBLISHED}": ("mix", {**mix, **thesis}),
@@ -67,6 +71,16 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
             {"fusion": "routing", "own_width": True, **({"hidden_vectors": 64} if texts else {})},
         ),
         f"head2toe{OWN}": ("head2toe", {"fusion": "head2toe", "weight_decay": 0.0}),
+        f"layer attention{MATCHED}": ("mix", {"fusion": "layer-attention"}),
+        f"layer attention{OWN}": ("linear", {"fusion": "layer-attention", **own}),
+        f"depth convolution{MATCHED}": ("frozen", {"fusion": "depth-convolution"}),
+        f"depth convolution{OWN}": ("deep", {"fusion": "depth-convolution", **own}),
+        f"late fusion{OWN}": ("linear", {"fusion": "late-fusion"}),
+        f"layer set{OWN}": ("frozen", {"fusion": "layer-set", **ILSE}),
+        f"layer graph, full{OWN}": ("frozen", {"fusion": "layer-graph", "graph": "full", **ILSE}),
+        f"layer graph, Cayley{OWN}": ("frozen", {"fusion": "layer-graph", "graph": "cayley", **ILSE}),
+        f"tokens first, gate{OWN}": ("linear", {**tokens_first, "aggregate": "gate"}),
+        f"tokens first, attention{OWN}": ("frozen", {**tokens_first, "aggregate": "attention"}),
     }
     read_out = {"own_width": True, "read_out": "first-token" if texts else "linear"}
     top = {"fusion": "scalar-mix", "mix": "last", **read_out}
@@ -93,16 +107,23 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
     }
 
 
+def chosen(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
+    """Return the methods that --methods names, the layer mix always."""
+    every = methods(setting)
+    named = {CONTROL, *named_by(setting.own.get("methods", ""), every, "method")}
+    return {name: method for name, method in every.items() if name in named}
+
+
 def _layers(setting: Setting) -> list[int]:
     return [state.number for state in setting.base.states(setting.shape)]
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return every method as it is before a search tunes it, the layer mix first: the control."""
+    """Return the chosen methods as they are before a search tunes them, the layer mix first: the control."""
     published = setting.published
     if not setting.own_settings("mix_lr"):
         raise BadInput(f"wanted all methods, got --set fusion={setting.base.fusion}; leave it out")
-    return [Arm(name, role, overrides) for name, (role, _, overrides) in methods(setting).items()], [
+    return [Arm(name, role, overrides) for name, (role, _, overrides) in chosen(setting).items()], [
         f"`{CONTROL}` is AdaLayers as its own search left it: what is compared is that mix, not the thesis's. The "
         f"search starts from the thesis's values for {published.source} ({published.words}) and tunes the rates. "
         f"{setting.travel_words}.",
@@ -117,7 +138,7 @@ def tunings(setting: Setting) -> list[Tuning]:
     points = {"single": [{"layer": layer, "lr": setting.base.lr} for layer in _layers(setting)]}
     return [
         Tuning(name, overrides, SPACES[kind], points.get(kind, []))
-        for name, (_, kind, overrides) in methods(setting).items()
+        for name, (_, kind, overrides) in chosen(setting).items()
     ]
 
 
@@ -157,6 +178,16 @@ STUDY = Study(
         smoke={"trials": 0, "seeds": 1, "train_examples": 48, "eval_examples": 32, "test_examples": 32},
     ),
     measures=("variability",),
+    flags=(
+        Flag(
+            "methods",
+            "which methods, next to the layer mix: names as of arms, with - for spaces, or how they begin, such as "
+            "concat layer-graph fine-tuning (default: all)",
+            default=lambda datasets: "",
+            canonical=lambda names: " ".join(sorted({*names.split()})),
+            several=True,
+        ),
+    ),
 )
 
 if __name__ == "__main__":

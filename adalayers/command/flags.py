@@ -98,7 +98,9 @@ def parser(study: Study, program: str = "") -> argparse.ArgumentParser:
     if study.flags:
         group = p.add_argument_group(f"Of {study.name} alone")
         for own in study.flags:
-            group.add_argument(f"--{own.name}", metavar="NAME", help=own.help)
+            group.add_argument(
+                f"--{own.name}", metavar="NAME", help=own.help, nargs="+" if own.several else None
+            )
     # Each of several searches has a few trials: a scheduler would stop most of them while their rates still rise.
     several = {"scheduler": "fifo"} if study.design.tunings else {}
     p.set_defaults(**study.defaults.sizes, **several)
@@ -151,7 +153,7 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     _check(given)
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))
-    own = {flag.key: getattr(given, flag.key) or flag.default(datasets) for flag in study.flags}
+    own = {flag.key: _text(getattr(given, flag.key)) or flag.default(datasets) for flag in study.flags}
     output = _values(Flags, given) | {
         "cache_dir": local_path(given.cache_dir or default_cache(), "--cache-dir")
     }
@@ -163,6 +165,10 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
         own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
         **output,
     )
+
+
+def _text(given: str | list[str] | None) -> str:
+    return given if isinstance(given, str) else " ".join(given or ())
 
 
 def _given(p: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:

@@ -41,7 +41,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "label_column": request.label_column,
         "set": flags.study.fixed,
         "metric": request.metric,
-        **flags.own_identity,
+        **{name: value for name, value in flags.own_identity.items() if value},
     }
 
 

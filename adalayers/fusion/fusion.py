@@ -140,7 +140,8 @@ class Fusion(nn.Module, ABC):
     def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, ...]:
         """Return what `forward` does where all hidden states were taken away."""
         device = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), None)
-        return torch.zeros(int(lengths.sum()), self.width, device=device)
+        rows = len(lengths) if self.gives == "sequence" else int(lengths.sum())
+        return torch.zeros(rows, self.width, device=device)
 
     def live(self) -> list[State]:
         """Return the hidden states that the next `forward` needs, in order: those that were not taken away."""

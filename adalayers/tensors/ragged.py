@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -84,3 +86,15 @@ def sequence_means(
         return torch.segment_reduce(flat, "mean", lengths=counts, unsafe=True)
     rows = torch.repeat_interleave(counts)
     return flat.new_zeros(len(counts), flat.shape[-1]).index_add(0, rows, flat) / counts.unsqueeze(1)
+
+
+def pooled(
+    flat: Float[Tensor, "tokens k"],
+    lengths: Int[Tensor, " batch"],
+    pooling: Literal["mean", "first-token", "last-token"],
+) -> Float[Tensor, "batch k"]:
+    """Return one row of each sequence: the mean of its rows, its first or its last one; `lengths` are on the CPU."""
+    if pooling == "mean":
+        return sequence_means(flat, lengths)
+    ends = lengths.cumsum(0)
+    return flat.index_select(0, to_device(ends - (lengths if pooling == "first-token" else 1), flat.device))

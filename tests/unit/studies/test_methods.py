@@ -2,17 +2,17 @@
 
 import pytest
 
+from adalayers.errors import BadInput
 from adalayers.states import Shape
 from adalayers.study import Setting, base_config, plan
 from studies.methods import STUDY
 from tests.helpers.states import made_shape
 
 
-def planned(head="sequence", layers=6):
+def planned(head="sequence", layers=6, **own):
     shape: Shape = made_shape(head, 9, layers, 384)
-    return plan(
-        STUDY, STUDY.space(), Setting("conll2003", shape, {}, base_config(STUDY.space(), {}, 5), 2000)
-    )
+    base = base_config(STUDY.space(), {}, 5)
+    return plan(STUDY, STUDY.space(), Setting("conll2003", shape, {}, base, 2000, own))
 
 
 def configs(head="sequence"):
@@ -63,3 +63,38 @@ def test_the_search_for_a_single_layer_tries_every_layer():
     assert search.least == 12
     assert {point["layer"] for point in search.first} == set(range(1, 13))
     assert {other.least for other in planned().searches if other.name != search.name} == {0}
+
+
+def test_methods_are_chosen_by_name_or_by_how_a_name_begins():
+    made = planned(methods="layer-graph tokens-first-gate-at-own-width layer")
+    named = [arm.name for arm in made.arms]
+    assert [search.name for search in made.searches] == named
+    assert named == [
+        *("layer mix", "layer mix as published", "layer attention matched", "layer attention at own width"),
+        *("layer set at own width", "layer graph, full at own width", "layer graph, Cayley at own width"),
+        "tokens first, gate at own width",
+    ]
+    assert [arm.name for arm in planned(methods="concat-as-published").arms] == [
+        "layer mix",
+        "concat as published",
+    ]
+    with pytest.raises(BadInput, match=r"unknown method 'concat-matchd'; .*'concat-matched'"):
+        planned(methods="concat-matchd")
+
+
+def test_methods_for_texts_only_are_left_out_of_words():
+    names, left_out = configs("token"), dict(planned("token").dropped)
+    for name in (
+        "layer set",
+        "layer graph, full",
+        "layer graph, Cayley",
+        "tokens first, gate",
+        "tokens first, attention",
+    ):
+        assert f"{name} at own width" not in names
+        assert "no answer per word" in left_out[f"{name} at own width"]
+    assert {
+        "layer attention matched",
+        "late fusion at own width",
+        "depth convolution at own width",
+    } <= names.keys()

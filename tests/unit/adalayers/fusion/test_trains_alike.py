@@ -59,8 +59,9 @@ def test_it_learns_an_easy_task(make):
     for split in data.splits.values():  # as they are stored
         held = split.features._states
         held.update({number: state.astype(np.float16) for number, state in held.items()})
-    # A probe of features of unit norm takes larger steps.
-    steps = {"lr": 0.1, "lasso": 0.0, "fraction": 0.5} if make().fusion == "head2toe" else {}
+    # Linear probes take larger steps.
+    probes = {"head2toe": {"lr": 0.1, "lasso": 0.0, "fraction": 0.5}, "late-fusion": {"lr": 0.1}}
+    steps = probes.get(make().fusion, {})
     outcome = train(make(epochs=5, **steps), data, seed=0)
     labels = data.splits["validation"].labels
     assert outcome.row["val/accuracy"] > np.bincount(labels).max() / len(labels) + 0.2

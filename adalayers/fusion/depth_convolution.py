@@ -1,0 +1,81 @@
+"""Convolution along depth, token by token (Shih and Harwath 2024, arXiv 2406.12209: Hierarchical Convolution)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.states import Shape, State
+
+KERNEL, STRIDE = 5, 3
+"""Layers that one step of a convolution reads, and how far the next is: those of the released code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DepthConvolutionConfig(ProjectedConfig):
+    """Hyperparameters of convolution along depth: `k` and `own_width` alone, next to those of every method."""
+
+    fusion: ClassVar[str] = "depth-convolution"
+
+    def build(self, shape: Shape) -> DepthConvolution:
+        return DepthConvolution(self.states(shape), shape.width, self.projected_to)
+
+
+def depths(layers: int) -> list[int]:
+    """Return how many places along depth there are after each convolution: floor(log_3 l) of them, at least one."""
+    left, counts = layers, list[int]()
+    while not counts or STRIDE ** (len(counts) + 1) <= layers:
+        left = (left - 1) // STRIDE + 1
+        counts.append(left)
+    return counts
+
+
+class DepthConvolution(Fusion):
+    """Convolutions over the l hidden states x_i of a token, as they are or projected (`Projected`), side by side:
+
+        y^0_i = x_i;  y^c_j = relu(b^c + sum_{d=-2..2} W^c_d y^{c-1}_{3 j + d}), zeros beyond the ends, j = 0..
+        F     = the last y's places, one channel after the other
+
+    There are floor(log_3 l) of them, all of the width of x but the last, whose channels make up that width together
+    with the places that are left. As in the released code, but for widths that the places do not divide: there the
+    width becomes smaller, here the last channels are rounded up and F is cut to the width. With one or two layers there
+    is one convolution. It was made for speech and read there frame by frame; projections are ours.
+
+    Args:
+        states: The l hidden states.
+        inner:  K, their width.
+        k:      The width that they are projected to; None: they are read as they are.
+
+    A state that `without` takes away is zeros, as beyond the ends.
+    """
+
+    def __init__(self, states: Sequence[State], inner: int, k: int | None):
+        super().__init__(states, inner if k is None else k)
+        self.projected = Projected(self.states, inner, k)
+        counts = depths(len(self.states))
+        channels = [self.width] * (len(counts) - 1) + [-(-self.width // counts[-1])]
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(self.width, out, KERNEL, STRIDE, padding=KERNEL // 2) for out in channels
+        )
+
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
+    ) -> Float[Tensor, "tokens width"]:
+        """Return F, float32."""
+        read = {state: self.projected(state, states[state]) for state in live}
+        empty = torch.zeros_like(read[live[0]])
+        along = torch.stack([read.get(state, empty) for state in self.states], dim=-1)
+        for convolution in self.convolutions:
+            along = functional.relu(convolution(along))
+        return along.flatten(1)[:, : self.width].float()

@@ -1,0 +1,118 @@
+"""Late fusion: an ensemble of one linear probe per layer (after Nordby, Pais and Parrack, arXiv 2604.13386)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from adalayers.config import TrialConfig
+from adalayers.fusion.fusion import Fusion, ParameterGroup
+from adalayers.fusion.projections import projections
+from adalayers.states import Shape, State
+from adalayers.tensors.ragged import sequence_means
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateFusionConfig(TrialConfig):
+    """Hyperparameters of late fusion, next to those of every method.
+
+    ensemble  learned: the probes' weights are learned; uniform: all count alike
+    """
+
+    fusion: ClassVar[str] = "late-fusion"
+    own_read_out: ClassVar[bool] = True
+
+    ensemble: Literal["learned", "uniform"] = "learned"
+
+    def width(self, shape: Shape) -> int:
+        return shape.n_outputs
+
+    def build(self, shape: Shape) -> LateFusion:
+        return LateFusion(
+            self.states(shape),
+            shape.width,
+            shape.n_outputs,
+            of_texts=shape.head == "sequence",
+            learned=self.ensemble == "learned",
+        )
+
+
+class LateFusion(Fusion):
+    """An ensemble of a probe per hidden state, i = 1..l:
+
+        o_i = W_i x_i + b_i                    W_i in R^{labels x K}; x_i: the mean of Z_i over a text, or a word of it
+        p   = sum_i a_i softmax(o_i)           a = softmax(w), w in R^l, initialised to zeros; or a_i = 1/l
+        out = log p                            of one label, which is a number and no class: sum_i a_i o_i
+
+    What is taken from the paper is an ensemble of linear probes, one per layer. It trains each by itself and then
+    stacks their scores by logistic regression; here all are trained together, by the likelihood of p, and its binary
+    scores became classes, words and numbers. Neither w nor b_i has weight decay.
+
+    Args:
+        states:   The l hidden states.
+        inner:    K, their width.
+        labels:   Outputs.
+        of_texts: Whether an output is of a text, else of a token.
+        learned:  False fixes a at 1/l.
+    """
+
+    gives: Literal["tokens", "sequence", "logits"] = "logits"
+
+    def __init__(self, states: Sequence[State], inner: int, labels: int, *, of_texts: bool, learned: bool):
+        super().__init__(states, labels)
+        self.of_texts = of_texts
+        self.probes = nn.ModuleList(projections(self.states, inner, labels))
+        self.biases = nn.Parameter(torch.zeros(len(self.states), labels))
+        self.w = nn.Parameter(torch.zeros(len(self.states)), requires_grad=learned)
+
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
+    ) -> Float[Tensor, "items labels"]:
+        """Return log p, float32, of each text or token."""
+        outputs = []
+        for state in live:
+            x = states[state].float()
+            x = sequence_means(x, lengths) if self.of_texts else x
+            position = self.states.index(state)
+            outputs.append(self.probes[position](x).float() + self.biases[position])
+        stacked, log_weights = torch.stack(outputs), self.log_weights().view(-1, 1, 1)
+        if self.width == 1:
+            return (log_weights.exp() * stacked).sum(dim=0)
+        return torch.logsumexp(log_weights + torch.log_softmax(stacked, dim=-1), dim=0)
+
+    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "items labels"]:
+        items = len(lengths) if self.of_texts else int(lengths.sum())
+        return self.biases.new_zeros(items, self.width)
+
+    def log_weights(self) -> Float[Tensor, " live"]:
+        """Return log a of the live hidden states, which sum to 1 unless `without` says otherwise."""
+        live = [self.states.index(state) for state in self.live()]
+        if self._renormalise:
+            return torch.log_softmax(self.w[live], dim=0)
+        return torch.log_softmax(self.w, dim=0)[live]
+
+    @torch.no_grad()
+    def diagnostics(self) -> dict[str, float]:
+        """Return a by state, `late_fusion/weight_<state>`."""
+        weights = dict(zip(self.live(), self.log_weights().exp().tolist(), strict=True))
+        return self.by_state("late_fusion/weight_", [weights.get(state, 0.0) for state in self.states])
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the probes, and biases and w without weight decay."""
+        without_decay = [parameter for parameter in (self.biases, self.w) if parameter.requires_grad]
+        return [
+            ParameterGroup(list(self.probes.parameters())),
+            ParameterGroup(without_decay, weight_decay=0.0),
+        ]
+
+    def kept_at_use(self, inner: int) -> int:
+        """Return 0 of texts, to whose means a token adds, else the probabilities so far."""
+        return 0 if self.of_texts else self.width

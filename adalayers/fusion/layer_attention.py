@@ -1,0 +1,137 @@
+"""Attention over layers: mix weights that a learned query reads off the states (after arXiv 2603.15031)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from adalayers.config import POSITIVE, bounded
+from adalayers.fusion.fusion import Fusion, ParameterGroup
+from adalayers.fusion.projections import Projected, ProjectedConfig
+from adalayers.states import Shape, State
+from adalayers.tensors.ragged import sequence_means
+from adalayers.tensors.seeds import drawing
+
+Keys = Literal["tokens", "texts", "static"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerAttentionConfig(ProjectedConfig):
+    """Hyperparameters of attention over layers, next to those of every method and of `ProjectedConfig`.
+
+    keys    what the weights depend on. tokens: each token's own states; texts: their means over the token's text;
+            static: the layer alone, by vectors that are drawn once, so that all tokens share the weights
+    mix_lr  learning rate of w, which has no weight decay (None: that of lr)
+    """
+
+    fusion: ClassVar[str] = "layer-attention"
+
+    keys: Keys = "tokens"
+    mix_lr: float | None = bounded(None, POSITIVE)
+
+    def resolved(self, shape: Shape) -> dict[str, Any]:
+        return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
+
+    def build(self, shape: Shape) -> LayerAttention:
+        return LayerAttention(
+            self.states(shape), shape.width, self.projected_to, keys=self.keys, lr=self.mix_lr
+        )
+
+
+class LayerAttention(Fusion):
+    """The mix of a token's hidden states x_i, i = 1..l, as they are or projected (`Projected`):
+
+        a_i = softmax_i(w . RMSNorm(key_i))    w in R^width, initialised to zeros; RMSNorm without scale
+        F   = sum_i a_i x_i
+
+    w is all that it has more than the uniform mix, as which it starts. In Attention Residuals (Kimi Team 2026) the
+    input of a layer within a language model is such a sum over the outputs of earlier layers, with key_i = x_i: that is
+    `keys=tokens`. A fusion of frozen hidden states, the other keys, projections and an RMSNorm without scale are ours.
+
+    Args:
+        states: The l hidden states mixed.
+        inner:  K, their width.
+        k:      The width that they are projected to; None: they are mixed as they are.
+        keys:   tokens: key_i = x_i; texts: the mean of x_i over the token's sequence; static: N(0, 1) in R^width for
+                each state, drawn once and not trained. The last is a mix by weights that do not depend on the input,
+                with as many parameters, and steps of the same size, as where they do.
+        lr:     That of w, None for that of the rest.
+
+    A state that `without` takes away has no score: the weights of the rest sum to 1 either way.
+    """
+
+    def __init__(
+        self,
+        states: Sequence[State],
+        inner: int,
+        k: int | None,
+        *,
+        keys: Keys = "tokens",
+        lr: float | None = None,
+    ):
+        super().__init__(states, inner if k is None else k)
+        self.projected = Projected(self.states, inner, k)
+        self.keys, self.lr = keys, lr
+        self.w = nn.Parameter(torch.zeros(self.width))
+        self.static: Tensor | None
+        drawn = None
+        if keys == "static":
+            seed = int(torch.randint(1 << 31, (), device="cpu"))
+            drawn = torch.stack([self._drawn(seed, state) for state in self.states])
+        self.register_buffer("static", drawn)
+
+    def _drawn(self, seed: int, state: State) -> Float[Tensor, " width"]:
+        with drawing(seed, state.key):
+            return torch.randn(self.width)
+
+    def fuse(
+        self,
+        states: Mapping[State, Float[Tensor, "tokens K"]],
+        lengths: Int[Tensor, " batch"],
+        live: list[State],
+    ) -> Float[Tensor, "tokens width"]:
+        """Return F, float32."""
+        read = torch.stack([self.projected(state, states[state]) for state in live])
+        with torch.autocast(read.device.type, enabled=False):
+            return (self.attention(read, lengths, live).unsqueeze(-1) * read).sum(dim=0)
+
+    def attention(
+        self, read: Float[Tensor, "live tokens width"], lengths: Int[Tensor, " batch"], live: Sequence[State]
+    ) -> Float[Tensor, "live some"]:
+        """Return a of each token, or of all alike."""
+        if self.static is not None:
+            scores = self._scores(self.static[[self.states.index(state) for state in live]]).unsqueeze(1)
+        elif self.keys == "texts":
+            means = torch.stack([self._scores(sequence_means(state, lengths)) for state in read])
+            scores = means.repeat_interleave(lengths.to(read.device), dim=1)
+        else:
+            scores = self._scores(read)
+        return torch.softmax(scores, dim=0)
+
+    def _scores(self, keys: Float[Tensor, "*some width"]) -> Float[Tensor, "*some"]:
+        return functional.rms_norm(keys, (self.width,)) @ self.w
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return ||w||: 0 is the uniform mix; static weights themselves, `layer_attention/weight_<state>`."""
+        noted = {"layer_attention/norm": float(self.w.detach().norm())}
+        if self.static is None:
+            return noted
+        weights = torch.softmax(self._scores(self.static), dim=0).tolist()
+        return noted | self.by_state("layer_attention/weight_", weights)
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the projections, and w at its own rate without weight decay."""
+        return [
+            ParameterGroup(list(self.projected.parameters())),
+            ParameterGroup([self.w], lr=self.lr, weight_decay=0.0),
+        ]
+
+    def kept_at_use(self, inner: int) -> int:
+        """Return the width and 2: a softmax whose query is known adds up while states come in (all, of texts' keys)."""
+        return super().kept_at_use(inner) if self.keys == "texts" else self.width + 2

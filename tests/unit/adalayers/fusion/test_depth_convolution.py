@@ -1,0 +1,68 @@
+"""Convolution along depth against NumPy, how its depth grows, and its counts."""
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.fusion.depth_convolution import DepthConvolution, depths
+from tests.helpers import formulas
+from tests.helpers.formulas import array
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, inputs
+from tests.helpers.states import encoder
+
+
+def numpy_convolutions(made, read):
+    """F of the formula, place by place, in float64."""
+    along = read
+    for convolution in made.convolutions:
+        weight, bias = array(convolution.weight), array(convolution.bias)
+        along = [
+            np.maximum(
+                bias
+                + sum(
+                    along[3 * j + d] @ weight[:, :, d + 2].T
+                    for d in range(-2, 3)
+                    if 0 <= 3 * j + d < len(along)
+                ),
+                0,
+            )
+            for j in range(-(-len(along) // 3))
+        ]
+    return np.stack(along, axis=-1).reshape(len(read[0]), -1)[:, : made.width]
+
+
+@pytest.mark.parametrize("k", [None, K], ids=["own width", "matched"])
+@pytest.mark.parametrize("layers", [2, 5, 9])
+def test_agrees_with_numpy_with_all_states_and_without_some(k, layers):
+    """Of 2, 5 and 9 layers 1, 2 and 1 places are left, so that width 12 and k 8 are whole."""
+    torch.manual_seed(1)
+    made = DepthConvolution(encoder(*range(1, layers + 1)), WIDTH, k)
+    generator = torch.Generator().manual_seed(0)
+    states = {state: torch.randn(7, WIDTH, generator=generator) for state in made.states}
+    read = formulas.read(made.projected, list(states.values()))
+    np.testing.assert_allclose(array(made(states, LENGTHS)), numpy_convolutions(made, read), atol=1e-5)
+    with made.without(encoder(2)):
+        rest = {state: states[state] for state in made.live()}
+        read[1] = np.zeros_like(read[1])
+        np.testing.assert_allclose(array(made(rest, LENGTHS)), numpy_convolutions(made, read), atol=1e-5)
+
+
+def test_a_width_that_the_places_do_not_divide_is_kept():
+    made = DepthConvolution(STATES, WIDTH, 7)
+    assert made.convolutions[-1].out_channels == 4  # of 2 places, 8 numbers, of which 7 are given
+    assert made(inputs(), LENGTHS).shape == (7, 7)
+
+
+def test_depth_grows_with_the_logarithm_of_the_layers():
+    assert [depths(layers) for layers in (1, 2, 3, 6, 9, 12, 24, 27)] == [
+        *([1], [1], [1], [2], [3, 1], [4, 2], [8, 3], [9, 3, 1])
+    ]
+
+
+def test_counts_on_roberta_large():
+    """Two convolutions, 24 -> 8 -> 3 places: 1,024 channels, then 342 (published: 341, and a width of 1,023)."""
+    own, matched = (DepthConvolution(encoder(*range(1, 25)), 1024, k) for k in (None, 64))
+    counts = [sum(p.numel() for p in made.parameters()) for made in (own, matched)]
+    assert counts[0] == 1024 * (5 * 1024 + 1) + 342 * (5 * 1024 + 1) == 6_995_286
+    assert counts[1] == 24 * 64 * 1024 + (64 + 22) * (5 * 64 + 1) == 1_600_470
+    assert own.kept_at_use(1024) == 24 * 1024

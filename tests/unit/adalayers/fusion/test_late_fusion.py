@@ -1,0 +1,61 @@
+"""Late fusion against NumPy, its counts, and its weights."""
+
+import numpy as np
+import pytest
+import torch
+
+from adalayers.fusion.late_fusion import LateFusion
+from tests.helpers import formulas
+from tests.helpers.formulas import array
+from tests.helpers.mixing import STATES, TOKENS, WIDTH, L, inputs
+from tests.helpers.states import encoder
+
+LENGTHS = torch.tensor([4, TOKENS - 4])
+
+
+def ensemble(labels, *, of_texts, learned=True):
+    torch.manual_seed(1)
+    made = LateFusion(STATES, WIDTH, labels, of_texts=of_texts, learned=learned)
+    with torch.no_grad():
+        made.biases.normal_()
+        if learned:
+            made.w.copy_(torch.tensor([0.3, -1.0, 0.5, 2.0, 0.0]))
+    return made
+
+
+def numpy_ensemble(made, states, places, *, renormalise=True):
+    read = [array(states[STATES[place]]) for place in places]
+    if made.of_texts:
+        read = [np.stack([x[:4].mean(0), x[4:].mean(0)]) for x in read]
+    outputs = [
+        x @ array(made.probes[i].weight).T + array(made.biases)[i] for i, x in zip(places, read, strict=True)
+    ]
+    logits = array(made.w)
+    weights = formulas.softmax(logits[places]) if renormalise else formulas.softmax(logits)[places]
+    if made.width == 1:
+        return sum(a * o for a, o in zip(weights, outputs, strict=True))
+    return np.log(sum(a * formulas.softmax(o) for a, o in zip(weights, outputs, strict=True)))
+
+
+@pytest.mark.parametrize("of_texts", [True, False], ids=["texts", "words"])
+@pytest.mark.parametrize(("labels", "learned"), [(3, True), (3, False), (1, True)])
+def test_agrees_with_numpy_with_all_states_and_without_some(labels, learned, of_texts):
+    made, states = ensemble(labels, of_texts=of_texts, learned=learned), inputs()
+    expected = numpy_ensemble(made, states, list(range(L)))
+    assert expected.shape == (2 if of_texts else TOKENS, labels)
+    np.testing.assert_allclose(array(made(states, LENGTHS)), expected, atol=1e-5)
+    for renormalise in (True, False):
+        with made.without(encoder(1, 4), renormalise=renormalise):
+            rest = {state: states[state] for state in made.live()}
+            expected = numpy_ensemble(made, states, [1, 2, 4], renormalise=renormalise)
+            np.testing.assert_allclose(array(made(rest, LENGTHS)), expected, atol=1e-5)
+            assert made.diagnostics()["late_fusion/weight_04"] == 0
+
+
+def test_counts_on_roberta_large():
+    """A probe with bias for each layer, and a weight of each where it is learned."""
+    states = encoder(*range(1, 25))
+    made = [LateFusion(states, 1024, 2, of_texts=True, learned=learned) for learned in (True, False)]
+    counts = [sum(p.numel() for p in fusion.parameters() if p.requires_grad) for fusion in made]
+    assert counts == [24 * (1024 * 2 + 2) + 24, 24 * (1024 * 2 + 2)]
+    assert counts[0] == 49_224
