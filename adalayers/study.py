@@ -451,7 +451,7 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
 
     Raises `BadInput` for an impossible value.
     """
-    own = {name: value for name, value in fixed.items() if name == "fusion"}
+    own = {name: value for name, value in {**space.fixed, **fixed}.items() if name == "fusion"}
     _require(with_overrides(trial_config(), own), [*space.scientific, *space.fixed])
     return with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
 

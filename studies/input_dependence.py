@@ -1,0 +1,79 @@
+"""Does it pay to let the weights of the layers depend on the token or the text? (After arXiv 2603.15031.)
+
+Question    Is a mix of layers better where its weights follow each token's states, or its text's, than where they are
+            the same for all?
+Scientific  keys: what the weights depend on
+Nuisance    lr and mix_lr, in a search that --trials adds; none otherwise
+Fixed       all else at the script's defaults or --set; projections, head, number of parameters and starts are alike
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      three arms, the uniform mix and the thesis's mix x --seeds, unpruned; no search unless --trials is given
+Command     python studies/input_dependence.py --backbone minilm --dataset cola conll2003
+Result      none yet
+"""
+
+import sys
+from collections.abc import Sequence
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
+from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
+
+MIX = "layer-mix"
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return a mix by what its weights depend on, nothing first: the control; then the uniform and the thesis's mix."""
+    from search_spaces.input_dependence import KEYS
+
+    published = setting.published
+    k, layers = setting.base.width(setting.shape), len(setting.base.states(setting.shape))
+    return [
+        *(Arm(f"keys={keys}", "core", {"keys": keys}) for keys in setting.levels("keys", KEYS)),
+        Arm("uniform", "uniform", {"fusion": MIX, "mix": "uniform"}),
+        Arm(MIX, "mix", {"fusion": MIX, "mix": "learned", **published.values}),
+    ], [
+        f"Trained parameters: the arms by keys have equally many, {k} (w, of width {k}) more than `uniform`, which has "
+        f"projections and a head alone; `{MIX}` has {layers} more (p).",
+        f"`{MIX}` is the thesis's mix, with its values for {published.source} ({published.words}). "
+        f"{setting.travel_words}.",
+    ]
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return what the question plans, each kind of keys against static ones; then both other mixes against these."""
+    core = [arm for arm in arms if arm.role == "core"]
+    others = [arm.name for arm in arms if arm.role != "core"]
+    return planned_comparisons(core, factors, control) + [
+        pair(name, control, primary=False) for name in others
+    ]
+
+
+STUDY = Study(
+    name="input_dependence",
+    question=(
+        "Does it pay to let the weights of the layers depend on the token or the text, at an equal number of "
+        "parameters?"
+    ),
+    design=Design(
+        arms=arms,
+        factors=(Factor("keys", "keys", "what the weights of the layers depend on", scale="choice"),),
+        comparisons=comparisons,
+    ),
+    page=Page(
+        method={
+            "The mixes": (
+                "All project the hidden states of a frozen base model, add them up with weights that sum to 1, and "
+                "read the sum by the same head. A learned query w, 0 at first, gives each layer a score w · key; the "
+                "softmax of the scores is the weights. With `keys=tokens` the key of a layer is the token's own "
+                "normalised state there, with `keys=texts` the mean over its text, with `keys=static` a random vector "
+                "that is drawn once for the layer: then all tokens share the weights, as in the thesis's mix. All "
+                "three have as many parameters, start as the uniform mix, and take steps of one size."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0}),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))
