@@ -69,6 +69,8 @@ class Encoded:
         word_ends: int64 [words], as word_starts: the position of each word's last token. None where unknown.
         token_types: int8 [tokens], 0 for the first text of a pair and 1 for the second; None where the tokeniser tells
             no such apart.
+        char_spans: int64 [tokens, 2], start and end (exclusive) of each token in its text, in characters, (0, 0) of
+            special ones; None where nobody asked.
     """
 
     input_ids: np.ndarray
@@ -81,6 +83,7 @@ class Encoded:
     _: KW_ONLY
     word_ends: np.ndarray | None = None
     token_types: np.ndarray | None = None
+    char_spans: np.ndarray | None = None
 
     def digest(self) -> hashlib._Hash:
         """Return a SHA-256 of the token ids, their types where there are any, and where each example ends."""
@@ -113,6 +116,7 @@ class Encoded:
             rows(self.special, tokens),
             word_ends=rows(self.word_ends, words),
             token_types=rows(self.token_types, tokens),
+            char_spans=rows(self.char_spans, tokens),
         )
 
 
@@ -120,6 +124,8 @@ def encode(
     tokenizer: PreTrainedTokenizerFast,
     inputs: list[str] | list[tuple[str, str]] | list[list[str]],
     max_length: int,
+    *,
+    char_spans: bool = False,
 ) -> Encoded:
     """Tokenise texts, pairs of texts, or lists of words, cut to `max_length` tokens, special ones included.
 
@@ -136,7 +142,7 @@ def encode(
     if paired and not tokenizer.num_special_tokens_to_add(pair=True):
         inputs, paired, typed = ["\n".join(pair) for pair in inputs], False, False
     ids, special, types = (list[np.ndarray]() for _ in range(3))
-    starts, ends = (list[np.ndarray]() for _ in range(2))
+    starts, ends, spans = (list[np.ndarray]() for _ in range(3))
     cut, lost = (list[int]() for _ in range(2))
     spaced = presplit and _wants_space(tokenizer)
     for first in range(0, len(inputs), _ENCODE_CHUNK):
@@ -159,6 +165,10 @@ def encode(
         cut.extend(len(encoding.overflowing) > 0 for encoding in batch.encodings)
         if typed:
             types.extend(np.asarray(row, dtype=np.int8) for row in batch["token_type_ids"])
+        if char_spans:
+            spans.extend(
+                np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) for encoding in batch.encodings
+            )
         if presplit:
             lost.extend(map(_lost_words, batch.encodings))
             for i, words in enumerate(chunk):
@@ -184,6 +194,7 @@ def encode(
         special=joined(special, np.bool_),
         word_ends=joined(ends, np.int64) if presplit else None,
         token_types=joined(types, np.int8) if any(row.any() for row in types) else None,
+        char_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]) if char_spans else None,
     )
 
 

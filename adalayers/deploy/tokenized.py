@@ -85,21 +85,12 @@ def tokenize_texts(
     Raises:
         BadInput: A text has no token.
     """
-    encoded = encode(tokenizer, list(texts), max_length)
+    encoded = encode(tokenizer, list(texts), max_length, char_spans=words)
     spans: list[tuple[Span, ...]] = [word_spans(text) if words else () for text in texts]
-    offsets: list[list[Span]] = [[] for _ in texts]
-    if words:
-        batch = tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=max_length,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            return_offsets_mapping=True,
-        )
-        offsets = batch["offset_mapping"]
-    tokens = [_word_tokens(*parts) for parts in zip(spans, offsets, strict=True)]
+    char_spans = (
+        np.zeros((len(encoded.input_ids), 2), np.int64) if encoded.char_spans is None else encoded.char_spans
+    )
+    tokens = map(_word_tokens, spans, np.split(char_spans, encoded.offsets[1:-1]))
     return [
         TokenizedText(ids, text_spans, first, last, cut)
         for ids, text_spans, (first, last), cut in zip(
@@ -117,12 +108,10 @@ def _cut(encoded: Encoded) -> list[bool]:
     return encoded.cut.astype(bool).tolist()
 
 
-def _word_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last token that overlap each word, -1 for words without."""
-    spans = np.array(
-        [(index, *span) for index, span in enumerate(tokens) if span[1] > span[0]], dtype=np.int64
-    )
-    indices, starts, ends = spans.reshape(-1, 3).T
+def _word_tokens(words: Sequence[Span], tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last token of tokens' spans [tokens, 2] that overlap each word, -1 for words without."""
+    indices = np.flatnonzero(tokens[:, 1] > tokens[:, 0])
+    starts, ends = tokens[indices].T
     begins, stops = np.array(words, dtype=np.int64).reshape(-1, 2).T
     first = np.searchsorted(ends, begins, side="right")
     last = np.searchsorted(starts, stops, side="left") - 1
