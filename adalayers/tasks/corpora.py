@@ -22,7 +22,7 @@ from adalayers.storage import hub
 FILE_TYPES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".zip", ".gz")
 
 UNPACKED_BYTES, UNPACKED_TIMES = 100_000_000, 100
-"""Most that an archive may unpack to: so many bytes, or times its size. Text packs to about a tenth."""
+"""Most that an archive or parquet file may unpack to: so many bytes, or times its size. Text packs to about a tenth."""
 _OPENERS: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 
 EMBEDDED = "embedded"
@@ -200,31 +200,53 @@ def _holds_data(path: Path) -> bool:
 
 
 def _require_bounded(path: Path) -> None:
-    """Raise `BadInput` for an archive that unpacks to far more than text does, or whose size nothing tells."""
+    """Raise `BadInput` for a file that unpacks to far more than text does, or an archive whose size nothing tells."""
     from datasets.utils.extract import Extractor
 
-    form = Extractor.infer_extractor_format(path)
+    form = Extractor.infer_extractor_format(path) or ("parquet" if path.suffix == ".parquet" else None)
     if form is None:
         return
     packed, unpacked = path.stat().st_size, math.inf
     limit = max(UNPACKED_BYTES, UNPACKED_TIMES * packed)
+    what, advice = f"of {size(packed)} would unpack to more than {size(limit)}", "unpack it there, and look"
     if form == "zip":
         unpacked = sum(info.file_size for info in zipfile.ZipFile(path).infolist())
+    elif form == "parquet":
+        unpacked, advice = _parquet_bytes(path, limit), "look"
     elif form in _OPENERS:
         unpacked = 0
         with _OPENERS[form](path) as stream:
             while unpacked <= limit and (chunk := stream.read(1 << 20)):
                 unpacked += len(chunk)
+    else:
+        what = f"is a {form}"
     if unpacked > limit:
-        what = (
-            f"of {size(packed)} would unpack to more than {size(limit)}"
-            if form in (*_OPENERS, "zip")
-            else f"is a {form}"
-        )
         raise BadInput(
-            f"wanted files of text and labels, {path.name} in the dataset's folder {what}; unpack it there, and look "
-            "at what is in it"
+            f"wanted files of text and labels, {path.name} in the dataset's folder {what}; {advice} at what is in it"
         )
+
+
+def _parquet_bytes(path: Path, limit: int) -> int:
+    """Return the bytes that a parquet file's columns take once read, or any number beyond `limit`.
+
+    Its footer tells the size of its pages alone: one text of a page's dictionary may stand for a million rows.
+    """
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        columns = [group.column(i) for group in groups for i in range(group.num_columns)]
+        pages = sum(column.total_uncompressed_size for column in columns)
+        told = max(pages, sum(column.num_values for column in columns))
+        if told > limit:
+            return told
+        read = 0
+        # As few rows at a time as stay below the limit even where each has the largest text that there can be.
+        for batch in file.iter_batches(batch_size=max(1, limit // max(pages, 1))):
+            read += batch.nbytes
+            if read > limit:
+                break
+        return read
 
 
 _SHARD = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}\.\w+")

@@ -282,7 +282,7 @@ def test_a_folder_whose_name_is_a_pattern(tmp_path):
     assert [path.name for path in folder.iterdir()] == ["train.csv"]
 
 
-@pytest.mark.parametrize("name", ["train.zip", "train.csv.gz", "train.tar"])
+@pytest.mark.parametrize("name", ["train.zip", "train.csv.gz", "train.tar", "train.parquet", "train.csv"])
 def test_an_archive_that_unpacks_to_far_more_than_text_does(tmp_path, monkeypatch, name):
     monkeypatch.setattr("adalayers.tasks.corpora.UNPACKED_BYTES", 10_000)
     (tmp_path / "mine").mkdir()
@@ -292,11 +292,18 @@ def test_an_archive_that_unpacks_to_far_more_than_text_does(tmp_path, monkeypatc
             archive.writestr("train.csv", content)
     elif name.endswith(".gz"):
         path.write_bytes(gzip.compress(content))
+    elif name.endswith(".parquet"):  # its pages are small: each row is a number of their dictionary
+        pyarrow.parquet.write_table(
+            pa.table({"text": ["the same" * 10] * 2000, "label": ["yes"] * 2000}), path
+        )
+    elif name.endswith(".csv"):
+        path.write_bytes(b"7z\xbc\xaf\x27\x1c" + bytes(60))
     else:
         with tarfile.open(path, "w") as archive:
             archive.addfile(tarfile.TarInfo("train.csv"))
     with pytest.raises(
-        BadInput, match=rf"wanted files of text and labels, {name} .*(would unpack|is a tar).*unpack it"
+        BadInput,
+        match=rf"wanted files of text and labels, {name} .*(would unpack|is a tar|is a 7z).*look at what is in it",
     ):
         load_task(str(tmp_path / "mine"), label_column="label")
 
