@@ -78,7 +78,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         note["row"].pop("seconds", None)
         return note
 
-    reports = tune.report
+    reports, threads = tune.report, torch.get_num_threads()
     try:
         tune.report = lambda metrics: None
         alone = run("alone", dropout=0.3)
@@ -91,6 +91,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
         assert run("again", dropout=0.3) == alone
     finally:
         tune.report = reports
+        torch.set_num_threads(threads)
 
 
 def needing_memory(monkeypatch, most, error):
