@@ -194,12 +194,18 @@ class Setting:
         return published_mix(self.dataset, self.shape.head)
 
     @property
-    def travel_words(self) -> str:
-        """How far a logit of the published mix can travel in a training here and in the published run."""
+    def travel(self) -> tuple[float, float]:
+        """How far a logit of the published mix can travel in all epochs here, and in the published run."""
         values, source = self.published
         how = self.own_settings("mix_lr", "batch_size", "epochs")
-        here = logit_travel(values["alpha"], **how, train_examples=self.train_examples)
-        there = published_travel(source)
+        return logit_travel(values["alpha"], **how, train_examples=self.train_examples), published_travel(
+            source
+        )
+
+    @property
+    def travel_words(self) -> str:
+        """The same in words."""
+        how, (here, there) = self.own_settings("mix_lr", "batch_size", "epochs"), self.travel
         more, less = ("further", here / there) if here > there else ("less far", there / here)
         return (
             f"At mix_lr {how['mix_lr']:g} and batch {how['batch_size']}, a logit of its mix can travel {here:.3g} "

@@ -22,13 +22,15 @@ from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparis
 from adalayers.presets import setups
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
-PUBLISHED = "published-mix"
+PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
 TWIN = 64.0
 """The alpha whose trial is run again with alpha 1 and that many times the rate of p: the same, if both are one axis."""
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return the factorial core, control first, the published mix, the uniform mix, the last layer, and the twin."""
+    """Return the factorial core, control first; the published mix at this study's rate of p and at one that makes its
+    logits travel as far as in the published run; the uniform mix, the last layer, and the twin.
+    """
     from search_spaces.alpha_lambda import LEVELS
 
     core = [
@@ -40,10 +42,13 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for alpha in setting.levels("alpha", LEVELS["alpha"])
         for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
     ]
-    rate = TWIN * setting.own_settings("mix_lr")["mix_lr"]
+    mix_lr = setting.own_settings("mix_lr")["mix_lr"]
+    here, there = setting.travel
+    rate, published = TWIN * mix_lr, {"mix": "learned", **setting.published.values}
     return [
         *core,
-        Arm(PUBLISHED, "published", {"mix": "learned", **setting.published.values}),
+        Arm(PUBLISHED, "published", published),
+        Arm(AT_ITS_TRAVEL, "published", {**published, "mix_lr": float(f"{mix_lr * there / here:.3g}")}),
         UNIFORM,
         LAST,
         Arm(
@@ -86,7 +91,7 @@ def _published_note(setting: Setting) -> str:
         f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {setting.published.words}; but this "
         f"study's rates, not the published regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
         f"{setting.travel_words}; step by step, the published product of alpha and mix_lr is that of alpha {same:.3g} "
-        "here."
+        f"here. `{AT_ITS_TRAVEL}` has the mix_lr with which the two are the same, if all epochs are trained."
     )
 
 

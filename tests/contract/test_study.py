@@ -24,7 +24,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.saved import load
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
-from tests.contract.test_contributing_fusion import snippet
+from tests.contract.test_installed import snippet
 from tests.helpers.studying import (
     RAYS_OWN,
     SMALL,
