@@ -34,6 +34,10 @@ NEXT_OF_KIN = {
     "adapters, up to the selected layer",
     "fine-tuning, up to the selected layer",
     "fine-tuning, of as many top layers",
+    "depth convolution at own width",
+    "layer attention at own width",
+    "layer graph, full at own width",
+    "tokens first, attention at own width",
 }
 """Methods that differ little from another one here, half a minute each."""
 COSTLY = {
@@ -47,6 +51,7 @@ COSTLY = {
 """Half a minute each over sentences: they learn rows of few words instead."""
 WANTS_MORE = {"head2toe at own width"}
 """It chooses among thousands of states, and learns all sentences there are."""
+LINEAR = ("scalar-mix", "variability", "layer-attention", "late-fusion", "tokens-first")
 EXAMPLES, EPOCHS, FEW = 400, 10, 3
 """The last for what is costly."""
 PROBE = {"lr": 1e-2, "epochs": 8}
@@ -88,8 +93,7 @@ def test_a_method_beats_the_majority_class(name, request):
     prepared, data = request.getfixturevalue("words" if name in COSTLY else "sentences")
     of = setting(prepared.shape)
     _, _, overrides = methods(of)[name]
-    own_states = overrides.get("fusion") in ("scalar-mix", "variability") and "own_width" in overrides
-    probe = own_states and "base_model" not in overrides
+    probe = overrides.get("fusion") in LINEAR and "base_model" not in overrides and "matched" not in name
     size = {"epochs": FEW} if name in COSTLY else {"train_examples": EXAMPLES}
     size = {} if name in WANTS_MORE else size
     config = with_overrides(of.base, {**overrides, **size, **(PROBE if probe else {})})
