@@ -21,12 +21,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 from adalayers.backbones.families import layer_parts
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import added, load_added
-from adalayers.states import Head, Shape, State, StreamChoice, chosen_states, chosen_streams, listed_layers
+from adalayers.states import (
+    Head,
+    Pooling,
+    Shape,
+    State,
+    StreamChoice,
+    chosen_states,
+    chosen_streams,
+    listed_layers,
+)
 
 if TYPE_CHECKING:  # importing torch takes seconds; only what builds a model pays for it
     from adalayers.fusion.fusion import Fusion
 
-Pooling = Literal["mean", "first-token", "last-token"]
 POOLED: tuple[Pooling, ...] = get_args(Pooling)
 """Read-outs that make one vector of a sequence, and then a linear layer's input."""
 FUSIONS = {
@@ -132,11 +140,13 @@ class TrialConfig(ABC):
 
     tasks:        what the method has answers for: whole texts, single words, or both
     own_read_out: whether it gives logits itself, so that there is no head and nothing of one is used
+    token_by_token: whether what it gives of a token follows from that token's states alone
     """
 
     fusion: ClassVar[str]
     tasks: ClassVar[tuple[Head, ...]] = ("sequence", "token")
     own_read_out: ClassVar[bool] = False
+    token_by_token: ClassVar[bool] = False
 
     hidden_states: str = "layers"
     stream: StreamChoice = "encoder"
@@ -289,6 +299,25 @@ class TrialConfig(ABC):
         self.require("read_out", answers, wanted)
         if self.base_model == "adapters":
             layer_parts(shape.family)
+
+    def pooling(self, shape: Shape) -> Pooling | None:
+        """Return how a text's tokens may be pooled in each layer before anything else, and the model stay the same.
+
+        None where they may not: words have labels of their own, the base model is changed, or what comes before the
+        read-out's pool is no sum over tokens (gelu and a norm are not).
+        """
+        sequence = shape.head == "sequence" and self.base_model == "frozen"
+        return self._pooling() if sequence else None
+
+    def _pooling(self) -> Pooling | None:
+        """Return the same of texts and a frozen base model: methods that pool before they mix say theirs."""
+        at_one_token = self.read_out in ("first-token", "last-token") and not self.positions
+        return self.read_out if self.token_by_token and at_one_token else None  # type: ignore[return-value]
+
+    def _linear_pooling(self, linear: bool) -> Pooling | None:
+        """Return `_pooling`, and the read-out's mean of a method that is `linear` in hidden states."""
+        mean = self.read_out == "mean" and linear and not self.positions
+        return "mean" if mean else TrialConfig._pooling(self)
 
     def states(self, shape: Shape) -> list[State]:
         """Return the hidden states that are read."""

@@ -20,6 +20,10 @@ NAMED_CHOICES = ("layers", "with-embeddings", "as-released", "lower-half", "uppe
 """Choices of hidden states; besides them some are listed, as in "layers:1,6,12"."""
 
 
+Pooling = Literal["mean", "first-token", "last-token"]
+"""What stands for a text's tokens: their mean, or the first or last one's state."""
+
+
 class State(NamedTuple):
     """A hidden state of a backbone: the output of layer `number` of a stream, 0 its embeddings.
 

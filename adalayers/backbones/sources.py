@@ -14,7 +14,7 @@ from typing import Any
 from adalayers.backbones import pretrained
 from adalayers.backbones.families import Family, family_of
 from adalayers.errors import BadInput, local_path, unknown
-from adalayers.states import ComputeType, State, Stream
+from adalayers.states import ComputeType, Pooling, State, Stream
 from adalayers.storage import hub
 
 ALIASES: dict[str, str] = {
@@ -125,6 +125,7 @@ class BackboneSource(_Identified):
         reading: How its hidden states are read.
         dtype: In what it computes them, whatever its weights are saved in.
         chosen: The hidden states that are computed and stored; None: all of the first stream.
+        pooling: What of a text is stored in each of them; None: every token.
         has_weights: Whether they are there: with `weights=False` only the rest of a backbone is looked for.
     """
 
@@ -140,6 +141,7 @@ class BackboneSource(_Identified):
     reading: Family
     dtype: ComputeType = "float32"
     chosen: tuple[State, ...] | None = None
+    pooling: Pooling | None = None
     has_weights: bool = True
 
     @property

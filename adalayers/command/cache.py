@@ -141,9 +141,11 @@ def _described(entry: Entry) -> str:
     elif entry.damage:
         what = f"damaged ({entry.damage}): the next study that needs it computes it again"
     else:
+        pooling = about.get("key", {}).get("pooling")
+        kept = f"one vector of each ({pooling})" if pooling else f"{about.get('tokens', '?')} tokens"
         what = (
             f"{about.get('dataset', '?')} {about.get('split', '?')} ({about.get('source_split', '?')} of "
-            f"{about.get('path', '?')}), {about.get('examples', '?')} sequences, {about.get('tokens', '?')} tokens, "
+            f"{about.get('path', '?')}), {about.get('examples', '?')} sequences, {kept}, "
             f"{about.get('stored_as', '?')}"
         )
     return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"

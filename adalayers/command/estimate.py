@@ -31,7 +31,7 @@ from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
 from adalayers.study import ConfirmedArm, PlannedSearch, trial_id
 from adalayers.tasks.task import Task
-from adalayers.tensors.ragged import ragged_index
+from adalayers.tensors.ragged import pooled, ragged_index
 from adalayers.training.trainer import Diverged, train
 from adalayers.tuning.case import Case
 from adalayers.tuning.document import environment
@@ -123,6 +123,7 @@ def describe(case: Case, flags: Flags) -> str:
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
         f"  features    {features.mode}: {features.why}",
+        *_line("store", "" if live else _store(case)),
         *_line("group", f"{group} trials share each pass of the base model" if live and group > 1 else ""),
         f"  memory      about {concurrency * by_worker / 1e9:.1f} GB for {concurrency} trials at a time; "
         "hidden states are shared",
@@ -204,9 +205,23 @@ def _of_test(prepared: Prepared) -> str:
     """Return what of the cache is the test split's, all of which is stored unless `--test-examples` caps it."""
     if "test" not in prepared.encoded:
         return ""
-    tokens = len(prepared.encoded["test"].input_ids)
-    size = stored_bytes(prepared.source, tokens, prepared.request.precision)
+    size = stored_bytes(prepared.source, prepared.encoded["test"], prepared.request.precision)
     return f", {size / 1e6:.0f} MB of it for test (--test-examples)"
+
+
+def _store(case: Case) -> str:
+    """Return what is stored of each text and layer, for which arms, and which would read less."""
+    prepared, shape = case.prepared, case.prepared.shape
+    if pooling := prepared.source.pooling:
+        return f"one vector of each text and layer ({pooling}): all arms read that alone"
+    by_pooling = [(arm.name, arm.config.pooling(shape)) for arm in case.plan.arms]
+    less = [f"{name} ({pooling})" for name, pooling in by_pooling if pooling]
+    rest = len(by_pooling) - len(less)
+    return (
+        f"every token, as {rest} arms read; one vector of each text would do for {', '.join(less)}"
+        if less
+        else ""
+    )
 
 
 def _line(name: str, text: str) -> list[str]:
@@ -362,9 +377,12 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         began = time.monotonic()
         parts = [whole.features.read(sample[i : i + 16], states, device) for i in range(0, len(sample), 16)]
         forward = (time.monotonic() - began) / tokens
-        in_memory = _InMemory(
-            offsets, {state: torch.cat([part[state] for part in parts]) for state in states}
-        )
+        read = {state: torch.cat([part[state] for part in parts]) for state in states}
+        if pooling := prepared.source.pooling:
+            lengths = torch.from_numpy(np.diff(offsets))
+            read = {state: pooled(values, lengths, pooling) for state, values in read.items()}
+            offsets = np.arange(len(sample) + 1)
+        in_memory = _InMemory(offsets, read)
     else:
         forward = _pass_seconds(prepared)
         random_state = torch.randn(tokens, prepared.source.width, generator=torch.Generator().manual_seed(0))

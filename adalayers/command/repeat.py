@@ -64,7 +64,8 @@ def repeat(
         **{name: row[name] for name in ("train_examples", "draw") if name in row},
         **settings,
     )
-    prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config])
+    pool = bool(study.environment.features.pooling)
+    prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
     data, seed = prepared.data("disk", cache=default_cache()), int(row["seed"])
     if (here := identity_of(config, data.shape, seed, data.about)) != trial_id:
         raise BadInput(

@@ -89,7 +89,7 @@ def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:
 def missing_bytes(prepared: Prepared, cache: Path) -> int:
     """Return the bytes of the hidden states that are not stored yet."""
     return sum(
-        stored_bytes(prepared.source, len(encoded.input_ids), prepared.request.precision)
+        stored_bytes(prepared.source, encoded, prepared.request.precision)
         for encoded in not_stored(prepared, cache)
     )
 

@@ -45,7 +45,10 @@ class Prepared:
     @property
     def store_bytes(self) -> int:
         """Size of the stored hidden states of all splits, in bytes."""
-        return stored_bytes(self.source, self.n_tokens, self.request.precision)
+        sizes = (
+            stored_bytes(self.source, encoded, self.request.precision) for encoded in self.encoded.values()
+        )
+        return sum(sizes)
 
     @functools.cached_property
     def backbone_parameters(self) -> tuple[int, int]:
@@ -62,13 +65,16 @@ class Prepared:
             self.source.family,
         )
 
-    def reading(self, configs: Iterable[TrialConfig]) -> Prepared:
+    def reading(self, configs: Iterable[TrialConfig], *, pool: bool = True) -> Prepared:
         """Return the same data with the hidden states that these configurations read, to be computed and stored.
 
         A stream is read whole, so that its store serves other studies as well, unless every configuration that reads
-        of it names layers by number (`hidden_states=layers:1,6,12`): then these alone are.
+        of it names layers by number (`hidden_states=layers:1,6,12`): then these alone are. Where all of them may read
+        one vector of each text and layer (`TrialConfig.pooling`), and `pool` allows it, such vectors are stored instead
+        of tokens: the numbers of trials are then the same to rounding.
         """
-        states: set[State] = set()
+        configs, states = list(configs), set[State]()
+        poolings = {config.pooling(self.shape) for config in configs}
         for config in configs:
             if config.hidden_states.startswith("layers:"):
                 states |= set(config.states(self.shape))
@@ -76,7 +82,10 @@ class Prepared:
                 states |= {
                     state for stream in chosen_streams(config.stream, self.shape) for state in stream.states()
                 }
-        return dataclasses.replace(self, source=self.source.reads(states))
+        pooling = poolings.pop() if pool and len(poolings) == 1 else None
+        return dataclasses.replace(
+            self, source=dataclasses.replace(self.source.reads(states), pooling=pooling)
+        )
 
     def data(
         self,
@@ -107,8 +116,11 @@ class Prepared:
             features.resident = mode == "memory"
             return features
 
+        pooled = self.source.pooling is not None and mode != "live"
         splits = {
-            name: split_data(split, self.encoded[name], split_features(name, self.encoded[name]))
+            name: split_data(
+                split, self.encoded[name], split_features(name, self.encoded[name]), pooled=pooled
+            )
             for name, split in self.task.splits.items()
         }
         return TrialData(
@@ -219,10 +231,10 @@ def _require_embeddings(source: BackboneSource, encoded: Mapping[str, Encoded]) 
         )
 
 
-def split_data(split: Split, encoded: Encoded, features: Features) -> SplitData:
-    """Return a split's labels and tokens next to its features."""
+def split_data(split: Split, encoded: Encoded, features: Features, *, pooled: bool = False) -> SplitData:
+    """Return a split's labels and tokens next to its features, which are of tokens or, `pooled`, one of a sequence."""
     return SplitData(
-        features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded
+        features, split.flat_labels, split.index, encoded.word_starts, encoded.word_offsets, encoded, pooled
     )
 
 

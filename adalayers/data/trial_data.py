@@ -83,6 +83,7 @@ class SplitData:
             rule its first one (see `TrialData.at_words`), -1 if cut away.
         word_offsets: For tokens: int64 [n + 1], example i owns the words word_offsets[i]..word_offsets[i + 1].
         tokens: Token ids of the same examples, for methods that run the backbone themselves.
+        pooled: Whether the features give one vector of each sequence, as if it had one token.
     """
 
     features: Features
@@ -91,13 +92,14 @@ class SplitData:
     word_starts: np.ndarray | None = None
     word_offsets: np.ndarray | None = None
     tokens: Encoded | None = None
+    pooled: bool = False
 
     def __len__(self) -> int:
         return len(self.index)
 
     def batch(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> Batch:
         """Return the sequences `examples` with the hidden states asked for."""
-        lengths = self.features.lengths[examples]
+        lengths = np.ones_like(examples) if self.pooled else self.features.lengths[examples]
         words, rows = None, examples
         if self.word_offsets is not None and self.word_starts is not None:
             rows = ragged_index(self.word_offsets, examples)
@@ -142,7 +144,9 @@ class SplitData:
             rows = ragged_index(self.word_offsets, examples)
             starts = self.word_starts[rows]
             offsets = np.cumsum([0, *np.diff(self.word_offsets)[examples]])
-        return SplitData(features, self.labels[rows], self.index[examples], starts, offsets, tokens)
+        return SplitData(
+            features, self.labels[rows], self.index[examples], starts, offsets, tokens, self.pooled
+        )
 
 
 @dataclass(frozen=True)

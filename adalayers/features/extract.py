@@ -11,8 +11,8 @@ from torch import Tensor
 from adalayers.backbones.backbone import Backbone
 from adalayers.backbones.tokens import Encoded
 from adalayers.features.store import Writer
-from adalayers.states import State
-from adalayers.tensors.ragged import ragged_index, token_batches
+from adalayers.states import Pooling, State
+from adalayers.tensors.ragged import pooled, ragged_index, token_batches
 
 EXTRACT_TOKENS = 4096
 """Tokens, padding included, of one forward pass of the backbone."""
@@ -32,8 +32,13 @@ def extract(
     backbone: Backbone,
     device: torch.device,
     on_progress: Progress | None = None,
+    *,
+    pooling: Pooling | None = None,
 ) -> None:
     """Append to `writer` what it lacks of the hidden states of `encoded`, in the order of `extraction_batches`.
+
+    Args:
+        pooling: What of each sequence is appended; None: all its tokens.
 
     Raises:
         OutOfRange: Where a hidden state does not fit the store's precision.
@@ -43,7 +48,11 @@ def extract(
     backbone = backbone.to(device)
     done = sum(len(batch) for batch in batches[: writer.batches])
     for examples in batches[writer.batches :]:
-        writer.append(list(hidden_states(backbone, encoded, examples, device).values()))
+        states = list(hidden_states(backbone, encoded, examples, device).values())
+        if pooling:
+            of_each = torch.from_numpy(lengths[examples])
+            states = [pooled(state.float(), of_each, pooling) for state in states]
+        writer.append(states)
         done += len(examples)
         if on_progress:
             on_progress(done, len(lengths))

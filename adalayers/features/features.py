@@ -91,7 +91,7 @@ class Lazy(Mapping[Key, Value], Generic[Key, Value]):
 
 
 class StoredFeatures:
-    """Features read from a store; only its path travels to another process.
+    """Features read from a store, of tokens or one vector of each sequence; only its path travels to another process.
 
     Args:
         folder:   Of the store.
@@ -106,6 +106,7 @@ class StoredFeatures:
         self.folder, self.resident = folder, resident
         self.meta = store.read_meta(folder)
         self.precision: str = self.meta["stored_as"]
+        self.pooled = "pooling" in self.meta["key"]
         self._starts, self.lengths = (np.load(folder / f"{name}.npy") for name in ("starts", "lengths"))
         self._mapped: dict[State, Tensor] = {}
 
@@ -115,7 +116,8 @@ class StoredFeatures:
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
-        index = torch.from_numpy(ragged_rows(self._starts[examples], self.lengths[examples]))
+        starts = self._starts[examples]
+        index = torch.from_numpy(starts if self.pooled else ragged_rows(starts, self.lengths[examples]))
         if self.resident and device.type != "cpu":
             index = to_device(index, device)
             return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))
@@ -193,21 +195,28 @@ def _unavailable(state: State, available: Sequence[str]) -> BadInput:
     )
 
 
-def stored_bytes(source: BackboneSource, n_tokens: int, precision: str = "float16") -> int:
-    """Return the size of a store of `n_tokens`, in bytes."""
-    return n_tokens * len(source.states) * source.width * item_bytes(precision)
+def stored_rows(source: BackboneSource, encoded: Encoded) -> int:
+    """Return how many vectors of each state are stored: one of each token, or of each sequence."""
+    return len(encoded.offsets) - 1 if source.pooling else len(encoded.input_ids)
+
+
+def stored_bytes(source: BackboneSource, encoded: Encoded, precision: str = "float16") -> int:
+    """Return the size of the store of a split, in bytes."""
+    return stored_rows(source, encoded) * len(source.states) * source.width * item_bytes(precision)
 
 
 def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[str, Any]:
     """Return everything that determines the numbers of a store."""
     chosen = {} if source.chosen is None else {"states": [state.key for state in source.states]}
     computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
+    pooling = {} if source.pooling is None else {"pooling": source.pooling}
     return {
         "format": FORMAT,
         "backbone": source.fingerprint,
         "streams": {stream.name: stream.layers for stream in source.streams_read},
         **chosen,
         **computed,
+        **pooling,
         "token_ids": encoded.digest().hexdigest(),
         "precision": precision,
         "transformers": importlib.metadata.version("transformers"),
@@ -289,7 +298,12 @@ def stored(
                 },
             }
             compute = functools.partial(
-                extract, encoded=encoded, backbone=model, device=device, on_progress=on_progress
+                extract,
+                encoded=encoded,
+                backbone=model,
+                device=device,
+                on_progress=on_progress,
+                pooling=source.pooling,
             )
             for stored_as in (store.started_as(folder) or precision, "float32"):
                 try:
@@ -332,9 +346,8 @@ def _fill(
     about: Mapping[str, Any],
     compute: Callable[[store.Writer], None],
 ) -> None:
-    n_tokens = len(encoded.input_ids)
     written = sum(file.stat().st_size for file in folder.iterdir()) if folder.exists() else 0
-    needed, free = stored_bytes(source, n_tokens, stored_as) - written, shutil.disk_usage(folder.parent).free
+    needed, free = stored_bytes(source, encoded, stored_as) - written, shutil.disk_usage(folder.parent).free
     if needed > free:
         raise BadInput(
             f"wanted {size(needed)} for hidden states in {folder.parent}, {size(free)} are free; "
@@ -342,14 +355,20 @@ def _fill(
             "lower --max-length"
         )
     writer = store.Writer(
-        folder, spec, states=source.states, width=source.width, n_tokens=n_tokens, precision=stored_as
+        folder,
+        spec,
+        states=source.states,
+        width=source.width,
+        n_tokens=stored_rows(source, encoded),
+        precision=stored_as,
     )
     try:
         compute(writer)
         lengths = np.diff(encoded.offsets)
         order = np.concatenate([np.zeros(0, int), *extraction_batches(lengths)])
         starts = np.empty(len(lengths), np.int64)
-        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        rows = np.ones_like(lengths) if source.pooling else lengths
+        starts[order] = np.cumsum(rows[order]) - rows[order]
         writer.finish(starts, lengths, {"backbone": source.id, **about})
     finally:
         writer.close()

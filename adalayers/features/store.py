@@ -2,7 +2,8 @@
 
 A store is a folder with a file per hidden state, [tokens, K], sequences end to end without padding:
 `encoder_00.npy` (embeddings) to `encoder_<l>.npy`, other streams likewise, and `encoder_<l>_before_norm.npy` where
-the last state lies behind a final norm; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence; and
+the last state lies behind a final norm; `starts.npy` and `lengths.npy`, int64 [n], the rows of each sequence (of one
+pooled vector a sequence: its row, and the tokens that it stands for); and
 `meta.json`, written last, with the size and checksum of every file and a checksum of its own. While it is built it has
 `progress.json` instead: how many rows are whole, and their checksums. What lies beyond those rows is cut off and
 computed again.

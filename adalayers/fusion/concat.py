@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from adalayers.fusion.fusion import Fusion, Term
 from adalayers.fusion.projections import ProjectedConfig, projections
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,10 @@ class ConcatConfig(ProjectedConfig):
     """
 
     fusion: ClassVar[str] = "concat"
+    token_by_token: ClassVar[bool] = True
+
+    def _pooling(self) -> Pooling | None:
+        return self._linear_pooling(linear=True)
 
     def build(self, shape: Shape) -> Concat:
         return Concat(self.states(shape), shape.width, self.width(shape))

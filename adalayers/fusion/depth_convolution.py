@@ -24,6 +24,7 @@ class DepthConvolutionConfig(ProjectedConfig):
     """Hyperparameters of convolution along depth: `k` and `own_width` alone, next to those of every method."""
 
     fusion: ClassVar[str] = "depth-convolution"
+    token_by_token: ClassVar[bool] = True
 
     def build(self, shape: Shape) -> DepthConvolution:
         return DepthConvolution(self.states(shape), shape.width, self.projected_to)

@@ -28,6 +28,7 @@ class DWAttConfig(ProjectedConfig):
     """Hyperparameters of DWAtt: `k` and `own_width` alone, next to those of every method."""
 
     fusion: ClassVar[str] = "dwatt"
+    token_by_token: ClassVar[bool] = True
 
     def build(self, shape: Shape) -> DWAtt:
         return DWAtt(self.states(shape), shape.width, self.projected_to)

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from adalayers.config import NOT_NEGATIVE, Bound, TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion
-from adalayers.states import Head, Shape, State
+from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
 
@@ -36,6 +36,9 @@ class Head2ToeConfig(TrialConfig):
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs
+
+    def _pooling(self) -> Pooling | None:
+        return "mean"
 
     def build(self, shape: Shape) -> Head2Toe:
         return Head2Toe(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from adalayers.config import TrialConfig
 from adalayers.fusion.fusion import Fusion, ParameterGroup
 from adalayers.fusion.projections import projections
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 
 
@@ -31,6 +31,9 @@ class LateFusionConfig(TrialConfig):
 
     def width(self, shape: Shape) -> int:
         return shape.n_outputs
+
+    def _pooling(self) -> Pooling | None:
+        return "mean"
 
     def build(self, shape: Shape) -> LateFusion:
         return LateFusion(

@@ -14,7 +14,7 @@ from torch.nn import functional
 from adalayers.config import POSITIVE, bounded
 from adalayers.fusion.fusion import Fusion, ParameterGroup
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
 
@@ -31,12 +31,16 @@ class LayerAttentionConfig(ProjectedConfig):
     """
 
     fusion: ClassVar[str] = "layer-attention"
+    token_by_token: ClassVar[bool] = True
 
     keys: Keys = "tokens"
     mix_lr: float | None = bounded(None, POSITIVE)
 
     def resolved(self, shape: Shape) -> dict[str, Any]:
         return {**super().resolved(shape), "mix_lr": self.mix_lr or self.lr}
+
+    def _pooling(self) -> Pooling | None:
+        return None if self.keys == "texts" else super()._pooling()
 
     def build(self, shape: Shape) -> LayerAttention:
         return LayerAttention(

@@ -17,7 +17,7 @@ from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Fusions, ParameterGroup, Stacked, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
 
@@ -46,6 +46,7 @@ class LayerMixConfig(WeightedConfig):
     """
 
     fusion: ClassVar[str] = "layer-mix"
+    token_by_token: ClassVar[bool] = True
 
     alpha: float = bounded(1.0, POSITIVE)
     entropy_weight: float = 0.0
@@ -84,6 +85,9 @@ class LayerMixConfig(WeightedConfig):
                 f"wanted a cutoff below 1/{n_states} = {1 / n_states:.4g} ({n_states} hidden states start at "
                 f"that weight and would all be cut), got cutoff={self.cutoff:g}; lower cutoff"
             )
+
+    def _pooling(self) -> Pooling | None:
+        return super()._pooling() if self.projection_dropout == 0 else None
 
     def build(self, shape: Shape) -> LayerMix:
         states = self.states(shape)

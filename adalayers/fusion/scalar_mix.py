@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from adalayers.fusion.fusion import ParameterGroup, Term
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,10 @@ class ScalarMixConfig(WeightedConfig, ProjectedConfig):
     """
 
     fusion: ClassVar[str] = "scalar-mix"
+    token_by_token: ClassVar[bool] = True
+
+    def _pooling(self) -> Pooling | None:
+        return self._linear_pooling(self.own_width)
 
     def build(self, shape: Shape) -> ScalarMix:
         return ScalarMix(

@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from adalayers.config import AT_LEAST_1, MAX_WIDTH, POOLED, Pooling, TrialConfig, bounded
+from adalayers.config import AT_LEAST_1, MAX_WIDTH, POOLED, TrialConfig, bounded
 from adalayers.fusion.fusion import Fusion
-from adalayers.states import Head, Shape, State
+from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import pooled
 
 
@@ -56,6 +56,9 @@ class LayersConfig(TextVectorConfig):
 
     def width(self, shape: Shape) -> int:
         return self.k
+
+    def _pooling(self) -> Pooling | None:
+        return self.token_pooling
 
 
 class TextVector(Fusion):

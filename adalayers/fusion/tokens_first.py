@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, MAX_WIDTH, bounded
 from adalayers.fusion.text_vectors import TextVector, TextVectorConfig
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import padded, sequence_means
 from adalayers.tensors.seeds import drawing
 
@@ -44,6 +44,9 @@ class TokensFirstConfig(TextVectorConfig):
     def unused(self, shape: Shape) -> set[str]:
         unused = super().unused(shape)
         return unused - {"heads"} if self.aggregate == "attention" else unused | {"k"}
+
+    def _pooling(self) -> Pooling | None:
+        return "mean" if self.aggregate == "mean" else None
 
     def build(self, shape: Shape) -> TokensFirst:
         return TokensFirst(self.states(shape), shape.width, self.aggregate, k=self.k, heads=self.heads)

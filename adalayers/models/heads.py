@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.config import POOLED, Pooling, TrialConfig
-from adalayers.states import Shape
+from adalayers.config import POOLED, TrialConfig
+from adalayers.states import Pooling, Shape
 from adalayers.tensors.cpu_attention import SelfAttention
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.members import LayerNorm, Linear

@@ -157,8 +157,11 @@ def splits_in_words(roles: Mapping[str, str], unused: Sequence[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FeaturesRecord:
+    """How hidden states were had; pooling: what of a text was kept in each layer, "" for every token."""
+
     mode: str = ""
     precision: str = ""
+    pooling: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from adalayers.states import Pooling
 
 
 def ragged_rows(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def sequence_means(
 def pooled(
     flat: Float[Tensor, "tokens k"],
     lengths: Int[Tensor, " batch"],
-    pooling: Literal["mean", "first-token", "last-token"],
+    pooling: Pooling,
 ) -> Float[Tensor, "batch k"]:
     """Return one row of each sequence: the mean of its rows, its first or its last one; `lengths` are on the CPU."""
     if pooling == "mean":

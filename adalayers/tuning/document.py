@@ -24,7 +24,11 @@ def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> Enviro
     """Return on what a case runs: backbone, data, how their hidden states are had, and this machine."""
     source, task, about = prepared.source, prepared.task, prepared.about()
     document = {
-        "features": {"mode": features.mode, "precision": prepared.request.precision},
+        "features": {
+            "mode": features.mode,
+            "precision": prepared.request.precision,
+            "pooling": (features.mode != "live" and prepared.source.pooling) or "",
+        },
         "backbone": {
             "name": source.name,
             **about["backbone"],

@@ -1,5 +1,7 @@
 """What every fusion promises, whichever it is."""
 
+import contextlib
+import dataclasses
 import math
 
 import pytest
@@ -12,6 +14,7 @@ from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.states import State
 from adalayers.storage.folder import Folder
+from adalayers.tensors.ragged import pooled
 from tests.helpers.states import made_shape
 
 LENGTHS = torch.tensor([3, 5, 2])
@@ -79,6 +82,32 @@ def test_only_live_states_are_read(name, shape):
             rest = {state: every[state] for state in model.fusion.live()}
             assert not torch.equal(model(rest, LENGTHS), whole)
         assert model.fusion.live() == list(live)
+
+
+POOLS_FIRST, LINEAR = ("head2toe", "late-fusion", "layer-set", "layer-graph"), ("scalar-mix", "concat")
+
+
+@pytest.mark.parametrize("read_out", ["attention", "linear", "mean", "first-token", "last-token"])
+@pytest.mark.parametrize("own", [{}, {"own_width": True}], ids=["", "own width"])
+def test_what_is_pooled_before_it_is_read_is_the_same_model(name, read_out, own):
+    """Where a configuration says so; and it never does where gelu, a norm or other tokens come before the pool."""
+    kind, shape = config_class(name), TASKS["sequence"]
+    if not own.keys() <= kind.__dataclass_fields__.keys():
+        pytest.skip("it has no such choice")
+    config = kind(heads=2, read_out=read_out, **own)
+    linear = read_out == "mean" and (name == "concat" or (name in LINEAR and bool(own)))
+    at_one_token = kind.token_by_token and read_out in ("first-token", "last-token")
+    pooling = config.pooling(shape)
+    assert (pooling is not None) == (name in POOLS_FIRST or linear or at_one_token)
+    assert config.pooling(TASKS["token"]) is None
+    assert name in POOLS_FIRST or dataclasses.replace(config, positions=True).pooling(shape) is None
+    with contextlib.suppress(BadInput):
+        config.check(shape)
+        if pooling is not None:
+            model = FusionModel(config, shape).eval()
+            every = states(model)
+            few = {state: pooled(values, LENGTHS, pooling) for state, values in every.items()}
+            torch.testing.assert_close(model(few, torch.ones_like(LENGTHS)), model(every, LENGTHS))
 
 
 def test_wrong_states_are_named_and_without_any_it_still_answers(name):

@@ -9,6 +9,7 @@ from adalayers.command.main import main
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
+from studies import capacity
 from studies.backbones import STUDY
 from tests.helpers.studying import NoPages
 from tests.helpers.tiny import tiny_backbone
@@ -60,6 +61,12 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     assert "without a pass of the backbone" in said
     assert "hidden states" in said
     assert re.search(r"cache .*, \d+ MB of it for test \(--test-examples\)", said)
+    assert "  store" not in said
+    of_texts = ("--set", "fusion=layer-set", "read_out=mean", "--dry-run")
+    assert main(capacity.STUDY, NoPages, [*argv, *of_texts]) == 0
+    said = capsys.readouterr().out
+    assert "store       one vector of each text and layer (mean): all arms read that alone" in said
+    assert re.search(r"cache +0 MB", said)
     assert not (tmp_path / "results").exists()
     assert main(STUDY, NoPages, argv) == 2
     assert "wanted safetensors weights" in capsys.readouterr().err

@@ -81,6 +81,23 @@ def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
         torch.testing.assert_close(a, c, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("pooling", ["mean", "first-token", "last-token"])
+def test_a_pooled_store_has_one_vector_of_each_sequence_and_a_key_of_its_own(
+    source, encoded, tmp_path, pooling
+):
+    of_texts = dataclasses.replace(source, pooling=pooling)
+    whole, few = (make(tmp_path, of, encoded, precision="float32") for of in (source, of_texts))
+    assert whole.folder != few.folder
+    assert (few.lengths == whole.lengths).all()
+    examples = np.array([3, 0, 7])
+    for state in source.states:
+        rows = whole.read(examples, [state], CPU)[state].split(whole.lengths[examples].tolist())
+        wanted = [{"mean": x.mean(0), "first-token": x[0], "last-token": x[-1]}[pooling] for x in rows]
+        torch.testing.assert_close(few.read(examples, [state], CPU)[state], torch.stack(wanted))
+    stored(tmp_path, of_texts, encoded, never, precision="float32")
+    assert len(pickle.loads(pickle.dumps(few)).read(examples, [STATE_1], CPU)[STATE_1]) == 3
+
+
 def never():
     raise AssertionError("computed again")
 

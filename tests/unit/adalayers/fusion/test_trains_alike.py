@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from adalayers.config import FUSIONS, config_class
+from adalayers.config import FUSIONS, config_class, trial_config
 from adalayers.data.prepare import prepare
 from adalayers.models.model import FusionModel
 from adalayers.request import DataRequest
@@ -74,6 +74,25 @@ def test_live_and_stored_features_train_to_the_same_numbers(make, prepared, tmp_
         for mode in ("live", "disk")
     )
     pd.testing.assert_frame_equal(live, disk, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"fusion": "layer-set"}, {"fusion": "scalar-mix", "own_width": True, "read_out": "mean"}],
+    ids=str,
+)
+def test_pooled_and_whole_stores_train_to_the_same_numbers(config, prepared, tmp_path):
+    """Views among them; and one configuration that reads tokens has tokens stored for all."""
+    config = trial_config(**SMALL, **config, epochs=2, dropout=0.3, train_examples=24)
+    whole, few = (prepared.reading([config], pool=pool) for pool in (False, True))
+    assert (whole.source.pooling, few.source.pooling) == (None, "mean")
+    assert few.store_bytes < whole.store_bytes / 2
+    assert prepared.reading([config, trial_config()]).source.pooling is None
+    histories = []
+    for case in (whole, few):
+        row = train(config, case.data("disk", cache=tmp_path), seed=0)
+        histories.append(pd.DataFrame(row.history))
+    pd.testing.assert_frame_equal(*histories, rtol=1e-3, atol=1e-5)
 
 
 def test_a_sequence_depends_on_no_other_of_its_batch(make):
