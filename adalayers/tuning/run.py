@@ -25,6 +25,7 @@ from adalayers.tuning.case import ReadyCase
 from adalayers.tuning.cluster import share
 from adalayers.tuning.document import environment, request_record
 from adalayers.tuning.job import TrialJob
+from adalayers.tuning.journal import write_journal
 from adalayers.tuning.ray_private import withhold_credentials
 from adalayers.tuning.run_log import RunLog, counts
 from adalayers.tuning.scratch import scratch_folder
@@ -158,6 +159,7 @@ class _RunningCase:
             if row["status"] == "unfinished":
                 self.record.end(trial_id)
         self.record.write()
+        write_journal(self.record.folder, [search for search in self.agenda.searches if search.trials])
         if not self.agenda.remaining():
             state = "finished"  # an interruption left other cases unfinished
         self._write(state)

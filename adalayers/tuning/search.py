@@ -113,6 +113,7 @@ class Search:
 
     def _tell(self, trial: optuna.trial.Trial, trial_id: str, status: str) -> None:
         score = self._record.score(trial_id) if status == "completed" else None
+        trial.set_user_attr("trial_id", trial_id)
         if not self._within(trial.params):
             self._optuna.tell(trial, state=optuna.trial.TrialState.FAIL)
         elif score is not None:
@@ -133,6 +134,10 @@ class Search:
         """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs."""
         ended = [row["trial_id"] for row in self._rows() if self._record.finished(row["trial_id"])]
         return [(trial_id, self._evaluations(trial_id)) for trial_id in ended]
+
+    def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
+        """Return what Optuna knows of the trials that have ended, each with its id as a user attribute."""
+        return [trial for trial in self._optuna.get_trials(deepcopy=False) if trial.state.is_finished()]
 
     def _job(self, trial_id: str, config: TrialConfig) -> TrialJob:
         return TrialJob(
