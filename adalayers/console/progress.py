@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import time
 from typing import Any, TextIO
@@ -15,14 +16,27 @@ EVERY_SECONDS = 2.0
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):
-    """Writes to what `sys.stderr` is at the time, as the handler of last resort of `logging` does, nothing but text."""
+    """Writes to what `sys.stderr` is at the time, as the handler of last resort of `logging` does, nothing but text.
+
+    On a terminal a record with the attribute `refreshes` takes the place of the one before it, in one line.
+    """
+
+    _line_is_open = False
 
     def format(self, record: logging.LogRecord) -> str:
-        return plain(super().format(record))
+        text = plain(super().format(record))
+        if not self._refreshes(record):
+            return f"\n{text}" if self._line_is_open else text
+        return f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}"
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr
+        self.terminator = "" if self._refreshes(record) else "\n"
         super().emit(record)
+        self._line_is_open = self._refreshes(record)
+
+    def _refreshes(self, record: logging.LogRecord) -> bool:
+        return getattr(record, "refreshes", False) and self.stream.isatty()
 
 
 def log_to_stderr() -> None:
@@ -69,7 +83,8 @@ class Rate:
         self._said = now
         rate = done / (now - self._began)
         logger.info(
-            f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left"
+            f"{self.what}: {done}/{total} {self.unit}, {rate:.0f}/s, {duration((total - done) / rate)} left",
+            extra={"refreshes": True},
         )
 
 
@@ -87,7 +102,7 @@ class TrialProgress:
         self._best = best
 
     def ended(self, row: dict[str, Any], remaining: int, total: int) -> None:
-        """Print how a trial ended and what is left."""
+        """Say how a trial ended and what is left: a line each, or, on a terminal, one that refreshes."""
         self._ended += 1
         now = time.monotonic()
         if self._began is None:
@@ -101,5 +116,6 @@ class TrialProgress:
         left = duration(remaining * elapsed / self._ended)
         logger.info(
             f"[{total - remaining}/{total}] {row['trial_id']} {row['arm'] or 'search'} seed {row['seed']}: "
-            f"{row['status']}{named}{best} | {60 * self._ended / elapsed:.1f} trials/min, about {left} left"
+            f"{row['status']}{named}{best} | {60 * self._ended / elapsed:.1f} trials/min, about {left} left",
+            extra={"refreshes": row["status"] in ("completed", "stopped")},
         )

@@ -218,6 +218,7 @@ def test_every_file_of_the_contract_is_there(study):
         "predictions.parquet",
         "claims.json",
         "contrasts.json",
+        "optuna.journal",
         "best_set.json",
         "report.md",
         "details.md",
