@@ -36,6 +36,9 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("report", help="rebuild the reports of results folders")
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
+    _add_export(
+        commands.add_parser("export", help="print a study's tables for a paper: arms and comparisons")
+    )
     _add_repeat(commands.add_parser("repeat", help="train one trial of a study again, alone, and compare"))
     _add_predict(
         commands.add_parser(
@@ -108,6 +111,25 @@ def _sync(*, folder: str, tracking_uri: str | None) -> None:
     uri = tracking_uri or default_uri(results.parent().parent())
     written = sync(results, uri)
     show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="<output>/<study>/<backbone>-<dataset>")
+    parser.add_argument(
+        "--format",
+        dest="form",
+        choices=("latex", "csv", "json"),
+        default="latex",
+        help="latex: two tables in booktabs; csv and json: with all columns (default: %(default)s)",
+    )
+    parser.set_defaults(run=_export)
+
+
+def _export(*, folder: str, form: Any) -> None:
+    from adalayers.results.export import export
+    from adalayers.results.frames import StudyResults
+
+    print(export(StudyResults(folder), form), end="")
 
 
 def _add_repeat(parser: argparse.ArgumentParser) -> None:

@@ -55,8 +55,9 @@ def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadIn
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
+    from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
-    from reports.write import Built, build, find_studies, write_cover, write_index
+    from reports.write import Built, build, write_cover, write_index
 
     root = _local(folder)
     studies = find_studies(root)

@@ -140,18 +140,6 @@ def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Se
     return f"{directory.uri}/{INDEX}"
 
 
-def find_studies(root: Folder | str | Path, depth: int = 3) -> list[Folder]:
-    """Return the results folders at or below `root`, in the order of their paths, `depth` levels down."""
-    directory = _folder(root)
-    if directory.exists(STUDY):
-        return [directory]
-    if depth == 0:
-        return []
-    # Each a root of its own: a root may be a collection of links to studies.
-    below = [Folder(directory.child(name).address) for name in directory.names()]
-    return [study for folder in below for study in find_studies(folder, depth - 1)]
-
-
 def _folder(folder: Folder | str | Path) -> Folder:
     return folder if isinstance(folder, Folder) else Folder(folder)
 

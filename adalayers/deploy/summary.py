@@ -8,23 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from scipy import stats
 
 from adalayers.errors import BadInput
 from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
+from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import StudyFile, from_json, read_study, splits_in_words
 from adalayers.storage.folder import Folder
 from adalayers.tasks.kinds import KINDS
-
-LEVEL = 0.95
-"""Of the intervals over seeds."""
+from adalayers.tasks.metrics import bounds
 
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """A score of a model next to those of its arm over seeds: their mean, and its Student interval at `LEVEL`.
+    """A score of a model next to those of its arm over seeds: their mean, and its interval.
 
-    low and high are None where there is one seed.
+    low and high are None where there is none (`mean_interval`).
     """
 
     split: str
@@ -150,9 +148,7 @@ def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[Scor
 
 
 def _score(split: str, metric: str, value: float, seeds: pd.Series) -> ScoreSummary:
-    """Return a score with mean, Student interval and number over seeds."""
-    n, mean = len(seeds), float(seeds.mean()) if len(seeds) else value
-    if n < 2:
-        return ScoreSummary(split, metric, value, mean, n)
-    half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * seeds.std(ddof=1) / n**0.5)
-    return ScoreSummary(split, metric, value, mean, n, mean - half, mean + half)
+    """Return a score with mean, interval and number over seeds, as pages have them."""
+    over = mean_interval(seeds, limits=bounds(metric))
+    mean = value if over.mean is None else over.mean
+    return ScoreSummary(split, metric, value, mean, over.n, over.low, over.high)

@@ -47,9 +47,10 @@ from adalayers.results.files import (
     read_rows,
     read_trials,
 )
+from adalayers.results.frames import StudyResults
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import Trial, flat, run_name
+from adalayers.tracking.values import Trial, flat, mlflow_name, run_name
 
 logger = logging.getLogger(__name__)
 
@@ -192,6 +193,7 @@ class Session:
             before = self._client.get_run(self._parent).data.tags
             changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
             self._log_to_parent([], changed)
+            self._log_arms(folder)
         missing = [
             {str(name): value for name, value in row.items()}
             for row in trials[trials["status"].isin(list(RUN_STATUS))].to_dict("records")
@@ -227,6 +229,18 @@ class Session:
         for start in range(0, max(len(params), len(tags)), _BATCH_PARAMS):
             part = slice(start, start + _BATCH_PARAMS)
             self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
+
+    def _log_arms(self, folder: Folder) -> None:
+        """Write each arm's mean score and its interval as metrics of the parent: `arm/<arm>/test/f1`, `low`, `high`."""
+        from mlflow.entities import Metric
+
+        study, now = StudyResults(folder), int(time.time() * 1000)
+        for row in study.arms.to_dict("records"):
+            score = f"arm/{row['arm']}/{row['split']}/{study.study.request.metric}"
+            values = {score: row["mean"], f"{score}/low": row["low"], f"{score}/high": row["high"]}
+            known = {mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)}
+            metrics = [Metric(name, value, now, 0) for name, value in known.items()]
+            self._client.log_batch(self._parent, metrics=metrics, synchronous=True)
 
     def _find_experiment(self, name: str) -> str:
         from mlflow.exceptions import MlflowException

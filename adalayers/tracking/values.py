@@ -58,7 +58,7 @@ class Trial:
             if name.startswith("config/") or _is_bookkeeping(name):
                 params[name.removeprefix("config/")] = _text(value)
             elif name not in (*_PARAMS, "trial_id") and (number := _number(value)) is not None:
-                finals[_name(name)] = number
+                finals[mlflow_name(name)] = number
         params |= {name: texts[name] for name in _PARAMS}
         trial_id = str(row["trial_id"])
         tags = {
@@ -69,7 +69,7 @@ class Trial:
             trial_id=trial_id,
             status=str(row["status"]),
             seconds=_number(row.get("seconds")) or 0.0,
-            params={_name(name): text[:_PARAM_LENGTH] for name, text in params.items() if text},
+            params={mlflow_name(name): text[:_PARAM_LENGTH] for name, text in params.items() if text},
             tags={name: text[:_TAG_LENGTH] for name, text in tags.items() if text},
             finals=finals,
             series=_series(history),
@@ -94,7 +94,7 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for key, item in value.items():
             yield from flat(item, f"{name}/{key}" if name else str(key))
     elif text := _text(value):
-        yield _name(name), (HIDDEN if SECRET_NAME.search(name) else text)[:_PARAM_LENGTH]
+        yield mlflow_name(name), (HIDDEN if SECRET_NAME.search(name) else text)[:_PARAM_LENGTH]
 
 
 def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -115,7 +115,7 @@ def _series(history: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         if len(kept) > SERIES_POINTS:
             kept = kept[np.linspace(0, len(kept) - 1, SERIES_POINTS).round().astype(int)]
         if len(kept):
-            series[_name(_CURVE + _SECTIONED.get(str(name), str(name)))] = (
+            series[mlflow_name(_CURVE + _SECTIONED.get(str(name), str(name)))] = (
                 steps[order][kept].astype(np.int64),
                 values[kept],
             )
@@ -139,7 +139,7 @@ def _text(value: Any) -> str:
     return clean(value if isinstance(value, str) else json.dumps(value, default=str))
 
 
-def _name(name: str) -> str:
+def mlflow_name(name: str) -> str:
     """Return `name` as MLflow accepts it for a param or metric: few characters, a tidy relative path."""
     tidy = posixpath.normpath(re.sub(r"[^\w\-. :/]", "_", name)).lstrip("/")
     return tidy.replace("..", "_")[:_NAME_LENGTH]

@@ -14,23 +14,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
-LEVEL = 0.95
-"""Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
-
-_SAME = 1e-12
-"""Values closer than this, relative to the largest, differ by rounding alone."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over `n` values and its confidence interval; low and high are None where there is none."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
+from adalayers.results.intervals import FEW as FEW
+from adalayers.results.intervals import LEVEL as LEVEL
+from adalayers.results.intervals import SAME as _SAME
+from adalayers.results.intervals import Interval as Interval
+from adalayers.results.intervals import all_same as _all_same
+from adalayers.results.intervals import mean_interval as mean_interval
 
 
 @dataclass(frozen=True)
@@ -48,32 +39,6 @@ class Paired:
     p_value: float | None
     above: int = 0
     ties: int = 0
-
-
-FEW = 5
-"""Fewer values than this have no t interval: it would say more of the t distribution than of them."""
-
-
-def mean_interval(
-    values: Iterable[float], level: float = LEVEL, *, limits: tuple[float, float] | None = None
-) -> Interval:
-    """Return the mean of `values` with its t interval; missing values are left out and not counted.
-
-    Fewer than `FEW` values have no interval. Nor have values that are all the same: their spread of 0 would give an
-    interval of no width, which claims far more than a few seeds can show.
-
-    limits: between which the values lie, and so the interval
-    """
-    known = _known(values)
-    if known.size == 0:
-        return Interval(None, None, None, 0)
-    mean = float(known.mean())
-    if known.size < FEW or _all_same(known):
-        return Interval(mean, None, None, int(known.size))
-    low, high = _t_interval(mean, float(known.std(ddof=1)), int(known.size), level)
-    if limits is not None:
-        low, high = max(low, limits[0]), min(high, limits[1])
-    return Interval(mean, low, high, int(known.size))
 
 
 def differences(
@@ -117,17 +82,3 @@ def share_interval(hits: int, ties: int, n: int, alpha: float) -> tuple[float, f
     low = special.betaincinv(hits, n - hits + 1, alpha / 2) if hits else 0.0
     high = special.betaincinv(most + 1, n - most, 1 - alpha / 2) if most < n else 1.0
     return float(low), float(high)
-
-
-def _known(values: Iterable[float]) -> np.ndarray:
-    array = np.asarray(list(values), dtype=float)
-    return array[np.isfinite(array)]
-
-
-def _all_same(values: np.ndarray, scale: float = 0.0) -> bool:
-    return bool(np.ptp(values) <= _SAME * max(scale, float(np.abs(values).max())))
-
-
-def _t_interval(mean: float, sd: float, n: int, level: float) -> tuple[float, float]:
-    half = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / math.sqrt(n)
-    return mean - half, mean + half

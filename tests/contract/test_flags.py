@@ -15,6 +15,7 @@ from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
+from tests.helpers.documented import undocumented
 from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here, world
 
 pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
@@ -61,6 +62,11 @@ def study(made, output, *more, report=False):
 
 def runs_of(folder):
     return json.loads((folder / "study.json").read_text())["runs"]
+
+
+def test_every_file_and_column_is_explained(runs):
+    assert (runs.finished / "examples.md").exists()
+    assert undocumented(runs.finished) == []
 
 
 def test_features_may_live_on_disk_or_nowhere(runs):

@@ -49,7 +49,7 @@ def test_the_card_says_data_scores_weights_and_use(best, tmp_path):
     card = ModelCard.load(tmp_path / "README.md")
     assert card.data.library_name == "adalayers"
     assert card.data.pipeline_tag == "text-classification"
-    assert "| test | matthews | 0.5000 | 0.6000 [0.3516, 0.8484] | 3 |" in card.text
+    assert "| test | matthews | 0.5000 | 0.6000 | 3 |" in card.text, "too few seeds for an interval"
     for expected in (
         "acceptability-demo (`embedded`); examples: 64 train, 24 validation, 24 test",
         "Labels: `unacceptable`, `acceptable`",

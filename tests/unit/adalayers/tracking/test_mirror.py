@@ -34,7 +34,7 @@ STUDY = {
     "study": "alpha_lambda",
     "name": "minilm-cola",
     "request": {
-        "metric": "val/f1",
+        "metric": "f1",
         "trials": 4,
         "space": {"alpha": [1, 4]},
         "address": "ray://me:hunter2@head:1",
@@ -189,7 +189,10 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         row("t3", "failed", error="OSError: no route to https://me:hunter2@example.org"),
         row("t4", "diverged"),
         row("t5", "unfinished"),
-        row("t6") | {"stage": "confirm", "arm": "core", "test/f1": 0.7},
+        *(
+            row(f"t{n}") | {"stage": "confirm", "arm": "core", "seed": n, "test/f1": n / 10}
+            for n in range(6, 11)
+        ),
     ]
     write_folder(folder, rows)
     assert mirrored(uri, folder, *rows) == []
@@ -198,13 +201,19 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     parent, nested = runs(uri)
     assert parent.info.run_name == "minilm-cola"
     assert parent.info.status == "KILLED"  # t5 never ended
-    assert parent.data.params["request/metric"] == "val/f1"
+    assert parent.data.params["request/metric"] == "f1"
     assert parent.data.params["request/space/alpha"] == "[1, 4]"
     assert parent.data.params["environment/backbone/id"] == "minilm"
     assert parent.data.params["request/address"] == "ray://***@head:1"
     assert parent.data.params["environment/hub_token"] == "***"
     assert parent.data.tags["adalayers.study"] == "study-1"
-    assert parent.data.metrics == {}, "counts would be drawn as charts"
+    limits = {
+        "arm/core/test/f1/low": pytest.approx(0.6037, abs=1e-4),
+        "arm/core/test/f1/high": pytest.approx(0.9963, abs=1e-4),
+    }
+    assert parent.data.metrics == {"arm/core/test/f1": pytest.approx(0.8), **limits}, (
+        "counts would be drawn as charts"
+    )
     assert parent.data.tags["runs/analyses"] == "2"
     assert parent.data.tags["trials/search/unfinished"] == "1"
     assert parent.data.tags["mlflow.source.name"] == "studies/alpha_lambda.py"
@@ -216,7 +225,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         "t2": "KILLED",
         "t3": "FAILED",
         "t4": "FAILED",
-        "t6": "FINISHED",
+        **{f"t{n}": "FINISHED" for n in range(6, 11)},
     }
     first = nested["t1"]
     assert first.data.params == {
@@ -234,7 +243,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         (used,) = run.inputs.dataset_inputs
         assert (used.dataset.name, used.dataset.digest) == ("cola", "0123456789abcdef")
     assert first.info.run_name == "search t1"
-    assert nested["t6"].info.run_name == "core seed 003"
+    assert nested["t6"].info.run_name == "core seed 006"
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
@@ -254,7 +263,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     assert "error" not in first.data.tags
     assert nested["t3"].data.tags["error"] == "OSError: no route to https://***@example.org"
     assert nested["t6"].data.params["arm"] == nested["t6"].data.tags["arm"] == "core"
-    assert nested["t6"].data.metrics["test/f1"] == 0.7
+    assert nested["t6"].data.metrics["test/f1"] == 0.6
 
     artifacts = Path(parent.info.artifact_uri)
     assert artifacts.is_relative_to(tmp_path / "out put" / "mlartifacts")

@@ -1,0 +1,116 @@
+"""A study's tables for a paper: `adalayers export <folder> --format latex|csv|json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+
+from adalayers.errors import BadInput
+from adalayers.results.files import CLAIMS
+from adalayers.results.frames import StudyResults
+
+Format = Literal["latex", "csv", "json"]
+
+MARKS = {
+    "better": r"$\uparrow$",
+    "worse": r"$\downarrow$",
+    "no difference seen": "$=$",
+    "not enough evidence": "?",
+}
+"""Of verdicts, in LaTeX."""
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+_SPLITS = {"val": "validation", "test": "test"}
+
+
+def export(study: StudyResults, form: Format) -> str:
+    """Return the table of arms and the table of comparisons, with their intervals, as text.
+
+    latex has the page's columns as two floats in booktabs; csv, with an empty line in between, and json have all.
+
+    Raises:
+        BadInput: There are no comparisons yet.
+    """
+    arms, claims = study.arms, study.claims
+    if "difference" not in claims:
+        raise BadInput(
+            f"wanted comparisons in {study.folder.uri}/{CLAIMS}, got none; finish the study, then "
+            "`adalayers report` on its folder"
+        )
+    if form == "csv":
+        return f"{arms.to_csv(index=False)}\n{claims.to_csv(index=False)}"
+    if form == "json":
+        tables = [
+            f'"{name}": {frame.to_json(orient="records")}'
+            for name, frame in (("arms", arms), ("comparisons", claims))
+        ]
+        return f"{{{', '.join(tables)}}}\n"
+    return f"{_latex_arms(study, arms)}\n{_latex_claims(study, claims)}"
+
+
+def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
+    split = str(arms["split"].iloc[0])
+    rows = [
+        [_text(row["arm"]), f"{row['n']:.0f}", _number(row["mean"]), _interval(row["low"], row["high"])]
+        for row in arms.to_dict("records")
+    ]
+    caption = (
+        f"{_about(study)}: {_SPLITS[split]} {_text(study.study.request.metric)} by arm, mean over seeds."
+    )
+    return _float("lrrl", ["Arm", "Seeds", "Mean", r"95\% interval"], rows, caption, "arms")
+
+
+def _latex_claims(study: StudyResults, claims: pd.DataFrame) -> str:
+    rows = []
+    for row in claims.to_dict("records"):
+        at = f" at {_text(row['at'])}" if row.get("at") else ""
+        mark = "$=$ (tie)" if row.get("tie") else MARKS.get(row["verdict"], _text(row["verdict"]))
+        names = f"{_text(row['arm'])} vs.\\ {_text(row['control'])}{at}"
+        size = [_number(row["difference"], "+"), _interval(row["low"], row["high"], "+")]
+        rows.append([names, f"{row['n']:.0f}", *size, mark])
+    first = claims.iloc[0]
+    key = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
+    caption = (
+        f"{_about(study)}: differences of {_SPLITS[first['split']]} {_text(first['metric'])} over paired seeds. All "
+        f"{len(claims)} planned comparisons hold together at {100 * first['level']:.0f}\\%. {key}."
+    )
+    return _float(
+        "lrrlc", ["Comparison", "Seeds", "Difference", "Interval", ""], rows, caption, "comparisons"
+    )
+
+
+def _float(columns: str, heads: Sequence[str], rows: list[list[str]], caption: str, label: str) -> str:
+    body = "\n".join(f"  {' & '.join(row)} \\\\" for row in [heads, *rows])
+    head, _, rest = body.partition("\n")
+    return (
+        "% \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n"
+        f"  \\caption{{{caption}}}\n  \\label{{tab:{label}}}\n"
+        f"  \\begin{{tabular}}{{{columns}}}\n  \\toprule\n{head}\n  \\midrule\n{rest}\n  \\bottomrule\n"
+        "  \\end{tabular}\n\\end{table}\n"
+    )
+
+
+def _about(study: StudyResults) -> str:
+    environment = study.study.environment
+    return f"{_text(environment.backbone.name)} on {_text(environment.dataset.name)}"
+
+
+def _text(name: object) -> str:
+    return re.sub(r"[\\~^&%$#_{}]", lambda found: _SPECIAL[found[0]], str(name))
+
+
+def _number(value: float | None, sign: str = "") -> str:
+    return "--" if value is None or pd.isna(value) else f"${value:{sign}.3f}$"
+
+
+def _interval(low: float | None, high: float | None, sign: str = "") -> str:
+    if low is None or high is None or pd.isna(low) or pd.isna(high):
+        return "--"
+    return f"$[{low:{sign}.3f}, {high:{sign}.3f}]$"

@@ -1,0 +1,206 @@
+"""What studies have left, as pandas frames: `adalayers.results(folder)`. Files are read when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+import adalayers
+from adalayers.errors import BadInput
+from adalayers.installed import own_module
+from adalayers.results import files
+from adalayers.results.study_file import StudyFile, read_study
+from adalayers.storage.folder import Folder
+
+if TYPE_CHECKING:
+    from adalayers.models.model import FusionModel
+
+_OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
+_DEPTH = 3
+"""Folders between a results root and a study's own."""
+
+
+class StudyResults:
+    """The results of one study. Columns that files have are described in docs/files.md.
+
+    Attributes:
+        folder: Its folder.
+        study: `study.json` as typed records: the request, the environment, the runs.
+        report: The path (or URI) of its page.
+        arms: A row per arm, as the page has them: `arm`, `role`, `fusion`, `config/<factor>`, `split`, and of the
+            selection metric on that split `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
+            validation `val_mean`, ...
+        trials: `trials.csv`, a row per trial.
+        claims: `claims.json`, a row per planned comparison with its interval and verdict.
+        curves: A row per evaluation while a trial trained: `trial_id`, `stage`, `arm`, `seed`, and of `history.parquet`
+            `epoch`, `step`, `lr`, `train/loss`, `val/*`.
+        weights: A row per hidden state wherever mix weights were noted: `trial_id`, `stage`, `arm`, `seed`, `epoch`,
+            `step`, `state` ("01" is the first layer, "00" the embeddings), `weight`.
+        predictions: A row per confirmed trial, split and example: `trial_id`, `stage`, `arm`, `seed`, and of
+            `predictions.parquet` `split`, `index`, `label`, `prediction`, `score`.
+    """
+
+    def __init__(self, folder: Folder | str | Path):
+        self.folder = files.study_folder(folder)
+
+    @cached_property
+    def study(self) -> StudyFile:
+        return read_study(self.folder)[0]
+
+    @property
+    def report(self) -> str:
+        return f"{self.folder.uri}/{files.REPORT}"
+
+    @cached_property
+    def best(self) -> FusionModel:
+        """The best model on validation, as `adalayers.load` reads `best/`. Raises `BadInput` where there is none."""
+        model: FusionModel = adalayers.load(self.folder.child(files.BEST))
+        return model
+
+    @cached_property
+    def arms(self) -> pd.DataFrame:
+        loaded = own_module("reports.reading.load").load(self.folder)
+        table = own_module("reports.evidence.tables").arms(loaded.results.trials, loaded.plan)
+        return table.drop(columns=["aliases", "line", "mix"])
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        return files.read_trials(self.folder)
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        return _claims(self.folder)
+
+    @cached_property
+    def curves(self) -> pd.DataFrame:
+        columns = [name for name in map(str, self._history) if "/weight_" not in name]
+        scores = [name for name in columns if name == "train/loss" or name.startswith("val/")]
+        return self._history[columns].dropna(subset=scores, how="all").reset_index(drop=True)
+
+    @cached_property
+    def weights(self) -> pd.DataFrame:
+        weights = [name for name in map(str, self._history) if "/weight_" in name]
+        rows = self._history.melt([*_OF_TRIAL, "epoch", "step"], weights, "state", "weight")
+        rows["state"] = rows["state"].str.partition("/weight_")[2]
+        return rows.dropna(subset=["weight"]).reset_index(drop=True)
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        return self._rows(files.PREDICTIONS, ["split", "index", "label", "prediction", "score"])
+
+    @cached_property
+    def _history(self) -> pd.DataFrame:
+        return self._rows(files.HISTORY, ["epoch", "step"])
+
+    def _rows(self, name: str, columns: list[str]) -> pd.DataFrame:
+        """Return a file of rows by trial, each with whose it is; without the file, these columns and no row."""
+        if not self.folder.exists(name):
+            return pd.DataFrame(columns=[*_OF_TRIAL, *columns])
+        rows = files.read_rows(self.folder, name)
+        whose = rows[["trial_id"]].merge(self.trials[_OF_TRIAL], on="trial_id", how="left")
+        return pd.concat([whose, rows.drop(columns=["trial_id"])], axis=1)
+
+    def __repr__(self) -> str:
+        verdicts = self.claims["verdict"].value_counts()
+        said = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "none"
+        counted = f"{len(self.arms)} arms, {len(self.trials)} trials; comparisons: {said}"
+        return f"<{self.study.study}/{self.folder.name}: {counted}>"
+
+    def _repr_html_(self) -> str:
+        """Return the arms and the comparisons as tables, for notebooks."""
+        arms = self.arms[["arm", "split", "mean", "low", "high", "n"]]
+        claims = self.claims.reindex(
+            columns=["arm", "control", "at", "n", "difference", "low", "high", "verdict"]
+        )
+        tables = "".join(
+            frame.to_html(index=False, float_format="{:.3f}".format, na_rep="") for frame in (arms, claims)
+        )
+        return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{tables}"
+
+
+class AllResults:
+    """The results of all studies below a folder: the frames of `StudyResults`, each with whose rows they are in front.
+
+    Attributes:
+        studies: `StudyResults` by name, "alpha_lambda/minilm-cola".
+        arms, trials, claims, curves, weights, predictions: Those of all studies, with the columns `study` and `case`
+            (the name of its folder).
+        across: A row per comparison between the cases of a study, with the column `study`: `claims.json` of covers.
+    """
+
+    def __init__(self, folders: list[Folder]):
+        studies = [StudyResults(folder) for folder in folders]
+        self.studies = {f"{study.study.study}/{study.folder.name}": study for study in studies}
+
+    @cached_property
+    def across(self) -> pd.DataFrame:
+        covers = {study.folder.parent().address: study.study.study for study in self.studies.values()}
+        return _joined({(name,): _claims(Folder(address)) for address, name in covers.items()}, ["study"])
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        if name not in ("arms", "trials", "claims", "curves", "weights", "predictions"):
+            raise AttributeError(name)
+        by_case: dict[tuple[str, ...], pd.DataFrame] = {
+            (one.study.study, one.folder.name): getattr(one, name) for one in self.studies.values()
+        }
+        frame = _joined(by_case, ["study", "case"])
+        setattr(self, name, frame)
+        return frame
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.studies.values()))
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(repr(study))}</p>" for study in self.studies.values())
+
+
+def results(folder: Folder | str | Path) -> StudyResults | AllResults:
+    """Return what a study has left, or all studies below a folder, as frames.
+
+    Args:
+        folder: `<output>/<study>/<backbone>-<dataset>`, or one above several; a path or a URI.
+
+    Raises:
+        BadInput: There is no study, or its `study.json` or `trials.csv` cannot be read.
+    """
+    root = folder if isinstance(folder, Folder) else Folder(folder)
+    found = find_studies(root)
+    if not found:
+        raise BadInput(
+            f"wanted a results folder, found no {files.STUDY} in or below {root.uri}; name a folder that a study "
+            "wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
+        )
+    return StudyResults(root) if root.exists(files.STUDY) else AllResults(found)
+
+
+def find_studies(root: Folder | str | Path, depth: int = _DEPTH) -> list[Folder]:
+    """Return the results folders at or below `root`, in the order of their paths, `depth` levels down."""
+    directory = root if isinstance(root, Folder) else Folder(root)
+    if directory.exists(files.STUDY):
+        return [directory]
+    if depth == 0:
+        return []
+    # Each a root of its own: a root may be a collection of links to studies.
+    below = [Folder(directory.child(name).address) for name in directory.names()]
+    return [study for folder in below for study in find_studies(folder, depth - 1)]
+
+
+def _claims(folder: Folder) -> pd.DataFrame:
+    known = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
+    return pd.DataFrame(known) if known else pd.DataFrame(columns=["arm", "control", "verdict"])
+
+
+def _joined(frames: Mapping[tuple[str, ...], pd.DataFrame], names: list[str]) -> pd.DataFrame:
+    """Return frames below each other, the values of `names` in front of each."""
+    whole = [
+        frame.assign(**dict(zip(names, key, strict=True))) for key, frame in frames.items() if len(frame)
+    ]
+    if not whole:
+        return pd.DataFrame(columns=names)
+    joined = pd.concat(whole, ignore_index=True)
+    return joined[[*names, *(name for name in joined if name not in names)]]

@@ -1,0 +1,60 @@
+"""The interval that stands next to a mean over seeds, on pages, model cards and in frames: one rule for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+LEVEL = 0.95
+"""Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
+FEW = 5
+"""Fewer values than this have no t interval: it would say more of the t distribution than of them."""
+SAME = 1e-12
+"""Values closer than this, relative to the largest, differ by rounding alone."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over `n` values and its confidence interval; low and high are None where there is none."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+def mean_interval(
+    values: Iterable[float], level: float = LEVEL, *, limits: tuple[float, float] | None = None
+) -> Interval:
+    """Return the mean of `values` with its t interval; missing values are left out and not counted.
+
+    Fewer than `FEW` values have no interval. Nor have values that are all the same: their spread of 0 would give an
+    interval of no width, which claims far more than a few seeds can show.
+
+    limits: between which the values lie, and so the interval
+    """
+    array = np.asarray(list(values), dtype=float)
+    known = array[np.isfinite(array)]
+    if known.size == 0:
+        return Interval(None, None, None, 0)
+    mean = float(known.mean())
+    if known.size < FEW or all_same(known):
+        return Interval(mean, None, None, int(known.size))
+    low, high = _t_interval(mean, float(known.std(ddof=1)), int(known.size), level)
+    if limits is not None:
+        low, high = max(low, limits[0]), min(high, limits[1])
+    return Interval(mean, low, high, int(known.size))
+
+
+def all_same(values: np.ndarray, scale: float = 0.0) -> bool:
+    """Return whether values differ by rounding alone; scale: the largest value that they come from."""
+    return bool(np.ptp(values) <= SAME * max(scale, float(np.abs(values).max())))
+
+
+def _t_interval(mean: float, sd: float, n: int, level: float) -> tuple[float, float]:
+    half = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / math.sqrt(n)
+    return mean - half, mean + half

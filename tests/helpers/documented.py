@@ -1,0 +1,44 @@
+"""docs/files.md against what a study has left."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def patterns(section: str) -> re.Pattern[str]:
+    """Return what matches the names in the first cells of a section's table; `<...>` stands for anything."""
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert names, section
+    return re.compile("|".join(re.sub("<.*?>", ".+", re.escape(name)) for name in names))
+
+
+def undocumented(folder: Path) -> list[str]:
+    """Return the files of a results folder, and their columns and fields, that docs/files.md does not have."""
+    files, *sections = (ROOT / "docs" / "files.md").read_text().split("\n## ")
+    paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    missing = [path for path in paths if not patterns(files).fullmatch(path)]
+    for section in sections:
+        for name in re.findall(r"`([^`]+)`", section.splitlines()[0]):
+            known = patterns(section)
+            names = columns(folder / name) if (folder / name).exists() else []
+            missing += [f"{name}: {column}" for column in names if not known.fullmatch(column)]
+    return missing
+
+
+def columns(path: Path) -> list[str]:
+    if path.suffix == ".csv":
+        return list(pd.read_csv(path, nrows=0))
+    if path.suffix == ".parquet":
+        return [name for name in pyarrow.parquet.read_schema(path).names if name != "__index_level_0__"]
+    document = json.loads(path.read_text())
+    return list(
+        {name: None for row in (document if isinstance(document, list) else [document]) for name in row}
+    )

@@ -1,0 +1,110 @@
+"""Results as frames, and the tables made of them."""
+
+import io
+import json
+import re
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+import adalayers.results.files  # which leaves `adalayers.results` a function
+from adalayers.errors import BadInput
+from adalayers.results.export import export
+from adalayers.results.frames import StudyResults
+from reports.write import write_claims
+from tests.helpers.documented import ROOT, undocumented
+from tests.helpers.golden import some_decided
+
+KEPT = sorted((ROOT / "docs" / "results").glob("*/*/study.json"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results") / "alpha_lambda" / "minilm-cola"
+    write_claims(some_decided().write(folder))
+    return folder
+
+
+def test_frames_are_the_files_with_whose_rows_they_are(folder):
+    made, results = some_decided(), adalayers.results(folder)
+    assert isinstance(results, StudyResults)
+    assert results.study.request.metric == "matthews"
+    assert results.report == f"{folder}/report.md"
+    assert len(results.trials) == len(made.trials)
+    assert (
+        results.claims.to_dict("records")[0]["arm"]
+        == json.loads((folder / "claims.json").read_text())[0]["arm"]
+    )
+    history, whose = pd.read_parquet(folder / "history.parquet"), ["trial_id", "stage", "arm", "seed"]
+    assert list(results.curves)[:7] == [*whose, "epoch", "step", "lr"]
+    assert len(results.curves) == history["val/matthews"].notna().sum()
+    assert len(results.weights) == history.filter(like="/weight_").notna().sum().sum()
+    assert set(results.weights["state"]) == {f"{layer:02d}" for layer in range(1, made.layers + 1)}
+    of_arm = results.weights[results.weights["arm"] == "uniform"]
+    assert of_arm.groupby(["trial_id", "step"])["weight"].sum().to_numpy() == pytest.approx(1)
+    assert len(results.predictions) == len(made.predictions)
+    assert (results.predictions["stage"] == "confirm").all()
+
+
+def test_arms_are_those_of_the_page(folder):
+    results = adalayers.results(folder)
+    arm = results.arms.set_index("arm").loc["uniform"]
+    scores = results.trials.query("arm == 'uniform' and status == 'completed'")["test/matthews"]
+    assert (arm["mean"], arm["n"]) == (pytest.approx(scores.mean()), 9)
+    assert arm["low"] < arm["mean"] < arm["high"]
+    assert "minilm-cola: 15 arms" in repr(results)
+    assert re.search(r"\d+ better", repr(results))
+    assert results._repr_html_().count("<table") == 2
+
+
+def test_all_studies_are_one_frame_each(folder):
+    every, alone = adalayers.results(folder.parents[1]), adalayers.results(folder)
+    assert list(every.studies) == ["alpha_lambda/minilm-cola"]
+    for name in ("arms", "trials", "claims", "curves", "weights", "predictions"):
+        frame = getattr(every, name)
+        assert list(frame)[:2] == ["study", "case"]
+        assert len(frame) == len(getattr(alone, name))
+    published = adalayers.results(ROOT / "docs" / "results")
+    assert len(published.studies) == len(KEPT)
+    assert len(published.across)
+    with pytest.raises(BadInput, match=r"found no study\.json"):
+        adalayers.results(folder / "figures")
+
+
+def test_tables_for_a_paper(folder):
+    results = adalayers.results(folder)
+    latex = export(results, "latex")
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 2
+    assert len(re.findall(r"\\\\$", latex, re.M)) == len(results.arms) + len(results.claims) + 2
+    assert r"entropy\_weight" in latex
+    assert not re.search(r"[^\\][_%&]\w", latex.replace(" & ", " "))
+    better = results.claims.query("verdict == 'better'").iloc[0]
+    assert f"$[{better['low']:+.3f}, {better['high']:+.3f}]$ & $\\uparrow$" in latex
+    arms, claims = export(results, "csv").split("\n\n")
+    assert len(pd.read_csv(io.StringIO(arms))) == len(results.arms)
+    assert len(pd.read_csv(io.StringIO(claims))) == len(results.claims)
+    tables = json.loads(export(results, "json"))
+    assert tables["arms"][0]["mean"] == pytest.approx(results.arms["mean"].iloc[0])
+    assert len(tables["comparisons"]) == len(results.claims)
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_every_file_and_column_is_explained(kept):
+    assert undocumented(kept.parent) == []
+
+
+def test_the_example_notebook_runs(monkeypatch):
+    """Its cells of code, one after another, where it stands."""
+    notebook = json.loads((ROOT / "docs" / "example.ipynb").read_text())
+    monkeypatch.chdir(ROOT / "docs")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    names: dict = {}
+    with mpl.rc_context({"backend": "agg"}):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), "example.ipynb", "exec"), names)
+    plt.close("all")
+    assert len(names["trained"]) == len(names["untrained"]) == 6
+    assert names["axes"].get_legend_handles_labels()[1][1:] == ["one layer, trained", "one layer, untrained"]
