@@ -2,8 +2,10 @@
 
 Three kinds of comparison, all of them contrasts over cells, a cell being one arm in one case ("minilm-cola/uniform"):
 the mean of an effect over the cases that measure it alike; how far that effect differs between a case and the first;
-and the score of a backbone against that of the first one on the same data. Cases have the same seeds, and with them
-the order of data and the head's start, so cells are paired by seed as arms are.
+and the score of a backbone against that of the first one on the same data. Arms of one case are paired by seed. Two
+cases are compared with all seeds that each has, unpaired (`statistics.unpaired_p`): seeds that share the order of data
+and the head's start were not seen to make base models vary together. A mean keeps its pairs: of seeds that did, it
+would vary more than independent cases do.
 
 All of them are one family with an error of 5%, spent like a case's own (`spending`). An analysis is made where a run
 of any case made one, from the run on that brings the second case: up to then there was nothing to compare. Seeds that
@@ -13,7 +15,8 @@ everything follows from the cases' files alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -145,25 +148,34 @@ def across(cases: Iterable[Case]) -> Across:
         for case in alike
         for (arm, seed), digest in case.answers.items()
     }
-    claims_by_sort = {}
-    for sort in dict.fromkeys(item.sort for item in planned):
+    claims_by_sort: dict[tuple[Sort, bool], Iterator[Claim]] = {}
+    for sort, paired in itertools.product(dict.fromkeys(item.sort for item in planned), (True, False)):
         metric, mode, split = sort
         of_sort = [case for case in alike if case.sort == sort]
         values = {
-            case.cell(arm): of_arm
+            case.cell(arm): by_seed
             for case in of_sort
-            for arm, of_arm in tables.values(case.trials, f"{split}/{metric}").items()
+            for arm, by_seed in tables.values(case.trials, f"{split}/{metric}").items()
         }
-        family = Family(metric, split, bounds(metric), of_scores(mode, _smallest(of_sort)), answers)
+        case_of = {case.cell(arm.name): case.name for case in of_sort for arm in case.plan.arms}
+        verdict = of_scores(mode, _smallest(of_sort))
+        family = Family(metric, split, bounds(metric), verdict, answers, case_of={} if paired else case_of)
         claims = family.claims(
-            [item.comparison for item in planned if item.sort == sort],
+            [item.comparison for item in planned if item.sort == sort and item.paired == paired],
             values,
             steps,
+            {
+                case.cell(arm): seeds
+                for case in of_sort
+                for arm, seeds in tables.without_score(case.trials, case.plan).items()
+            },
             sharing=[item.comparison for item in planned],
         )
-        claims_by_sort[sort] = iter(with_wins(claims, mode))
+        claims_by_sort[sort, paired] = iter(with_wins(claims, mode) if paired else claims)
     claimed = [
-        AcrossClaim(item.what, item.case, item.reference, item.cases, next(claims_by_sort[item.sort]))
+        AcrossClaim(
+            item.what, item.case, item.reference, item.cases, next(claims_by_sort[item.sort, item.paired])
+        )
         for item in planned
     ]
     return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(steps))
@@ -179,6 +191,10 @@ class _Planned:
     cases: tuple[str, ...]
     sort: Sort
     comparison: Comparison
+
+    @property
+    def paired(self) -> bool:
+        return self.what == MEAN
 
 
 def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:

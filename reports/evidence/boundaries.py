@@ -113,21 +113,21 @@ def _above(cuts: np.ndarray, w: np.ndarray, masses: np.ndarray, n: int, k: int) 
         a = k - c * c
         if abs(a) < 1e-6:  # the quadratic is linear: y > (c^2 - r^2) / (2 r sqrt(k)) for r > 0
             line = (c * c - r**2) / (2 * math.sqrt(k) * np.where(r > 0, r, 1.0))
-            chance = np.where(r > 0, _below(df, -math.sqrt(df) * line), 0.0)
+            chance = np.where(r > 0, student_below(df, -math.sqrt(df) * line), 0.0)
             total[index] = (weight * chance).sum()
             continue
         # Where a < 0, y must lie between two roots, and only here are there two.
         here = slice(None) if a > 0 else (r > 0) & (k + r**2 > c * c)
         radius = r[here]
         root = c * np.sqrt(k + radius**2 - c * c)
-        chance = _below(df, -math.sqrt(df) * (-radius * math.sqrt(k) + root) / a)
+        chance = student_below(df, -math.sqrt(df) * (-radius * math.sqrt(k) + root) / a)
         if a < 0:
-            chance -= _below(df, -math.sqrt(df) * (-radius * math.sqrt(k) - root) / a)
+            chance -= student_below(df, -math.sqrt(df) * (-radius * math.sqrt(k) - root) / a)
         total[index] = (weight[here] * chance).sum()
     return total
 
 
-def _below(df: int, t: np.ndarray) -> np.ndarray:
+def student_below(df: int, t: np.ndarray) -> np.ndarray:
     """Return the chance that Student's t with df degrees of freedom is below t, to 1e-15.
 
     The finite sums of Abramowitz and Stegun (26.7.3, 26.7.4), ten times as fast as `scipy.special.stdtr` while their

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
@@ -21,7 +22,16 @@ from adalayers.tasks.metrics import bounds
 from reports.evidence import convergence, prediction_hashes, tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.spending import shares
-from reports.evidence.statistics import LEVEL, differences, paired, share_interval
+from reports.evidence.statistics import (
+    LEVEL,
+    Paired,
+    differences,
+    paired,
+    sample,
+    share_interval,
+    unpaired_critical,
+    unpaired_p,
+)
 from reports.reading.load import Plan
 
 BETTER, WORSE = "better", "worse"
@@ -247,6 +257,7 @@ class Family:
     limits:  between which the measure lies
     keeps:   whether a comparison ends at the analysis that decides it; else it is of the last one
     verdict: of a difference and its interval; without an interval there is not enough evidence
+    case_of: arm -> its case, where two cases are compared: their seeds are not paired, so each has all of its own
     """
 
     metric: str
@@ -255,6 +266,7 @@ class Family:
     verdict: Verdict
     answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
     keeps: bool = True
+    case_of: Mapping[str, str] = field(default_factory=dict)
 
     def claims(
         self,
@@ -308,19 +320,35 @@ class Family:
                 continue
             seeds = frozenset.intersection(*(analysis.seeds[arm] for arm in comparison.weights))
             known = differences(values, comparison.weights, seeds)
+            by_case = self._by_case(comparison, values, analysis)
+            n = _pairs(by_case or [known])
             last = max((seed for arm in comparison.weights for seed in analysis.seeds[arm]), default=0)
             if any(seed <= last for arm in comparison.weights for seed in untestable.get(arm, ())):
-                if len(known) > claim.n:  # what this analysis may spend is left for the next
-                    claim = self._seen(claim, analysis, part, known, values, math.inf, math.inf)
+                if (
+                    min(map(len, by_case or [known])) > claim.n
+                ):  # what this analysis may spend is left for the next
+                    claim = self._seen(claim, analysis, part, known, by_case, values, math.inf, math.inf)
                 continue
-            critical = replay.critical(analysis, len(known), part)
+            critical = replay.critical(analysis, n, part)
             if critical is None:
                 continue
-            claim = self._seen(claim, analysis, part, known, values, critical, replay.one_sided)
+            claim = self._seen(claim, analysis, part, known, by_case, values, critical, replay.one_sided)
             claim = replace(claim, schedule=tuple(replay.schedule))
             if claim.decided and self.keeps:
                 break
         return claim
+
+    def _by_case(
+        self, comparison: Comparison, values: Values, analysis: Analysis
+    ) -> list[Mapping[int, float]]:
+        """Return each case's part of a comparison of cases, by its own seeds; empty where seeds are paired."""
+        weights: dict[str, dict[str, float]] = {}
+        for arm, weight in comparison.weights.items() if self.case_of else ():
+            weights.setdefault(self.case_of[arm], {})[arm] = weight
+        return [
+            differences(values, part, frozenset.intersection(*(analysis.seeds[arm] for arm in part)))
+            for part in weights.values()
+        ]
 
     def _seen(
         self,
@@ -328,14 +356,24 @@ class Family:
         analysis: Analysis,
         part: float,
         known: Mapping[int, float],
+        by_case: Sequence[Mapping[int, float]],
         values: Values,
         critical: float,
         one_sided: float,
     ) -> Claim:
         """Return the claim as of an analysis: its part of the error, the differences by seed that it covers."""
-        largest = max(abs(values[arm][seed]) for arm in claim.weights for seed in known)
+        largest = max(
+            abs(values[arm].get(seed, 0.0))
+            for arm in claim.weights
+            for part in (known, *by_case)
+            for seed in part
+        )
         pair = paired(known.values(), scale=largest)
-        nominal = 0.0 if math.isinf(critical) else 2 * float(special.stdtr(pair.n - 1, -critical))
+        ties = pair.ties == pair.n >= FIRST
+        n = _pairs(by_case or [known])
+        nominal = _error_of(critical, n)
+        if by_case:
+            pair, critical, one_sided = _unpaired(by_case, nominal, _error_of(one_sided, n), scale=largest)
         verdict, low, high = OPEN, None, None
         testable = pair.p_value is not None and math.isfinite(critical)
         if testable:
@@ -344,7 +382,7 @@ class Family:
             low, high = _within(low, high, claim, self.limits)
         # Predictions that are alike while scores are not contradict each other: no ground for a tie. Seeds that came
         # after this analysis count too: arms that differ on one of them are not the same.
-        tie = pair.ties == pair.n >= FIRST and prediction_hashes.tied(
+        tie = ties and prediction_hashes.tied(
             claim.weights, set.intersection(*({*values[arm]} for arm in claim.weights)), self.answers
         )
         if tie:
@@ -369,6 +407,47 @@ class Family:
             one_sided=one_sided,
             share=part,
         )
+
+
+def _pairs(samples: Sequence[Collection[int]]) -> int:
+    """Return as how many pairs samples count: those of equal size that would tell as much of a difference."""
+    sizes = [len(values) for values in samples]
+    return min(sizes) if min(sizes) < FIRST else int(len(sizes) / sum(1 / size for size in sizes) + 1e-9)
+
+
+def _error_of(critical: float, n: int) -> float:
+    """Return the two-sided error of a t test of n pairs with this critical value."""
+    return 0.0 if math.isinf(critical) else 2 * float(special.stdtr(n - 1, -critical))
+
+
+def _unpaired(
+    by_case: Sequence[Mapping[int, float]], error: float, one_sided: float, *, scale: float
+) -> tuple[Paired, float, float]:
+    """Return a comparison of two cases as one of pairs, and its critical values at these two-sided errors.
+
+    Its n is that of the case with fewer seeds, its sd that of n pairs of the same standard error.
+    """
+    n = min(map(len, by_case))
+    if n < 2:
+        return (
+            Paired(n, sum(fmean(part.values()) for part in by_case) if n else None, None, None),
+            math.inf,
+            math.inf,
+        )
+    first, second = (sample(part.values(), scale=scale) for part in by_case)
+    difference, standard_error = first.mean + second.mean, math.sqrt(first.error + second.error)
+    if not standard_error:
+        return Paired(n, difference, 0.0, None), math.inf, math.inf
+    return (
+        Paired(
+            n,
+            difference,
+            standard_error * math.sqrt(n),
+            unpaired_p(abs(difference) / standard_error, first, second),
+        ),
+        unpaired_critical(error, first, second),
+        unpaired_critical(one_sided, first, second),
+    )
 
 
 def _parts(comparisons: Sequence[Comparison], analysis: Analysis) -> dict[int, float]:

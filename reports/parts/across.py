@@ -128,14 +128,18 @@ def _how(result: Across) -> str:
     primary = sum(contrast.claim.primary for contrast in claims)
     pairs = sorted({contrast.claim.n for contrast in claims if contrast.claim.n})
     span = f"{pairs[0]}" if pairs[:1] == pairs[-1:] else f"{pairs[0]} to {pairs[-1]}" if pairs else "no"
+    many = len(result.cases) + 1
     return (
-        f"All cases run the same seeds, which set the order of data and the start of the head, so they are compared "
-        f"seed by seed ({span} pairs). {count(len(claims), 'comparison')} across cases, {primary} of them primary "
-        "(averages, and the control's score), are one family, planned before any score was seen: all their intervals, "
-        f"at all analyses, hold together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds "
-        f"first planned, {RESERVE:.0%} kept for later seeds and cases; "
-        f"{count(len(result.analyses), 'analysis', 'analyses')} so far). They are about these cases, and these test "
-        "examples: other backbones or data may differ."
+        f"Averages are paired by seed. Two cases are compared with all seeds that each has, not paired, for what seeds "
+        f"share was not seen to make cases vary together (n, {span} here, is of the case with fewer). "
+        f"{count(len(claims), 'comparison')} across cases, {primary} of them primary (averages, and the control's "
+        "score), are one family, planned before any score was seen: all their intervals, at all analyses, hold "
+        f"together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds first planned, "
+        f"{RESERVE:.0%} kept for later seeds and cases; {count(len(result.analyses), 'analysis', 'analyses')} so far). "
+        f"Each case's page has an error of 5% of its own: a false claim on any of these {many} pages is up to "
+        f"{many * (1 - claims[0].claim.level):.0%} likely. `--until-decided` waits for each case's own comparisons alone: "
+        "for what is open here, more `--seeds` without it. Claims are about these cases and these test examples: "
+        "other backbones or data may differ."
     )
 
 

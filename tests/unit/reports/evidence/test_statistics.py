@@ -10,10 +10,13 @@ from scipy import stats
 from reports.evidence.statistics import (
     Interval,
     Paired,
+    Sample,
     differences,
     mean_interval,
     paired,
     share_interval,
+    unpaired_critical,
+    unpaired_p,
 )
 
 
@@ -102,3 +105,19 @@ def test_seeds_won_and_their_exact_interval():
     assert share_interval(2, 1, 3, 0.05) == pytest.approx(
         (stats.binomtest(2, 3).proportion_ci(0.95, method="exact").low, 1.0)
     )
+
+
+@pytest.mark.parametrize(
+    ("degrees", "at_5", "at_1"),
+    [(0.01, 2.447, 3.707), (15, 2.440, 3.654), (30, 2.435, 3.557), (45, 2.435, 3.514)],
+)
+def test_unpaired_samples_by_the_table_of_behrens_and_fisher(degrees, at_5, at_1):
+    """Fisher and Yates, Statistical Tables, table VI, six degrees of freedom each, by the angle of standard errors."""
+    angle = math.radians(degrees)
+    samples = Sample(1.0, math.sin(angle) ** 2, 7), Sample(2.0, math.cos(angle) ** 2, 7)
+    assert unpaired_critical(0.05, *samples) == pytest.approx(at_5, abs=1.1e-3)
+    assert unpaired_critical(0.01, *samples) == pytest.approx(at_1, abs=1.1e-3)
+    for alpha in (0.05, 1e-5):  # one critical value for both orders, and its p value is alpha
+        critical = unpaired_critical(alpha, *samples)
+        assert unpaired_critical(alpha, *reversed(samples)) == pytest.approx(critical)
+        assert unpaired_p(critical, *samples) == pytest.approx(alpha)
