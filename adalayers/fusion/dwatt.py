@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.config import POOLED
 from adalayers.fusion.fusion import Fusion
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.states import Shape, State
+from adalayers.states import Pooling, Shape, State
+from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
 
 KEY_LATENT = 24
@@ -25,13 +27,30 @@ NEGLIGIBLE = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class DWAttConfig(ProjectedConfig):
-    """Hyperparameters of DWAtt: `k` and `own_width` alone, next to those of every method."""
+    """Hyperparameters of DWAtt, next to those of every method and of `ProjectedConfig`.
+
+    attends  tokens: each token to its layers, as published; texts: the mean of a text's tokens does, as in ILSE
+             (arXiv 2603.22665), which then compares it with layers as a set and a graph
+    """
 
     fusion: ClassVar[str] = "dwatt"
     token_by_token: ClassVar[bool] = True
 
+    attends: Literal["tokens", "texts"] = "tokens"
+
+    def check(self, shape: Shape) -> None:
+        super().check(shape)
+        fits = self.attends == "tokens" or (shape.head == "sequence" and self.read_out in POOLED)
+        self.require("attends", fits, "tokens but for whole texts with read_out=mean")
+
+    def unused(self, shape: Shape) -> set[str]:
+        return super().unused(shape) | ({"positions"} if self.attends == "texts" else set())
+
+    def _pooling(self) -> Pooling | None:
+        return "mean" if self.attends == "texts" else super()._pooling()
+
     def build(self, shape: Shape) -> DWAtt:
-        return DWAtt(self.states(shape), shape.width, self.projected_to)
+        return DWAtt(self.states(shape), shape.width, self.projected_to, of_texts=self.attends == "texts")
 
 
 class Bottleneck(nn.Module):
@@ -63,13 +82,17 @@ class DWAtt(Fusion):
         states: The hidden states read.
         inner:  K, their width.
         k:      The width that they are projected to; None: they are read as they are.
+        of_texts: Whether the z_n are means over the tokens of a text, which then has one h.
 
     A state that `without` takes away has neither key nor value; renormalise=False keeps its part of the softmax's sum.
     Where it is the deepest, the deepest that is left takes its place as z_L.
     """
 
-    def __init__(self, states: Sequence[State], inner: int, k: int | None):
+    gives: Literal["tokens", "sequence", "logits"]
+
+    def __init__(self, states: Sequence[State], inner: int, k: int | None, *, of_texts: bool = False):
         super().__init__(states, inner if k is None else k)
+        self.gives = "sequence" if of_texts else "tokens"
         self.projected = Projected(self.states, inner, k)
         self.embeddings: Tensor
         embeddings, values = [], []
@@ -88,11 +111,13 @@ class DWAtt(Fusion):
         states: Mapping[State, Float[Tensor, "tokens K"]],
         lengths: Int[Tensor, " batch"],
         live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    ) -> Float[Tensor, "items width"]:
         """Return h, float32."""
         values = []
         for state in live:
-            read = self.projected(state, states[state])  # at last z_L
+            hidden = states[state]
+            hidden = hidden if self.gives == "tokens" else sequence_means(hidden.float(), lengths)
+            read = self.projected(state, hidden)  # at last z_L
             values.append(self.values[self.states.index(state)](read))
         query = 1 + functional.elu(read + self.query(read))
         # Scores without 1/sqrt(width) are large: half precision would round them by more than their differences.

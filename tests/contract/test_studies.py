@@ -1,6 +1,7 @@
 """Every study is what it says: its space builds, its arms differ in what they name, its comparisons are of its arms."""
 
 import ast
+import dataclasses
 import importlib
 import math
 import re
@@ -13,6 +14,7 @@ from adalayers.comparisons import PlannedArm
 from adalayers.config import with_overrides
 from adalayers.models.model import FusionModel
 from adalayers.study import Setting, base_config, plan
+from adalayers.tasks.kinds import KINDS
 from tests.helpers.states import made_shape
 from tests.helpers.studying import ROOT
 
@@ -29,6 +31,13 @@ SAMPLES = 25
 
 def study_of(name):
     return importlib.import_module(f"studies.{name}").STUDY
+
+
+def of_its_kind(study, shape):
+    """Return the shape of a task that the study takes."""
+    if study.task_kind is None:
+        return shape
+    return dataclasses.replace(shape, head=KINDS[study.task_kind].head)
 
 
 def setting_of(study, shape, dataset="conll2003", fixed=None):
@@ -83,6 +92,7 @@ def inside(distribution, value):
 @every
 @anywhere
 def test_every_configuration_of_a_space_can_run(name, shape):
+    shape = of_its_kind(study_of(name), shape)
     made = plan_of(study_of(name), shape)
     rng = np.random.RandomState(0)
     for search in made.searches:
@@ -100,7 +110,7 @@ def test_every_configuration_of_a_space_can_run(name, shape):
 
 @every
 def test_a_model_of_every_arm_can_be_built(name):
-    shape = made_shape("token", 5, layers=3, width=16)
+    shape = of_its_kind(study_of(name), made_shape("token", 5, layers=3, width=16))
     for arm in plan_of(study_of(name), shape, fixed={"k": 16, "heads": 4, "feedforward": 8}).arms:
         assert FusionModel(arm.config, shape).n_parameters() > 0
 
@@ -109,6 +119,7 @@ def test_a_model_of_every_arm_can_be_built(name):
 @anywhere
 @pytest.mark.parametrize("dataset", ["cola", "conll2003", "another"])
 def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, shape, dataset):
+    shape = of_its_kind(study_of(name), shape)
     setting = setting_of(study_of(name), shape, dataset)
     made = plan_of(study_of(name), shape, dataset)
     wanted = {arm.name: arm.overrides for arm in study_of(name).design.arms(setting)[0]}
@@ -133,6 +144,7 @@ def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, s
 @anywhere
 def test_what_is_compared_are_arms_of_the_study(name, shape):
     study = study_of(name)
+    shape = of_its_kind(study, shape)
     made = plan_of(study, shape)
     names = {arm.name for arm in made.arms}
     found = planned(study, made, shape)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from adalayers.errors import BadInput
 from adalayers.fusion.dwatt import NEGLIGIBLE, DWAtt, DWAttConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
@@ -72,6 +73,20 @@ def test_states_taken_away_have_neither_key_nor_value_and_are_not_read(k, gone, 
         assert made.live() == list(rest)
         given = array(made(rest, LENGTHS))
     np.testing.assert_allclose(given, numpy_dwatt(made, read, gone, renormalise=renormalise), atol=1e-5)
+
+
+def test_texts_attend_by_their_means():
+    states, lengths = inputs(), torch.tensor([4, 3])
+    torch.manual_seed(1)
+    of_texts = DWAtt(STATES, WIDTH, K, of_texts=True)
+    means = {state: torch.stack([values[:4].mean(0), values[4:].mean(0)]) for state, values in states.items()}
+    read = formulas.read(of_texts.projected, [means[state] for state in STATES])
+    given = array(of_texts(states, lengths))
+    np.testing.assert_allclose(given, numpy_dwatt(of_texts, read), atol=1e-5)
+    config, shape = DWAttConfig(attends="texts", read_out="mean", heads=2), made_shape()
+    assert config.pooling(shape) == "mean"
+    with pytest.raises(BadInput, match="attends to be tokens but for whole texts"):
+        DWAttConfig(attends="texts", heads=2).check(shape)
 
 
 def test_shares_that_float32_cannot_tell_from_none_are_none():

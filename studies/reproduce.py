@@ -1,0 +1,95 @@
+"""What do the comparisons of other papers give here, with paired seeds and intervals?
+
+Question    Does a graph of layers beat the other ways to read one vector per text and layer? (ILSE, arXiv 2603.22665)
+Scientific  the method: seven kinds of arm, all of the mean over a text's tokens in each layer
+Nuisance    lr and dropout, in a search that --trials adds; none otherwise
+Fixed       as the released code trains: width 256, batch 64, lr 1e-3, weight decay 1e-4, dropout 0.1, 50 epochs
+Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
+Budget      seven arms x 20 seeds a case, unpruned; no search unless --trials is given
+Command     python studies/reproduce.py --paper ilse --backbone minilm roberta-base --dataset imdb cola inference-demo
+Result      none yet
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import reports
+from adalayers.command.main import main
+from adalayers.comparisons import Comparison, PlannedArm, pair
+from adalayers.errors import unknown
+from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
+
+LAST = "layers:-1"
+"""Stands for the deepest layer."""
+OWN: dict[str, Any] = {"fusion": "scalar-mix", "own_width": True}
+
+PAPERS: Mapping[str, Mapping[str, dict[str, Any]]] = {
+    "ilse": {
+        "graph, Cayley": {"fusion": "layer-graph", "graph": "cayley"},
+        "graph, full": {"fusion": "layer-graph", "graph": "full"},
+        "set": {"fusion": "layer-set"},
+        "DWAtt": {"fusion": "dwatt", "attends": "texts"},
+        "weighted": OWN,
+        "MLP, last layer": {"fusion": "layer-set", "hidden_states": LAST},
+        "linear, last layer": {**OWN, "mix": "last"},
+    },
+}
+"""Paper -> its arms, each with what it is here; the first is the one that it proposes."""
+
+
+def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
+    """Return the arms of the paper's table, the proposed one first: the control."""
+    last = f"layers:{setting.shape.streams[0].layers}"
+    table = PAPERS[setting.own.get("paper", "ilse")]
+    return [
+        Arm(name, "core", {key: last if value == LAST else value for key, value in what.items()})
+        for name, what in table.items()
+    ], [
+        "Left out of ILSE: LoRA, which changes the base model, and the best single layer, which takes a search of its "
+        "own. Its tasks and base models are others: this is its comparison, not its numbers. `DWAtt` reads states as "
+        "this project projects them, `weighted` has a scale too, and dropout is before the last layer alone.",
+    ]
+
+
+def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
+    """Return each arm against the proposed one."""
+    return [pair(arm.name, control) for arm in arms if arm.name != control]
+
+
+def paper(name: str) -> str:
+    """Return the name. Raises `BadInput` for one that has no table."""
+    if name not in PAPERS:
+        raise unknown("paper", name, PAPERS)
+    return name
+
+
+STUDY = Study(
+    name="reproduce",
+    question="Does a graph of layers beat the other ways to read one vector per text and layer, as published?",
+    design=Design(arms=arms, comparisons=comparisons),
+    page=Page(
+        parts=("cost_at_use",),
+        method={
+            "The arms": (
+                "All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and "
+                "a linear layer. `graph` passes messages between layers, each with all others or along a Cayley "
+                "graph, `set` adds layers up between two linear maps, in `DWAtt` the last layer attends to all, "
+                "`weighted` mixes them by learned weights; `MLP` and `linear` read the last layer alone."
+            ),
+        },
+    ),
+    defaults=Defaults(sizes={"trials": 0, "seeds": 20, "epochs": 50}),
+    task_kind="sequence",
+    flags=(
+        Flag(
+            "paper",
+            "whose comparison: ilse (default: ilse)",
+            default=lambda datasets: "ilse",
+            canonical=paper,
+        ),
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(STUDY, reports))
