@@ -34,11 +34,17 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
         "importances.json until its trials change",
     )
 
+    parser.add_argument(
+        "--html",
+        action="store_true",
+        help="report.html too: both pages with their figures in one file, to share",
+    )
+
     def run() -> int:
         flags = parser.parse_args(arguments)
         broken = False
         for folder in flags.folder:
-            written, errors = rebuild(folder, fanova=flags.fanova)
+            written, errors = rebuild(folder, fanova=flags.fanova, html=flags.html)
             for path in written:
                 print(plain(path))
             for error in errors:
@@ -49,7 +55,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
     return run_command(run)
 
 
-def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadInput]]:
+def rebuild(folder: str, *, fanova: bool = False, html: bool = False) -> tuple[list[str], list[BadInput]]:
     """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
@@ -57,7 +63,7 @@ def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadIn
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
     from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
-    from reports.write import Built, build, write_cover, write_index
+    from reports.write import Built, build, write_cover, write_html, write_index
 
     root = _local(folder)
     studies = find_studies(root)
@@ -67,13 +73,13 @@ def rebuild(folder: str, *, fanova: bool = False) -> tuple[list[str], list[BadIn
             "study wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
     built: list[Built] = []
-    errors = []
+    written, errors = [], []
     for study in studies:
         try:
             built.append(build(study, fanova=fanova))
+            written += [built[-1].path, *([write_html(study)] if html else [])]
         except BadInput as error:
             errors.append(error)
-    written = [report.path for report in built]
     if studies[0].address == root.address:
         return written, errors
     above: dict[str, list[Folder]] = {}

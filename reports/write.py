@@ -23,6 +23,7 @@ from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
 from reports.evidence.fanova_cache import fanova as cached_fanova
 from reports.page.cover import Entry, across_cases, cover, draw_cover
+from reports.page.html import as_html
 from reports.page.index import Line, index
 from reports.page.report import details_page, short_page
 from reports.parts.part import DETAILS, FIGURES
@@ -31,6 +32,7 @@ from reports.reading.load import load
 CONTRASTS = "contrasts.json"
 BEST_SET = "best_set.json"
 INDEX = "index.md"
+HTML = "report.html"
 DPI = 110
 DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 """Of a coordinate in an SVG, in points: two decimals are more than anyone sees."""
@@ -68,6 +70,20 @@ def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
     for name, page in pages.items():
         directory.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
     return Built(f"{directory.uri}/{REPORT}", evidence)
+
+
+def write_html(folder: Folder | str | Path) -> str:
+    """Write `report.html`: the pages of a folder with their figures, in one file; returns its path (or URI)."""
+    directory = _folder(folder)
+    pages = {
+        name: directory.read_bytes(name).decode() for name in (REPORT, DETAILS) if directory.exists(name)
+    }
+
+    def read(name: str) -> bytes | None:
+        return directory.read_bytes(name) if directory.exists(name) else None
+
+    directory.write_bytes(HTML, as_html(pages, read).encode())
+    return f"{directory.uri}/{HTML}"
 
 
 def write_claims(folder: Folder | str | Path) -> str:

@@ -210,14 +210,17 @@ def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(bu
         "import runpy, socket, sys\n"
         "def refuse(*args, **kwargs): raise OSError('no network in this test')\n"
         "socket.socket.connect = refuse\n"
-        f"sys.argv = ['reports', {str(folder)!r}]\n"
+        f"sys.argv = ['reports', '--html', {str(folder)!r}]\n"
         "try: runpy.run_module('reports', run_name='__main__')\n"
         "except SystemExit as end: code = end.code\n"
         "names = {name.split('.')[0] for name in sys.modules}\n"
         f"print(code, sorted(names & set({HEAVY!r})))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [str(folder / "report.md"), "0 []"]
+    page = folder / "report.html"
+    assert done.stdout.splitlines() == [str(folder / "report.md"), str(page), "0 []"]
+    assert page.read_text().count('src="data:image/png;base64,') > 15, "figures of both pages lie within"
+    page.unlink()
     assert files(folder) == first
 
 
