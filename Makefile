@@ -7,7 +7,7 @@ export MLFLOW_DISABLE_TELEMETRY = true
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start many processes, and each would compile everything anew
 
-.PHONY: setup demo check test smoke bench bench-smoke bench-streaming clean
+.PHONY: setup demo check test smoke docs bench bench-smoke bench-streaming clean
 
 setup: .venv/ready
 
@@ -35,6 +35,10 @@ test: setup
 
 smoke: setup
 	$(BIN)/python -m tests.smoke
+
+docs: setup  # the website, into site/
+	$(INSTALL) -e '.[docs]'
+	$(BIN)/mkdocs build -q
 
 bench: setup
 	@$(BIN)/python -m tests.benchmarks
