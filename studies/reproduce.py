@@ -2,7 +2,7 @@
 
 Question    Does a graph of layers beat the other ways to read one vector per text and layer? (ILSE, arXiv 2603.22665)
 Scientific  the method: seven kinds of arm, all of the mean over a text's tokens in each layer
-Nuisance    lr and dropout, in a search that --trials adds; none otherwise
+Nuisance    lr, dropout and layer_pooling, in a search that --trials adds; none otherwise
 Fixed       as the released code trains: width 256, batch 64, lr 1e-3, weight decay 1e-4, dropout 0.1, 50 epochs
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      seven arms x 20 seeds a case, unpruned; no search unless --trials is given
