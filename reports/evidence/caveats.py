@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 import pandas as pd
+from scipy import special
 
+from adalayers.comparisons import FIRST
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.claims import Claim
@@ -34,6 +36,11 @@ LATE = 0.8
 """Share of an arm's trials whose best epoch is the last one allowed, from which on that is said."""
 UNIFORM = 0.995
 """Share of the uniform mix's entropy from which on a mix is effectively uniform."""
+HEAVY, RARE = 0.5, 0.01
+"""Share of a comparison's variance that one seed holds above which that is said, where normal differences show as
+large a share as seldom as the second says: of six, the largest holds more than half of it in 42% of samples."""
+AT_FLOOR = 0.5
+"""Share of an arm's seeds with a score of exactly 0 from which on the arm is at the floor."""
 UNEQUAL = 1.5
 """Times the budget of another arm above which that is said."""
 
@@ -293,6 +300,55 @@ def _examples(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _heavy(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn of comparisons whose variance is mostly that of one seed (Grubbs' test, as the share of that seed)."""
+    found = []
+    for claim in evidence.claims:
+        if not claim.primary or claim.n < FIRST or not claim.sd:
+            continue
+        mean = fmean(claim.values.values())
+        squares = {seed: (value - mean) ** 2 for seed, value in claim.values.items()}
+        seed = max(squares, key=squares.__getitem__)
+        share, n = squares[seed] / sum(squares.values()), claim.n
+        t = float(special.stdtrit(n - 2, 1 - RARE / (2 * n)))
+        if share > max(HEAVY, (n - 1) / n * t**2 / (n - 2 + t**2)):
+            found.append(f"{name(claim)} (seed {seed}, {share:.0%} of n = {n})")
+    if found:
+        yield Caveat(
+            CAUTION,
+            f"One seed holds most of the variance: {several(found)}. Normal differences do so in less than {RARE:.0%} "
+            "of samples, and intervals assume these.",
+            "Look at that seed's trials: a rare outcome of training is a finding of its own, and more seeds tell how "
+            "rare.",
+        )
+
+
+def at_floor(evidence: Evidence) -> frozenset[str]:
+    """Return the arms whose score is exactly 0 on most seeds, where nothing can be lower."""
+    limits = bounds(evidence.plan.metric)
+    if limits is None or limits[0] != 0:
+        return frozenset()
+    return frozenset(arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR)
+
+
+def _floor(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn of averages over arms that score nothing: there, nothing could differ."""
+    floored = at_floor(evidence)
+    averages = [claim for claim in evidence.claims if claim.kind == "factor" and claim.arms & floored]
+    if floored:
+        over = (
+            f" No average over them says what a factor does: {several(map(name, averages))}."
+            if averages
+            else ""
+        )
+        yield Caveat(
+            SERIOUS if averages else CAUTION,
+            f"At the floor: {several([code(arm) for arm in evidence.scores if arm in floored])} score exactly 0 on "
+            f"half of their seeds or more, where nothing can be lower.{over}",
+            "Compare single arms above the floor; more examples or epochs for the others.",
+        )
+
+
 def _epochs(evidence: Evidence) -> Iterable[Caveat]:
     """Warn of arms whose best epoch is mostly the last one allowed, where others were done before."""
     if any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors):
@@ -423,7 +479,21 @@ def _stage(evidence: Evidence, stage: str) -> pd.DataFrame:
 
 
 CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
-    *(_state, _code, _near_baseline, _seeds, _epochs, _pairs, _test, _data, _mix, _classes, _examples),
+    *(
+        _state,
+        _code,
+        _near_baseline,
+        _floor,
+        _seeds,
+        _epochs,
+        _pairs,
+        _test,
+        _data,
+        _mix,
+        _classes,
+        _examples,
+        _heavy,
+    ),
     *(_range, _core, _budget, _files),
 )
 """In the order in which caveats of one severity are shown."""

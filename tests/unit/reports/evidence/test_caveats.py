@@ -164,6 +164,33 @@ def test_better_only_on_these_examples(tmp_path):
     assert "not beyond the chance of having drawn them: `uniform`" in text
 
 
+def shifted(made: MadeUp, differences: list[float]) -> None:
+    """Put the differences of one arm to the control, by seed."""
+    for row, control, difference in zip(made.of("uniform"), made.of(CONTROL), differences, strict=True):
+        row["test/matthews"] = control["test/matthews"] + difference
+
+
+def test_a_seed_that_holds_most_of_a_comparisons_variance(tmp_path):
+    """Of ten like the normal distribution's quantiles the largest holds 30%; one far off holds nearly all."""
+    made = MadeUp(seeds=10, search=0, examples=0)
+    even = [0.01 * value for value in (-1.5, -1.0, -0.7, -0.4, -0.1, 0.1, 0.4, 0.7, 1.0, 1.5)]
+    shifted(made, even)
+    words = "One seed holds most of the variance: `uniform` (seed 10, 88% of n = 10)"
+    assert "`uniform` (seed" not in said(made, tmp_path)
+    shifted(made, [*even[:-1], 0.15])
+    assert words in said(made, tmp_path, CAUTION)
+
+
+def test_arms_at_the_floor_and_averages_over_them(tmp_path):
+    made = MadeUp(seeds=6, search=0, tokens=True, examples=0)
+    assert "At the floor" not in said(made, tmp_path)
+    for row in made.of(CORE[3])[:3]:
+        row["test/f1"] = 0.0
+    text = said(made, tmp_path, SERIOUS)
+    assert f"At the floor: `{CORE[3]}` score exactly 0" in text
+    assert "No average over them says what a factor does: `alpha=8`" in text
+
+
 def search(values: list[float], scores: list[float], name: str = "lr") -> pd.DataFrame:
     rows = [
         {"trial_id": f"t{i}", "stage": "search", "arm": "", "status": "completed", f"config/{name}": value}
