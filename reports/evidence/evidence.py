@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -121,7 +122,7 @@ class Evidence:
         return claiming.claims(self.trials, self.plan, self.analyses, self.answers)
 
     @cached_property
-    def _examples(self) -> tuple[dict[int, float], list[str]]:
+    def _examples(self) -> tuple[dict[int, resampling.Variance], list[str]]:
         labels = self.loaded.study.environment.dataset.labels
         return resampling.example_variances(
             self.loaded.results.predictions,
@@ -158,9 +159,19 @@ class Evidence:
         """Why claims lack the interval over test examples."""
         return self._examples[1]
 
+    @property
+    def share_of_examples(self) -> float | None:
+        """The median share of the seed-to-seed variance of open primary comparisons that few test examples make."""
+        shares = [
+            min(1.0, self._examples[0][place].between / claim.sd**2)
+            for place, claim in enumerate(self.over_seeds)
+            if claim.primary and not claim.decided and claim.sd and place in self._examples[0]
+        ]
+        return median(shares) if shares else None
+
     @cached_property
     def claims(self) -> list[claiming.Claim]:
-        variances = self._examples[0]
+        variances = {place: variance.mean for place, variance in self._examples[0].items()}
         if self.split == "val":  # on whose very examples a search chose its best
             searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
             of_others = {place for place, claim in enumerate(self.over_seeds) if not claim.arms & searched}

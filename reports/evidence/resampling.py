@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,19 @@ Contrast = tuple[Mapping[str, float], Collection[int]]
 """A comparison: its weights by arm, and the seeds that it is over."""
 
 
+class Variance(NamedTuple):
+    """Of a contrast, over draws of test examples.
+
+    Attributes:
+        mean: Of its mean over seeds.
+        between: What the number of examples adds to the variance from seed to seed: models of two seeds are right on
+            other examples, so of more examples their difference varies less.
+    """
+
+    mean: float
+    between: float
+
+
 def example_variances(
     predictions: pd.DataFrame,
     trials: pd.DataFrame,
@@ -77,8 +91,8 @@ def example_variances(
     seed: int = 0,
     *,
     words: bool = False,
-) -> tuple[dict[int, float], list[str]]:
-    """Return the variance of each contrast's mean over draws of examples.
+) -> tuple[dict[int, Variance], list[str]]:
+    """Return the variances of each contrast over draws of examples.
 
     Args:
         predictions: Rows of `predictions.parquet`.
@@ -91,7 +105,7 @@ def example_variances(
         words: Whether a label holds a class per word. Sentences are drawn, as words of a sentence are dependent.
 
     Returns:
-        Index in `contrasts` -> variance, and sentences on what is missing. A contrast is omitted if the predictions
+        Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
         of any of its trials do not reproduce that trial's score.
     """
     column = f"{split}/{plan.metric}"
@@ -274,7 +288,7 @@ def _draws(counted: Predicted | Numbers, metric: str, seed: int) -> np.ndarray:
 
 def _variances(
     drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Sequence[Contrast]
-) -> dict[int, float]:
+) -> dict[int, Variance]:
     trial_of = {
         (arm, seed): trial
         for arm, seed, trial in zip(rows["arm"], rows["seed"], rows["trial_id"], strict=True)
@@ -283,6 +297,13 @@ def _variances(
     for index, (weights, seeds) in enumerate(contrasts):
         trials = {(arm, seed): trial_of.get((arm, seed), "") for arm in weights for seed in seeds}
         if trials and all(trial in drawn for trial in trials.values()):
-            total = sum(weights[arm] * drawn[trial] for (arm, _), trial in trials.items())
-            variances[index] = float(np.var(total / len(seeds), ddof=1))
+            by_seed = np.array(
+                [sum(weights[arm] * drawn[trials[arm, seed]] for arm in weights) for seed in seeds]
+            )
+            mean = float(np.var(np.mean(by_seed, axis=0), ddof=1))
+            alone = float(
+                np.mean(np.var(by_seed, axis=1, ddof=1))
+            )  # the mean's has a 1 / n of what differs by seed
+            n = len(by_seed)
+            variances[index] = Variance(mean, max(0.0, alone - mean) * n / (n - 1) if n > 1 else 0.0)
     return variances

@@ -33,6 +33,8 @@ class Info:
         finished: Whether the study ended by itself.
         until_decided: Whether seeds were added until comparisons were decided.
         own_draws: Whether each seed drew training examples of its own.
+        examples: How many test examples there were, where they were limited to so many; else None.
+        share_of_examples: Of what varies from seed to seed in what is open, as `Evidence.share_of_examples`.
     """
 
     claims: tuple[Claim, ...]
@@ -43,6 +45,8 @@ class Info:
     finished: bool
     until_decided: bool
     own_draws: bool
+    examples: int | None = None
+    share_of_examples: float | None = None
 
     @property
     def open(self) -> list[Claim]:
@@ -61,7 +65,16 @@ def info(evidence: Evidence) -> Info:
         runs.state == "finished",
         any(run.until_decided for run in runs.history),
         numbers(confirmed(evidence.trials), "draw").nunique() > 1,
+        _limited(evidence),
+        evidence.share_of_examples,
     )
+
+
+def _limited(evidence: Evidence) -> int | None:
+    """Return how many test examples there were where a flag limited them; once `--eval-examples` limited both."""
+    flags, examples = evidence.loaded.study.request.flags, evidence.loaded.study.environment.dataset.examples
+    most, there = flags.get("test_examples", flags.get("eval_examples")), examples.get("test")
+    return there if evidence.split == "test" and there is not None and most == there else None
 
 
 def section(info: Info) -> list[str]:
@@ -74,6 +87,7 @@ def section(info: Info) -> list[str]:
         if info.until_decided
         else "",
         _seeds_for_smallest_effect(info),
+        _more_examples(info),
     ]
     return [listed(filter(None, sentences)), *_next(info)]
 
@@ -101,6 +115,18 @@ def _seeds_for_smallest_effect(info: Info) -> str:
     return (
         f"Seeds to find {info.plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
         f"{', '.join(parts)} ({source})."
+    )
+
+
+def _more_examples(info: Info) -> str:
+    """Weigh more test examples against more seeds: what they add to the spread falls with their number."""
+    share = info.share_of_examples
+    if not info.examples or share is None:
+        return ""
+    return (
+        f"More test examples or more seeds: {share:.0%} of what varies from seed to seed in what is open (the median) "
+        f"is chance of {info.examples:,} test examples. Twice as many (`--test-examples`, which makes another study) "
+        f"would spare about {share / 2:.0%} of the seeds, and cost no training."
     )
 
 
