@@ -126,7 +126,7 @@ def _more_examples(info: Info) -> str:
     return (
         f"More test examples or more seeds: {share:.0%} of what varies from seed to seed in what is open (the median) "
         f"is chance of {info.examples:,} test examples. Twice as many (`--test-examples`, which makes another study) "
-        f"would spare about {share / 2:.0%} of the seeds, and cost no training."
+        f"would spare about {share / 2:.0%} of the seeds."
     )
 
 
