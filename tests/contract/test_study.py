@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from mlflow import MlflowClient
 from ray import tune
@@ -35,6 +37,7 @@ from tests.helpers.studying import (
     without_figures,
     world,
 )
+from tests.soak import Study, children, waited
 
 pytestmark = [
     *RAYS_OWN,
@@ -404,6 +407,31 @@ def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
     assert "Traceback" not in run.err
     assert run.runs["state"] == "interrupted"
     assert run.has_report, run.out
+
+
+def test_a_terminal_that_is_closed_ends_a_study_which_leaves_nothing_behind(made, tmp_path):
+    """SIGHUP to a process of the user's own, with a Ray of its own, while trials run."""
+    with tempfile.TemporaryDirectory(
+        prefix="h-", dir="/tmp"
+    ) as root:  # a short path: Ray's sockets lie below it
+        scratch = Path(root) / "t"
+        scratch.mkdir()
+        study = Study(made, Path(root), "closed", SMALL)
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
+        try:
+            process = study.start()
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        assert waited(process, study.ended), study.said()
+        started = children(process)
+        assert len(started) > 3
+        assert list(scratch.glob("adalayers-ray-*"))
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(TIMEOUT) == 130, study.said()
+        _, alive = psutil.wait_procs(started, timeout=10)
+        assert not alive
+        assert not list(scratch.glob("adalayers-*"))
+        assert "continue with: python studies/alpha_lambda.py" in study.said().splitlines()[-1]
 
 
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):
