@@ -32,6 +32,13 @@ os.environ["ADALAYERS_CACHE"] = tempfile.mkdtemp(prefix="adalayers-tests-")
 atexit.register(shutil.rmtree, os.environ["ADALAYERS_CACHE"], ignore_errors=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure coverage by unit tests alone: elsewhere much runs in processes that it does not see, and it takes time."""
+    for item in items:
+        if "unit" not in item.path.parts:
+            item.add_marker("no_cover")
+
+
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """Ray, started once in this process for every test that runs a study in it: its start takes longer than they do."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import multiprocessing
+import os
 import queue
 import sys
 import tempfile
@@ -68,6 +69,7 @@ def take(names: Queue[str], wrong: Queue[tuple[str, str | None]], output: str) -
 
 
 def run_all(output: str) -> int:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes, each with a worker: more threads only wait
     context = multiprocessing.get_context("spawn")
     names, wrong = context.Queue(), context.Queue()
     studies = sorted(path.stem for path in STUDIES.glob("*.py") if path.stem != "__init__")

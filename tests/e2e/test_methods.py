@@ -38,8 +38,10 @@ NEXT_OF_KIN = {
     "layer attention at own width",
     "layer graph, full at own width",
     "tokens first, attention at own width",
+    *("layer mix", "scalar mix matched", "concat as published", "DWAtt as published", "routing at own width"),
+    *("extra layers as published", "adapters as published", "fine-tuning"),
 }
-"""Methods that differ little from another one here, half a minute each."""
+"""Methods that differ little from another one here, at another width or with another read-out."""
 COSTLY = {
     "adapters as published",
     "adapters, two classifiers",

@@ -67,8 +67,7 @@ def steps(monkeypatch):
     return counted
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
-@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize(("kind", "optimiser"), [("sequence", "adam"), ("token", "adamw")])
 def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, double, steps):
     arms = [{**arm, "optimiser": optimiser} for arm in ARMS]
     group = trained(arms, kind, several=Together())
