@@ -33,7 +33,7 @@ atexit.register(shutil.rmtree, os.environ["ADALAYERS_CACHE"], ignore_errors=True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure coverage by unit tests alone: elsewhere much runs in processes that it does not see, and it takes time."""
+    """Measure coverage by unit tests alone: elsewhere much runs in processes that it does not see."""
     for item in items:
         if "unit" not in item.path.parts:
             item.add_marker("no_cover")

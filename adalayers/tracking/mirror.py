@@ -36,7 +36,11 @@ def default_uri(output: Folder) -> str:
 
 
 def check_uri(uri: str) -> None:
-    """Raise `BadInput` for a tracking URI that is none, or a database of which nothing would stay."""
+    """Check a tracking URI before anything runs.
+
+    Raises:
+        BadInput: It is none, or names a database of which nothing would stay.
+    """
     try:
         urlsplit(uri)
     except ValueError as error:
@@ -59,7 +63,12 @@ def check_uri(uri: str) -> None:
 def sync(folder: Folder | str, uri: str) -> int:
     """Mirror a whole results folder; return the number of trial runs written, without those already there.
 
-    Raises `BadInput` where the folder holds no study, or MLflow cannot be reached or written.
+    Args:
+        folder: Of one case of a study, local or a URI.
+        uri: MLflow's tracking URI.
+
+    Raises:
+        BadInput: The folder holds no study, or MLflow cannot be reached or written.
     """
     opened = study_folder(folder, wanted="a study's results folder to mirror")
     if uri == "none":
@@ -106,16 +115,22 @@ class Mirror:
         self._why = ""
 
     def start(self, study: dict[str, Any]) -> None:
-        """Find or create the parent run, and write what study.json says was asked, and on what."""
+        """Find or create the parent run, and write what study.json says was asked, and on what.
+
+        Args:
+            study: The document of study.json.
+        """
         if self._uri != "none":
             self._study = to_json(study)  # a copy: the caller goes on filling its own
             self._queue.put(lambda session: None)
             self._thread.start()
 
     def trial(self, row: Mapping[str, Any], history: pd.DataFrame) -> None:
-        """Write the nested run of a trial that ended: its row of trials.csv, its rows of history.parquet.
+        """Write the nested run of a trial that ended.
 
-        A row that is `unfinished` is left until it ends.
+        Args:
+            row: Of trials.csv; one that is `unfinished` is left until it ends.
+            history: Its rows of history.parquet.
         """
         if row.get("status") in RUN_STATUS:
             self._queue.put(lambda session: session.write(Trial.from_row(row, history)))
@@ -123,7 +138,12 @@ class Mirror:
     def finish(self, folder: Folder, *, timeout: float = 60.0) -> list[str]:
         """Write the results folder's files and trials that are not there yet, end the parent run, end the thread.
 
-        Returns within `timeout` seconds, with sentences about what could not be written; none when all is well.
+        Args:
+            folder: The results folder.
+            timeout: Seconds within which it returns.
+
+        Returns:
+            Sentences about what could not be written; none when all is well.
         """
         if self._uri == "none":
             return []

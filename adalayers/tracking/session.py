@@ -107,7 +107,11 @@ class Session:
         self._inputs: list[Any] = []
 
     def describe(self, study: Mapping[str, Any]) -> None:
-        """Write what was asked, and on what, as params of the parent; what changed since as tags."""
+        """Write what was asked, and on what, as params of the parent; what changed since as tags.
+
+        Args:
+            study: The document of study.json.
+        """
         from mlflow.entities import Param, RunTag
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
@@ -168,7 +172,11 @@ class Session:
         return True
 
     def mirror(self, folder: Folder) -> int:
-        """Write what is in the folder and not there yet, end the parent run; return the trials written."""
+        """Write what is in the results folder and not there yet, end the parent run.
+
+        Returns:
+            The number of trials written.
+        """
         from mlflow.entities import RunTag
 
         study, trials = read_document(folder), read_trials(folder)

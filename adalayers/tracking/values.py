@@ -89,7 +89,12 @@ def run_name(trial: Trial) -> str:
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (name/of/the/leaf, text) of nested mappings; secrets hidden, empty values left out."""
+    """Yield (name/of/the/leaf, text) of nested mappings.
+
+    Args:
+        value: A mapping or a leaf; empty ones are left out, secrets hidden.
+        name: Of `value` itself.
+    """
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from flat(item, f"{name}/{key}" if name else str(key))

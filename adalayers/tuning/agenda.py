@@ -66,7 +66,7 @@ class Agenda:
         self.searches = [Search(planned, record, self._identity, request) for planned in plan.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
-        self._held: TrialJob | None = None  # was asked for, and did not fit the group
+        self._postponed: TrialJob | None = None  # was asked for, and did not fit the group
         self._undecided, self._before, self._take = undecided, before, take
         self._earlier = analyses_of(before.runs)
         self._analyses: list[InterimAnalysis] = []
@@ -121,11 +121,14 @@ class Agenda:
         return job
 
     def next_group(self, most: int) -> list[TrialJob] | str:
-        """Return up to `most` trials to run in one program, "wait" while others must end first, or "done".
+        """Return trials to run in one program, "wait" while others must end first, or "done".
 
         They are the next trial and those directly after it that read the same batches.
+
+        Args:
+            most: At most so many.
         """
-        first, self._held = self._held or self.next(), None
+        first, self._postponed = self._postponed or self.next(), None
         if isinstance(first, str):
             return first
         group = [first]
@@ -134,17 +137,22 @@ class Agenda:
             if isinstance(following, str):  # it says so again
                 break
             if following.batches != first.batches:
-                self._held = following
+                self._postponed = following
                 break
             group.append(following)
         return group
 
     def waiting(self) -> int:
         """Return how many trials have neither ended nor been handed out."""
-        return self.remaining() - len(self._running) + (self._held is not None)
+        return self.remaining() - len(self._running) + (self._postponed is not None)
 
     def ended(self, trial_id: str, status: str) -> None:
-        """Note how a trial ended."""
+        """Note how a trial ended.
+
+        Args:
+            trial_id: Which one.
+            status: As in `trials.csv`.
+        """
         self._running.discard(trial_id)
         self._counted().left.discard(trial_id)
         for search in self.searches:
@@ -206,6 +214,9 @@ class Agenda:
         """Return the analyses that this run has made.
 
         Without `undecided` there is one at most, made as the run closes: of all whole blocks there are.
+
+        Args:
+            closing: Whether the run has trained what it will.
         """
         if not closing or (self.trials and not self._best_known):
             return self._analyses

@@ -35,7 +35,12 @@ class Case:
     smallest_effect: float
 
     def trained_elsewhere(self, machine: str, request: StudyRequest) -> OtherStudies:
-        """Return the trials that its arms want and other studies have trained, on the same kind of machine."""
+        """Return the trials that its arms want and other studies have trained.
+
+        Args:
+            machine: Kind of machine that they must have been trained on.
+            request: The seeds that are wanted.
+        """
         prepared, seeds = self.prepared, range(request.seed + 1, request.seed + request.seeds + 1)
         data = prepared.data("live")
         return OtherStudies(

@@ -44,10 +44,12 @@ REACH_SECONDS = 60.0
 def cluster_address(asked: str | None) -> str | None:
     """Return host:port of the cluster that is asked for, None for a local Ray of this process's own.
 
-    asked: of --address; None: the environment's RAY_ADDRESS, as Ray takes it. "auto" is the cluster that `ray start`
-           has made this machine a part of: another user's or another study's own Ray is never joined.
+    Args:
+        asked: Of --address; None: the environment's RAY_ADDRESS, as Ray takes it. "auto" is the cluster that `ray
+            start` has made this machine a part of: another user's or another study's own Ray is never joined.
 
-    Raises `BadInput` for what is no address.
+    Raises:
+        BadInput: For what is no address.
     """
     environment = os.environ.get("RAY_ADDRESS", "").strip()
     named, source = (asked, "--address") if asked else (environment, "the environment's RAY_ADDRESS")
@@ -81,7 +83,14 @@ def cluster_address(asked: str | None) -> str | None:
 
 
 def check_address(asked: str | None) -> None:
-    """Raise `BadInput` where no Ray answers at a cluster's address, or asks for a token that is not here."""
+    """Find out whether a Ray answers at a cluster's address.
+
+    Args:
+        asked: Of --address, as `cluster_address` takes it.
+
+    Raises:
+        BadInput: None answers, or it asks for a token that is not here.
+    """
     if (address := cluster_address(asked)) is None:
         return
     shown = address if asked == address else f"{address} (from {asked or 'RAY_ADDRESS'})"
@@ -126,7 +135,12 @@ def _wants_token(shown: str) -> BadInput:
 
 
 def refused(address: str, error: BaseException) -> BadInput:
-    """Return the `BadInput` for a cluster that answers and cannot be joined from here."""
+    """Return the `BadInput` for a cluster that answers and cannot be joined from here.
+
+    Args:
+        address: Its host:port.
+        error: What Ray raised.
+    """
     return BadInput(
         f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is started on "
         "one of its machines, with the same releases of Ray and Python, or sent with `ray job submit` "
@@ -139,7 +153,14 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
 
     Each other machine reads in `results` what this one has written, and writes what this one then reads. Hidden
     states that it does not see in the store it computes into a store of its own, at the same path; where it sees the
-    store, the folder is shared, and it writes nothing. Raises `BadInput` for a machine that cannot run trials.
+    store, the folder is shared, and it writes nothing.
+
+    Args:
+        results: Folders that trials write to.
+        data: What trials read, by case.
+
+    Raises:
+        BadInput: For a machine that cannot run trials.
     """
     import ray
 

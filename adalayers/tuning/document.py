@@ -21,7 +21,13 @@ from adalayers.tuning.case import Case
 
 
 def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> EnvironmentRecord:
-    """Return on what a case runs: backbone, data, how their hidden states are had, and this machine."""
+    """Return on what a case runs: backbone, data, how their hidden states are had, and this machine.
+
+    Args:
+        prepared: Backbone and data.
+        features: Whether hidden states are stored or computed as they are read.
+        plan: The study's, for the hidden states that its arms read.
+    """
     source, task, about = prepared.source, prepared.task, prepared.about()
     document = {
         "features": {
@@ -71,6 +77,12 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
 
     Arms and comparisons of the run before (a best of a smaller search) stay: what was planned once shares the error
     for good.
+
+    Args:
+        study: The question.
+        case: With its plan, and the study as earlier runs left it.
+        agenda: Its arms as known now.
+        request: Sizes and seeds.
     """
     shape, plan, earlier = agenda.shape, case.plan, case.before.request
     arms = tuple(

@@ -56,7 +56,12 @@ def withhold_credentials() -> None:
 
 
 def answer(address: str, seconds: int) -> str:
-    """Return what is at an address: "ray", or "token". A signal ends the process where nothing answers in time."""
+    """Return what is at an address: "ray", or "token" where it wants one.
+
+    Args:
+        address: Its host:port.
+        seconds: After which SIGALRM ends the process where nothing answers.
+    """
     from ray._private import services
     from ray._raylet import GcsClient  # type: ignore[attr-defined]  # compiled
     from ray.exceptions import AuthenticationError

@@ -70,7 +70,16 @@ def run_study(
 ) -> list[Outcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
 
-    deadline: by `time.monotonic`, at which it ends in good order; None for none
+    Args:
+        study: The question.
+        cases: A backbone and a dataset each, prepared.
+        request: What was asked for; part of it is the study's identity.
+        resources: What trials may use.
+        deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
+        undecided: Says which arms need more seeds.
+
+    Raises:
+        BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
     """
     running = [_RunningCase(study, case, request, undecided) for case in cases]
     interrupt = Interrupt(deadline)

@@ -107,7 +107,12 @@ class Search:
         return None
 
     def ended(self, trial_id: str, status: str) -> None:
-        """Tell Optuna how a trial ended: a stopped trial is pruned, not complete. Trials of others are passed over."""
+        """Tell Optuna how a trial ended: a stopped trial is pruned, not complete.
+
+        Args:
+            trial_id: Which one; those of other searches are passed over.
+            status: As in `trials.csv`.
+        """
         if (trial := self._suggested.pop(trial_id, None)) is not None:
             self._tell(trial, trial_id, status)
 

@@ -234,7 +234,13 @@ class SearchOnlyASHA(FIFOScheduler):
 
 
 def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
-    """Return the scheduler of that name: asha, or fifo, which never stops a trial."""
+    """Return a scheduler of trials.
+
+    Args:
+        name: "asha", or "fifo", which never stops a trial.
+        searcher: Of the study; its finished trials fill the rungs.
+        epochs: Most epochs of a trial.
+    """
     if name != "asha":
         return FIFOScheduler()
     rungs = {

@@ -62,8 +62,13 @@ SOCKET_ROOM = 41
 def ray_session(asked: str | None) -> Iterator[None]:
     """Connect to a Ray cluster, or start a local one without a dashboard; one that already runs here is reused.
 
-    asked: of --address, as `cluster_address` takes it. What a local one leaves on the disk lies in a scratch folder,
-    and goes with it. Raises `BadInput` for a cluster that cannot be joined, or a local one that does not start.
+    What a local one leaves on the disk lies in a scratch folder, and goes with it.
+
+    Args:
+        asked: Of --address, as `cluster_address` takes it.
+
+    Raises:
+        BadInput: For a cluster that cannot be joined, or a local one that does not start.
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)

@@ -81,7 +81,13 @@ def trainable(
 def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources) -> None:
     """Train trials of a study in turn, as `trainable` says; what each did is left in its folder, failures included.
 
-    Raises an error of memory where there are several: fewer may fit.
+    Args:
+        jobs: What to train, with the folder of each.
+        data: Of their case.
+        resources: Of the study.
+
+    Raises:
+        MemoryError: Or another error of memory, where there are several jobs: fewer may fit.
     """
     # Next to 0 a CPU takes up to a hundred times as long: gradients of a batch that is known by heart.
     torch.set_flush_denormal(True)
