@@ -21,8 +21,8 @@ setup: .venv/ready
 	touch $@
 
 demo: setup
-	$(BIN)/python studies/alpha_lambda.py --backbone minilm --dataset acceptability-demo --label demo \
-	  --trials 4 --seeds 6 --until-decided --epochs 5 --train-examples 800 --eval-examples 400 --test-examples 400
+	$(BIN)/python studies/single_layer.py --backbone minilm --dataset entities-demo --label demo \
+	  --set train_projections=true batch_size=16 --epochs 3 --train-examples 400 --eval-examples 200 --test-examples 300
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -56,14 +56,20 @@ def test_its_python_runs_and_the_base_model_does_its_own(here):
 def test_the_readmes_lines_run(tmp_path, monkeypatch, capsys):
     """As printed, in a folder that holds what `make demo` leaves and nothing else."""
     (shown,) = [block for block in blocks(README, "python") if "adalayers.attach" in block]
-    made_task(
-        tmp_path / "results" / "alpha_lambda" / "minilm-acceptability-demo-demo",
-        "minilm",
-        "acceptability-demo",
-    )
+    made_task(tmp_path / "results" / "single_layer" / "minilm-entities-demo-demo", "minilm", "entities-demo")
     monkeypatch.chdir(tmp_path)
     exec(compile(shown, "README.md", "exec"), {})
-    assert "'acceptability': tensor([[" in capsys.readouterr().out
+    assert "'entities': tensor([[" in capsys.readouterr().out
+
+
+def test_the_readme_reads_results_and_is_short(monkeypatch, capsys):
+    (shown,) = [block for block in blocks(README, "python") if "adalayers.results(" in block]
+    monkeypatch.chdir(ROOT)
+    exec(compile(shown, "README.md", "exec"), {})
+    assert "verdict" in capsys.readouterr().out
+    assert len(README.splitlines()) <= 130
+    for link in re.findall(r"\]\((?!http)([^)#]+)", README):
+        assert (ROOT / link).exists(), link
 
 
 def test_its_commands_run(here, capsys):
@@ -71,7 +77,7 @@ def test_its_commands_run(here, capsys):
         shlex.split(line) for block in blocks(PAGE, "bash") for line in block.splitlines() if line.strip()
     ]
     studies = [words for words in commands if words[1].startswith("studies/")]
-    ours = [words for words in commands if words[1:3] == ["-m", "adalayers"]]
+    ours = [words for words in commands if words[0] == "adalayers"]
     assert len(studies) + len(ours) + sum(words[0] == "make" for words in commands) == len(commands)
     for words in studies:
         script = ROOT / words[1]
@@ -81,5 +87,5 @@ def test_its_commands_run(here, capsys):
         (request,) = parse(module.STUDY, words[2:]).requests
         assert (here / "results" / script.stem / f"{request.backbone}-{request.dataset}").is_dir()
     for words in ours:
-        assert main(words[3:]) == 0, capsys.readouterr().err
+        assert main(words[1:]) == 0, capsys.readouterr().err
         assert capsys.readouterr().out

@@ -83,9 +83,9 @@ FIGURE = re.compile(r"(?<![\d.])\d+\.\d{2,}(?![\d.])")
 """A number as pages print scores: two decimals or more."""
 
 
-def statements():
-    """Return the paragraphs, list items and rows of the answers."""
-    text = re.sub(r"```.*?```", "", ANSWERS.read_text(), flags=re.DOTALL)
+def statements(page=ANSWERS):
+    """Return the paragraphs, list items and rows of a page, by default the answers."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     return [part for part in re.split(r"\n\s*\n|\n(?=\s*[-*|])", text) if part.strip()]
 
 
@@ -103,17 +103,17 @@ def test_the_answers_point_at_what_is_there():
         assert not anchor or anchor in anchors(page.read_text()), f"{target}#{anchor}"
 
 
-def test_the_numbers_of_the_answers_are_those_of_the_pages_next_to_them():
+@pytest.mark.parametrize(
+    ("page", "least"), [(ANSWERS, 40), (ROOT / "README.md", 6)], ids=["answers", "readme"]
+)
+def test_the_numbers_of_the_answers_are_those_of_the_pages_next_to_them(page, least):
     """A study that goes on changes its page, and no answer may go on to say what it no longer shows."""
     checked = 0
-    for part in statements():
-        pages = "".join(
-            (ANSWERS.parent / target).read_text()
-            for target, _ in LINK.findall(part)
-            if target.endswith(".md")
-        )
+    for part in statements(page):
+        links = [target for target, _ in LINK.findall(part) if target.endswith(".md")]
+        pages = "".join((page.parent / target).read_text() for target in links)
         for number in FIGURE.findall(LINK.sub("", part)):
             if pages:
                 assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", pages), f"{number}: {part}"
                 checked += 1
-    assert checked > 40
+    assert checked > least
