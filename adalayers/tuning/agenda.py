@@ -6,6 +6,7 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from adalayers.study import ConfirmedArm, Plan, merge, trial_id
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -268,6 +271,10 @@ class Agenda:
             if not self._last or not self._best_known:
                 return frozenset(arm.name for arm in self.arms)
             self._wanted, self._confirmations_counted = frozenset(self._undecided()), None
+            if self._begun and (decided := {arm.name for arm in self.arms} - self._wanted):
+                logger.info(
+                    f"decided after {self._last} seeds, no more trials of: {', '.join(sorted(decided))}"
+                )
         return self._wanted
 
     def _settle_best(self) -> None:
@@ -284,7 +291,9 @@ class Agenda:
                     config,
                     tunes=(search.planned.name,) if search.planned.name else (),
                 )
-                merge(self.arms, arm, self.shape)
+                merged = merge(self.arms, arm, self.shape)
+                if merged != arm.name and self._begun:  # else no larger total has been said
+                    logger.info(f"the search's best has the settings of {merged}: {self.seeds} trials fewer")
 
     def _name(self, search: Search, config: TrialConfig) -> str:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""

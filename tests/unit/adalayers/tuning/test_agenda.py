@@ -16,7 +16,7 @@ from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
-from adalayers.tuning.agenda import Agenda
+from adalayers.tuning.agenda import Agenda, logger
 from adalayers.tuning.journal import JOURNAL, write_journal
 from adalayers.tuning.run_log import InterimAnalysis
 from tests.helpers.made_data import made_data
@@ -246,11 +246,15 @@ def test_no_completed_search_drops_its_best_with_a_reason(folder):
     assert ("search-best", "no trial of the search completed") in ended.dropped
 
 
-def test_a_best_that_is_an_arm_already_is_an_alias(folder):
+def test_a_best_that_is_an_arm_already_is_an_alias(folder, monkeypatch):
+    said = []
+    monkeypatch.setattr(logger, "info", said.append)
     ended = agenda(folder, plan=made_plan(entropy_weight=0.0, lr=1e-3), search="grid", trials=2)
     requests = run(ended, score=lambda request: 0.9 if request.config.alpha == 8.0 else 0.1)
     assert not any(arm.startswith("search-best") for arm, _ in names(requests))
     assert next(arm for arm in ended.arms if arm.name == "alpha=8").aliases == ("published", "search-best")
+    (why,) = said
+    assert why == f"the search's best has the settings of alpha=8: {ended.seeds} trials fewer"
 
 
 def test_a_best_that_changes_as_the_search_grows_gets_a_name_of_its_own(folder):
@@ -331,7 +335,9 @@ class Deciding:
         return self.after.pop(0)
 
 
-def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
+def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder, monkeypatch):
+    said = []
+    monkeypatch.setattr(logger, "info", said.append)
     deciding = Deciding({"alpha=1", "uniform"}, set())
     made = agenda(folder, trials=0, seeds=20, undecided=deciding)
     assert made.total() == 3 * 20, "at most"
@@ -343,6 +349,7 @@ def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder):
     assert (ends(made), deciding.request) == ([6, 9], 2)
     assert made.analyses()[1].covered == {"alpha=1": nine, "alpha=8": six, "uniform": nine}
     assert (made.remaining(), made.total()) == (0, len(ran))
+    assert said[0] == "decided after 6 seeds, no more trials of: alpha=8"
 
 
 def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
