@@ -34,6 +34,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     commands.add_parser("study", help="run a study by its name; without one, list all of them")
     commands.add_parser("report", help="rebuild the reports of results folders")
+    _add_new_study(commands.add_parser("new-study", help="write a study of your own to begin with"))
     _add_cache(commands.add_parser("cache", help="list what the feature store holds, and remove of it"))
     _add_sync(commands.add_parser("sync", help="mirror a finished study's results folder to MLflow"))
     _add_export(
@@ -111,6 +112,17 @@ def _sync(*, folder: str, tracking_uri: str | None) -> None:
     uri = tracking_uri or default_uri(results.parent().parent())
     written = sync(results, uri)
     show(f"{written} trials written to MLflow at {redacted(uri)}; those already there were left as they are")
+
+
+def _add_new_study(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of the study and its files, which are written here")
+    parser.set_defaults(run=_new_study)
+
+
+def _new_study(*, name: str) -> None:
+    from adalayers.command.new_study import new_study
+
+    new_study(name)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:

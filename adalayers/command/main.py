@@ -10,6 +10,7 @@ import logging
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from adalayers.command.flags import parse
@@ -36,10 +37,12 @@ def main(
         study: The study.
         reports: What writes its pages; None: the package of that name.
         argv: The words behind the program's; None: those of this process.
-        program: What was called; "": the script in `studies`.
+        program: What was called; "": the script of this process, or that in `studies`.
     """
+    script = Path(sys.argv[0]).resolve()
+    elsewhere = argv is None and script.stem == study.name and script.parent.name != "studies"
+    program = program or f"python {script.name if elsewhere else f'studies/{study.name}.py'}"
     argv = list(sys.argv[1:] if argv is None else argv)
-    program = program or f"python studies/{study.name}.py"
     command = shlex.join([*program.split(), *(redacted(word) for word in argv)])
     interrupts = Interrupts(f"interrupted; continue with: {command}")
 

@@ -60,7 +60,17 @@ def test_a_study_script_answers_at_once(study, argv, code, said):
         ("reports", []),
         *(
             ("adalayers", [name])
-            for name in ("study", "report", "cache", "sync", "export", "repeat", "predict", "inspect")
+            for name in (
+                "study",
+                "report",
+                "new-study",
+                "cache",
+                "sync",
+                "export",
+                "repeat",
+                "predict",
+                "inspect",
+            )
         ),
     ],
     ids=str,

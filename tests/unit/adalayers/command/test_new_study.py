@@ -1,0 +1,31 @@
+"""A new study is whole: it has a space, arms and flags, and runs where it was written."""
+
+import importlib
+import sys
+
+from adalayers.__main__ import main
+from adalayers.command.main import main as run_study
+from adalayers.study import Setting, base_config, plan
+from tests.helpers.states import made_shape
+
+
+def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["new-study", "mine"]) == 0
+    assert "python mine.py --dry-run" in capsys.readouterr().out
+    study = importlib.import_module("mine").STUDY
+    space = study.space()
+    base = base_config(space, {}, 20)
+    shape = made_shape("sequence", 2, layers=6, width=384)
+    setting = Setting(dataset="cola", shape=shape, fixed={}, base=base, train_examples=200)
+    assert [arm.name for arm in plan(study, space, setting).arms] == [
+        "dropout=0",
+        "dropout=0.1",
+        "dropout=0.3",
+    ]
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "mine.py"), "--help"])
+    assert run_study(study) == 0
+    assert capsys.readouterr().out.startswith("usage: mine.py")
+    assert main(["new-study", "mine"]) == 2
+    assert main(["new-study", "Not-a-name"]) == 2
