@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 from collections.abc import Callable
 
@@ -227,12 +226,6 @@ UNLIKE = {
     ),
 }
 """Those that no other one is like."""
-ODD = (
-    {*CHANGES}
-    if os.environ.get("ADALAYERS_LONG") == "1"
-    else {"no trials", "one trial", "nan metrics", "odd names"}
-)
-"""Changes after which a figure may be made and yet not be laid out."""
 
 
 @pytest.mark.parametrize("name", long_but(UNLIKE, map(" ".join, itertools.product(STUDIES, CHANGES))))
@@ -255,7 +248,7 @@ def test_every_part_and_figure_survives(tmp_path, name):
     if study == "factorial":
         assert not LEFT_OUT.get(change, set()) & set(figures)
     for figure_name, figure in figures.items():
-        if (change in ODD and study == "factorial") or (change == "whole" and figure_name in OWN[study]):
+        if study == "factorial" or figure_name in OWN[study]:
             draw(figure)
         if change == "no trials" and study == "factorial":
             assert any("Nothing to draw" in text.get_text() for text in figure.axes[0].texts)
