@@ -57,3 +57,13 @@ def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_p
     for page in (short_page(evidence), details_page(evidence)):
         assert page.text()
         page.figures()
+
+
+def test_every_method_is_numbered_in_both_panels(evidence):
+    found = methods.info(evidence)
+    legend = " ".join(text.get_text() for text in methods.draw(found).legends[0].get_texts())
+    names = found.costs["arm"].tolist()
+    for axes in methods.draw(found).axes[:2]:
+        numbers = [int(number) for text in axes.texts for number in text.get_text().split(", ")]
+        assert sorted(numbers) == list(range(1, len(names) + 1))
+    assert all(f"{number}:" in legend for number in range(1, len(names) + 1))
