@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pandas as pd
 
 from adalayers.results.study_file import Factor
@@ -13,8 +16,7 @@ from tests.helpers.made_scores import plan
 def test_layers_that_lead_as_often_are_both_named():
     layers = ("mix/weight_01", "mix/weight_02", "mix/weight_03")
     weights = pd.DataFrame([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]], columns=list(layers)).assign(level=8.0)
-    info = mix.Info.__new__(mix.Info)
-    vars(info).update(layers=layers, weights=weights, first=Factor("alpha"))
+    info: Any = SimpleNamespace(layers=layers, weights=weights, first=Factor("alpha"))
     told = mix._leading(info)
     assert "layer 1 and layer 2 in 1 of 2" in told
     assert told.endswith("each.")
