@@ -95,8 +95,8 @@ def unpaired_p(t: float, first: Sample, second: Sample) -> float:
     """Return the two-sided p value of t >= 0, the sum of two independent means over its standard error.
 
     Of Behrens and Fisher: under the null hypothesis t is the sum of two Student's t, with n - 1 degrees of freedom
-    each, in proportion to the two standard errors as seen. Satterthwaite's single t rejects up to three times as often
-    as it says at the small errors and few seeds of a study, this one never more often (docs/evidence.md).
+    each, in proportion to the two standard errors as seen. Satterthwaite's single t rejects several times as often
+    as it says at the small errors and few seeds of a study; this one was nowhere found to (docs/evidence.md).
     """
     exact, spread = sorted((first, second), key=lambda part: part.error)
     total = first.error + second.error
