@@ -14,13 +14,13 @@ from pathlib import Path
 
 from adalayers.results.files import BEST, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
-from reports.write import BEST_SET, CONTRASTS
+from reports.write import BEST_SET, CONTRASTS, HTML
 
 
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
     page = (folder / REPORT).read_text()
-    for name in (DETAILS, CONTRASTS, BEST_SET):
+    for name in (DETAILS, CONTRASTS, BEST_SET, HTML, "optuna.journal"):
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)
