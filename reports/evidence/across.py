@@ -3,9 +3,9 @@
 Three kinds of comparison, all of them contrasts over cells, a cell being one arm in one case ("minilm-cola/uniform"):
 the mean of an effect over the cases that measure it alike; how far that effect differs between a case and the first;
 and the score of a backbone against that of the first one on the same data. Arms of one case are paired by seed. Two
-cases are compared with all seeds that each has, unpaired (`statistics.unpaired_p`): seeds that share the order of data
-and the head's start were not seen to make base models vary together. A mean keeps its pairs: of seeds that did, it
-would vary more than independent cases do.
+cases are compared with all seeds that each has, unpaired (`statistics.unpaired_p`), as if the seeds of the two were
+independent: a negative correlation would make such an interval too narrow. A mean keeps its pairs: of seeds that make
+cases vary together, it would vary more than independent cases do.
 
 All of them are one family with an error of 5%, spent like a case's own (`spending`). An analysis is made where a run
 of any case made one, from the run on that brings the second case: up to then there was nothing to compare. Seeds that

@@ -130,8 +130,8 @@ def _how(result: Across) -> str:
     span = f"{pairs[0]}" if pairs[:1] == pairs[-1:] else f"{pairs[0]} to {pairs[-1]}" if pairs else "no"
     many = len(result.cases) + 1
     return (
-        f"Averages are paired by seed. Two cases are compared with all seeds that each has, not paired, for what seeds "
-        f"share was not seen to make cases vary together (n, {span} here, is of the case with fewer). "
+        f"Averages are paired by seed. Two cases are compared with all seeds that each has, not paired, as if the "
+        f"seeds of the two were independent (n, {span} here, is of the case with fewer). "
         f"{count(len(claims), 'comparison')} across cases, {primary} of them primary (averages, and the control's "
         "score), are one family, planned before any score was seen: all their intervals, at all analyses, hold "
         f"together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds first planned, "
