@@ -309,14 +309,14 @@ def stored(
                 try:
                     _fill(folder, source, encoded, spec, stored_as, about or {}, compute)
                     break
-                except OutOfRange:
-                    continue
+                except OutOfRange as error:
+                    why = str(error)
                 except OSError as error:
                     raise _cannot_store(root, error) from error
             else:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise BadInput(
-                    f"wanted finite hidden states of {source.name}, it gives NaN or infinity; check its weights in "
+                    f"wanted finite hidden states of {source.name} that tell tokens apart, {why}; check its weights in "
                     f"{str(source.folder)!r}, or fetch the model again"
                 )
         store.touch(folder)

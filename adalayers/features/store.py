@@ -51,7 +51,7 @@ PRECISIONS: dict[str, tuple[torch.dtype, str]] = {
 
 
 class OutOfRange(Exception):
-    """A hidden state does not fit the precision asked for."""
+    """A hidden state does not fit the precision asked for, or tells nothing apart; says which, and why."""
 
 
 def state_file(state: State) -> str:
@@ -68,14 +68,16 @@ def to_stored(values: Tensor, precision: str) -> np.ndarray:
     """Return [tokens, K] as the store keeps it.
 
     Raises:
-        OutOfRange: Where a number does not fit.
+        OutOfRange: Where a number does not fit, or all are the same.
     """
     dtype, _ = PRECISIONS[precision]
     cast = values.to(dtype)
     # Both pass NaN on; `isfinite` of half-precision numbers is slow on CPUs.
     least, most = torch.aminmax(cast)
     if not (math.isfinite(float(least)) and math.isfinite(float(most))):
-        raise OutOfRange
+        raise OutOfRange("holds NaN or infinity")
+    if least == most and cast.numel() > 1:  # of weights that are lost; beyond float32's precision too
+        raise OutOfRange("is the same number throughout a batch of tokens")
     return (cast.view(torch.int16) if dtype == torch.bfloat16 else cast).contiguous().cpu().numpy()
 
 
@@ -130,7 +132,12 @@ class Writer:
 
     def append(self, states: Sequence[Tensor]) -> None:
         """Append the rows of one batch, a tensor [tokens, K] per hidden state."""
-        arrays = [to_stored(state, self._precision) for state in states]
+        arrays = []
+        for name, state in zip(self._names, states, strict=True):
+            try:
+                arrays.append(to_stored(state, self._precision))
+            except OutOfRange as error:
+                raise OutOfRange(f"{name.removesuffix('.npy')} {error}") from None
         for file, hasher, array in zip(self._files, self._hashers, arrays, strict=True):
             file.write(array.data)
             hasher.update(array.data)

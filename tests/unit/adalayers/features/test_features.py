@@ -309,6 +309,24 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
     assert torch.isfinite(features.read(np.arange(3), encoder(1), CPU)[STATE_1]).all()
 
 
+@pytest.mark.parametrize(
+    ("how", "what"), [(0.0, "same number"), (7.0, "same number"), (float("nan"), "NaN or infinity")]
+)
+def test_states_that_tell_nothing_apart_are_refused_by_name(source, encoded, tmp_path, how, what):
+    class Broken(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = loading.load(source)
+
+        def forward(self, ids, mask, *others):
+            states = self.inner(ids, mask, *others)
+            return {**states, STATE_1: torch.full_like(states[STATE_1], how)}
+
+    with pytest.raises(BadInput, match=f"hidden states of .*, {STATE_1.key} .*{what}"):
+        stored(tmp_path, source, encoded, Broken)
+    assert not list(tmp_path.glob("*/*"))
+
+
 def test_too_small_a_disk_is_bad_input(source, encoded, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
     with pytest.raises(
