@@ -22,6 +22,9 @@ CELLS = 240
 NODES, FEW_NODES = 12, 40
 """Of the quadrature over how the squares divide between the pairs seen and those to come; the second for three or
 fewer to come."""
+PIECES = 32768
+"""Lines of which the distribution of Student's t is made up where it is asked for a million times; critical values
+differ by less than 1e-7 for it."""
 MOST_TERMS = 60
 """Degrees of freedom from which on the sums of Student's t are longer than they are fast."""
 LEAST = 1e-12
@@ -61,11 +64,14 @@ def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, float]:
         critical = float(stats.t.isf(spend / 2, n - 1))
         return critical, math.atan2(critical, math.sqrt(n - 1))
     above = _chance_above(analyses)
-    angle = float(
-        optimize.brentq(
-            lambda x: 2 * above(np.array([math.sin(x)]))[0] - spend, 1e-9, math.pi / 2, xtol=1e-12
-        )
-    )
+
+    def excess(angle: float) -> float:
+        return math.log(max(2 * float(above(np.array([math.sin(angle)]))[0]), 1e-300) / spend)
+
+    # Between the single tests of all error so far and of this analysis's alone, but for the cells' width.
+    low, high = (math.atan(-special.stdtrit(n - 1, part / 2) / math.sqrt(n - 1)) for part in (error, spend))
+    low, high = 0.98 * low, high + 0.01 * (math.pi / 2 - high)
+    angle = float(optimize.brentq(excess, low, high, xtol=1e-12))
     return float(_t(np.array([math.sin(angle)]), n)[0]), angle
 
 
@@ -99,32 +105,41 @@ def _t(w: np.ndarray, n: int) -> np.ndarray:
 def _above(cuts: np.ndarray, w: np.ndarray, masses: np.ndarray, n: int, k: int) -> np.ndarray:
     """Return for each cut >= 0 the chance that the test went on and w exceeds it after k further pairs.
 
-    With R = sqrt(n) w, b the share of the earlier squares and y the mean of the new pairs in units of all other
-    squares, the new R is (sqrt(b) R + sqrt(k) y) / sqrt(1 + y^2); b is Beta(n / 2, (k - 1) / 2) and
-    y sqrt(n + k - 1) has the t distribution with n + k - 1 degrees of freedom, independent of b and of R.
+    With R = sqrt(n) w, b the share of the earlier squares and tan x the mean of the new pairs in units of the root of
+    all other squares, the new R is sqrt(b) R cos x + sqrt(k) sin x; b is Beta(n / 2, (k - 1) / 2) and
+    tan x sqrt(n + k - 1) has the t distribution with n + k - 1 degrees of freedom, independent of b and of R. So x lies
+    between two angles, of which the sines are `first` and `second`, or above the first.
     """
     shares, weights = _beta_nodes(n / 2, (k - 1) / 2)
-    r = np.sqrt(n * shares)[:, None] * w[None, :]
-    weight = weights[:, None] * masses[None, :]
-    df = n + k - 1
+    ahead = w > 0  # both signs of w have the same masses
+    r = np.outer(np.sqrt(n * shares), w[ahead]).ravel()
+    weight = np.outer(weights, masses[ahead]).ravel()
+    square = k + r**2
+    slope, shift = r / square, math.sqrt(k) / square
+    values, rises = _sine_table(n + k - 1)
     total = np.empty(len(cuts))
     for index, cut in enumerate(cuts):
         c = math.sqrt(n + k) * float(cut)
-        a = k - c * c
-        if abs(a) < 1e-6:  # the quadratic is linear: y > (c^2 - r^2) / (2 r sqrt(k)) for r > 0
-            line = (c * c - r**2) / (2 * math.sqrt(k) * np.where(r > 0, r, 1.0))
-            chance = np.where(r > 0, student_below(df, -math.sqrt(df) * line), 0.0)
-            total[index] = (weight * chance).sum()
-            continue
-        # Where a < 0, y must lie between two roots, and only here are there two.
-        here = slice(None) if a > 0 else (r > 0) & (k + r**2 > c * c)
-        radius = r[here]
-        root = c * np.sqrt(k + radius**2 - c * c)
-        chance = student_below(df, -math.sqrt(df) * (-radius * math.sqrt(k) + root) / a)
-        if a < 0:
-            chance -= student_below(df, -math.sqrt(df) * (-radius * math.sqrt(k) - root) / a)
-        total[index] = (weight[here] * chance).sum()
+        side, middle = slope * np.sqrt(np.maximum(square - c * c, 0.0)), c * shift
+        place = np.concatenate([side - middle, -side - middle])
+        place += 1.0
+        place *= PIECES / 2
+        piece = place.astype(np.intp)
+        place -= piece
+        place *= rises.take(piece, mode="clip")
+        place += values.take(piece, mode="clip")
+        first, second = place[: len(r)], place[len(r) :]
+        total[index] = weight @ (first - second if c * c > k else first + second)
     return total
+
+
+@lru_cache(maxsize=64)
+def _sine_table(df: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the chance that t / sqrt(df + t^2) is below each of `PIECES` + 1 places from -1 to 1, and how it rises."""
+    sine = np.linspace(-1, 1, PIECES + 1)[1:-1]
+    values = np.concatenate([[0.0], student_below(df, sine * np.sqrt(df / (1 - sine**2))), [1.0]])
+    values[1:-1] -= np.diff(values, 2) / 12  # so that the lines between them are right on average
+    return values, np.append(np.diff(values), 0.0)
 
 
 def student_below(df: int, t: np.ndarray) -> np.ndarray:
@@ -145,6 +160,7 @@ def student_below(df: int, t: np.ndarray) -> np.ndarray:
     return 0.5 + ((np.arctan(t / math.sqrt(df)) + total) / math.pi if df % 2 else total / 2)
 
 
+@lru_cache(maxsize=256)
 def _beta_nodes(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights that average a smooth function over the Beta(a, b) distribution; b = 0: all at 1."""
     if b == 0:

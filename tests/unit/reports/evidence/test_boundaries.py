@@ -58,6 +58,24 @@ def test_where_errors_or_pairs_are_few_true_nulls_are_not_rejected_too_often(sch
     assert shares[-1] > 0.9 * schedule[-1][1]
 
 
+@pytest.mark.parametrize(
+    ("schedule", "values"),
+    [
+        (
+            [(6 + 3 * b, 0.1 * (0.04 + 0.01 * b / (b + 4))) for b in range(6)],
+            [5.0302444, 5.6794612, 5.3468488, 5.0859026, 4.9133211, 4.7973347],
+        ),
+        (
+            [(n, 0.04 * n / 20 * 0.2) for n in (6, 9, 12, 15, 18, 20)],
+            [5.6562428, 4.7024212, 4.1287552, 3.8124179, 3.610321, 3.5537355],
+        ),
+    ],
+)
+def test_the_values_are_those_of_published_pages(schedule, values):
+    """Of Student's t in finite sums, exact to 1e-15: what is computed faster since may differ by 1e-6."""
+    assert critical_values(schedule) == pytest.approx(values, abs=1e-6)
+
+
 def test_what_spends_nothing_rejects_nothing():
     assert critical_values([(3, 0.0), (6, 0.01), (9, 0.01)])[::2] == [math.inf, math.inf]
     assert critical_values([(1, 0.01)]) == [math.inf]
