@@ -451,31 +451,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
         seeds = range(len(sizes))
         print("Identical arms, a 4 x 3 core with three arms outside it:\n")
-        _row("scores", "run", "studies with a false claim [95% interval]", head=True)
+        print_row("scores", "run", "studies with a false claim [95% interval]", head=True)
         for name, draw in KINDS.items():
             for how in ("until-decided", "fixed"):
                 found = pool.map(false_claims, sizes, repeat(draw), repeat(how), seeds)
-                _row(name, how, str(together(found)))
+                print_row(name, how, str(together(found)))
         few = [min(PART, size) for size in sizes[: max(1, len(sizes) // 4)]]
         print("\nNine arms that differ from the control by so many smallest effects:\n")
-        _row("difference", "run", "*no difference* or *worse* of any", "an interval misses", head=True)
+        print_row("difference", "run", "*no difference* or *worse* of any", "an interval misses", head=True)
         for beyond, how in itertools.product((1.0, 1.02), ("until-decided", "fixed")):
             found = list(pool.map(at_the_edge, few, repeat(beyond), repeat(how), seeds))
-            _row(f"{beyond:g}", how, *(str(together(part)) for part in zip(*found, strict=True)))
+            print_row(f"{beyond:g}", how, *(str(together(part)) for part in zip(*found, strict=True)))
         planned = together(pool.map(found_as_planned, few, seeds))
         print(f"\nFound with the seeds that planning names, of what is open after six: {planned}")
         wanted, cells = factor_seeds(), cell_seeds()
         print(f"\nOne level of a factor better by one SD of a cell; cell by cell it takes {cells} seeds:\n")
-        _row("noise shared by cells of one level", "seeds", "share of cell by cell", "found", head=True)
+        print_row("noise shared by cells of one level", "seeds", "share of cell by cell", "found", head=True)
         for shared in (0.0, 0.5, 0.9):
             share = together(pool.map(factor_found, few, repeat(wanted), repeat(shared), seeds))
-            _row(f"{shared:g}", str(wanted), f"{wanted / cells:.0%}", str(share))
+            print_row(f"{shared:g}", str(wanted), f"{wanted / cells:.0%}", str(share))
         fixed, planned = planned_for_power(10)
         print(f"\nUntil decided ({planned} seeds at most) against {fixed} seeds fixed, of equal power:\n")
-        _row("design", "effects", "trials, share of the fixed design's", "effects of one SD found", head=True)
+        print_row(
+            "design", "effects", "trials, share of the fixed design's", "effects of one SD found", head=True
+        )
         for effects in ((0.0, 1.0, 2.0), (2.0,), (2.0, 3.0, 4.0)):
             costs = list(pool.map(cost, few, repeat(effects), repeat(planned), repeat(fixed), seeds))
-            _row(
+            print_row(
                 "10 arms against a control", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects)
             )
         kept = together(pool.map(best_kept, few, seeds))
@@ -491,7 +493,7 @@ def _cost(costs: Sequence[Cost], found: bool) -> tuple[str, str]:
     return f"{ratio:.0%}", str(together(one.found for one in costs)) if found else "none there"
 
 
-def _row(*cells: str, head: bool = False) -> None:
+def print_row(*cells: str, head: bool = False) -> None:
     """Print a row of a Markdown table as soon as it is known."""
     lines = table(cells, [] if head else [cells]).splitlines()
     print("\n".join(lines if head else lines[2:]), flush=True)
