@@ -16,6 +16,7 @@ from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import chance
+from reports.evidence.resampling import NEIGHBOURS
 from reports.evidence.statistics import differences
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
@@ -39,6 +40,9 @@ UNIFORM = 0.995
 HEAVY, RARE = 0.5, 0.01
 """Share of a comparison's variance that one seed holds above which that is said, where normal differences show as
 large a share as seldom as the second says: of six, the largest holds more than half of it in 42% of samples."""
+WIDER = 1.2
+"""Times the standard error over sentences drawn one by one of that over blocks of neighbours above which that is said,
+where independent sentences show as much as seldom as `RARE` says, over all comparisons."""
 AT_FLOOR = 0.5
 """Share of an arm's seeds with a score of exactly 0 from which on the arm is at the floor."""
 UNEQUAL = 1.5
@@ -323,6 +327,23 @@ def _heavy(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _documents(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn where neighbouring sentences, as of one document, are right and wrong together."""
+    ratios = evidence.widths_by_block
+    wider = [
+        f"{name(claim)} ({ratio:.2f} times)"
+        for claim, ratio, blocks in ratios
+        if ratio > max(WIDER, math.sqrt(special.chdtri(blocks - 1, RARE / len(ratios)) / (blocks - 1)))
+    ]
+    if wider:
+        yield Caveat(
+            CAUTION,
+            f"Neighbouring sentences are not independent: by blocks of {NEIGHBOURS}, the standard error over examples "
+            f"is larger for {several(wider)}.",
+            "Take intervals over examples as too narrow there: fewer documents were drawn than sentences.",
+        )
+
+
 def at_floor(evidence: Evidence) -> frozenset[str]:
     """Return the arms whose score is exactly 0 on most seeds, where nothing can be lower."""
     limits = bounds(evidence.plan.metric)
@@ -493,6 +514,7 @@ CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
         _classes,
         _examples,
         _heavy,
+        _documents,
     ),
     *(_range, _core, _budget, _files),
 )

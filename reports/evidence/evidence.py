@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -158,6 +159,17 @@ class Evidence:
     def without_examples(self) -> list[str]:
         """Why claims lack the interval over test examples."""
         return self._examples[1]
+
+    @property
+    def widths_by_block(self) -> list[tuple[claiming.Claim, float, int]]:
+        """Primary comparisons, how much blocks of examples widen their error over examples, and how many there are."""
+        if not (self.tokens or self.words):
+            return []  # only of sentences neighbours are of one document
+        return [
+            (self.over_seeds[place], math.sqrt(variance.blocks[0] / variance.mean), variance.blocks[1])
+            for place, variance in self._examples[0].items()
+            if self.over_seeds[place].primary and variance.blocks and variance.mean
+        ]
 
     @property
     def share_of_examples(self) -> float | None:

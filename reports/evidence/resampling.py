@@ -28,6 +28,9 @@ RESAMPLES = 1000
 SEQUENCE, TOKEN = ("accuracy", "f1_macro", "matthews"), ("precision", "recall", "f1")
 NUMBERS = ("pearson", "spearman", "r2")
 
+NEIGHBOURS = 30
+"""Examples of a block: sentences that stand together in a corpus may be of one document."""
+
 _WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
 """Most weights, draws x examples, in memory at a time; fewer of numbers, of which several tables are as large."""
 
@@ -75,10 +78,13 @@ class Variance(NamedTuple):
         mean: Of its mean over seeds.
         between: What the number of examples adds to the variance from seed to seed: models of two seeds are right on
             other examples, so of more examples their difference varies less.
+        blocks: That of its mean where `NEIGHBOURS` examples stay together, by leaving out each block in turn, and how
+            many blocks there are; None for numbers.
     """
 
     mean: float
     between: float
+    blocks: tuple[float, int] | None = None
 
 
 def example_variances(
@@ -128,6 +134,8 @@ def example_variances(
     full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
     reproduces_score = np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME
     draws = _draws(counted, plan.metric, seed)
+    if isinstance(counted, Predicted) and _examples(counted) >= 2 * NEIGHBOURS:
+        draws = np.concatenate([draws, _without_blocks(counted, plan.metric)], axis=1)
     drawn = {trial: draws[index] for index, trial in enumerate(counted.trials) if reproduces_score[index]}
     missing = len(scores) - len(drawn)
     return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
@@ -142,81 +150,86 @@ def _examples(counted: Predicted | Numbers) -> int:
 
 
 def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False) -> Predicted | Numbers:
-    """Count `rows` of `predictions.parquet`, of one split, per example: all trials with the commonest examples.
+    """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
-    Raises `ValueError` where tags of a sentence do not fit its words, or what should be a number is none.
+    Args:
+        rows: Of `predictions.parquet`, of one split.
+        metric: The score that is wanted of them.
+        n_labels: Classes that a mean over classes divides by.
+        words: Whether a label holds a class per word.
+
+    Raises:
+        ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
     """
     rows = rows.sort_values(["trial_id", "index"], kind="stable")
-    labels, predicted = rows["label"].astype(str), rows["prediction"].astype(str)
-    gold, said, hits = (np.zeros((0, len(rows)), dtype=np.float32) for _ in range(3))
+    label_texts, predicted_texts = rows["label"].astype(str), rows["prediction"].astype(str)
     if metric in NUMBERS:
-        gold, said = (part.astype(float).to_numpy()[None] for part in (labels, predicted))
-        hits = np.zeros_like(said)
+        gold, predicted = (texts.astype(float).to_numpy()[None] for texts in (label_texts, predicted_texts))
+        hits = predicted
     elif words:
-        gold, said, hits, known = _by_word(labels, predicted)
-        n_labels = max(n_labels, len(known))
+        gold, predicted, hits, named = _count_words(label_texts, predicted_texts)
+        n_labels = max(n_labels, len(named))
     elif metric in TOKEN:
-        pairs, kinds = pd.factorize(labels + "\n" + predicted)
-        sentences = [str(kind).split("\n") for kind in kinds]
-        of_kind = entity_counts(
-            [gold.split() for gold, _ in sentences], [said.split() for _, said in sentences]
-        )
-        gold, said, hits = (kind[pairs][None].astype(np.float32) for kind in of_kind)
+        pair_codes, pairs = pd.factorize(label_texts + "\n" + predicted_texts)
+        tags = [[text.split() for text in str(pair).split("\n")] for pair in pairs]
+        counts = entity_counts([true for true, _ in tags], [guess for _, guess in tags])
+        gold, predicted, hits = (count[pair_codes][None].astype(np.float32) for count in counts)
         n_labels = 1
     elif metric == "accuracy":  # whatever the classes: they may be thousands
-        right, every = (labels == predicted).to_numpy(), np.ones(len(rows))
-        gold, said, hits = (part[None].astype(np.float32) for part in (every, every, right))
+        hits = (label_texts == predicted_texts).to_numpy()[None].astype(np.float32)
+        gold = predicted = np.ones_like(hits)
     else:
-        codes, names = pd.factorize(pd.concat([labels, predicted]))
-        _bounded(len(names), len(rows))
-        classes = np.arange(len(names))[:, None]
-        gold, said = (part[None] == classes for part in (codes[: len(rows)], codes[len(rows) :]))
-        gold, said, hits = (part.astype(np.float32) for part in (gold, said, gold & said))
-        n_labels = max(n_labels, len(names))
-    index = rows["index"].to_numpy()
-    places = {
-        str(trial): slice(at.min(), at.max() + 1)
-        for trial, at in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
+        codes, classes = pd.factorize(pd.concat([label_texts, predicted_texts]))
+        _bounded(len(classes), len(rows))
+        is_class = codes[None] == np.arange(len(classes))[:, None]
+        gold, predicted = (
+            part.astype(np.float32) for part in (is_class[:, : len(rows)], is_class[:, len(rows) :])
+        )
+        hits = gold * predicted
+        n_labels = max(n_labels, len(classes))
+    index, true_codes = rows["index"].to_numpy(), pd.factorize(label_texts)[0]
+    rows_of_trial = {
+        str(trial): slice(places.min(), places.max() + 1)
+        for trial, places in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
     }
-    true = pd.factorize(labels)[0]
-    examples = {trial: (index[at].tobytes(), true[at].tobytes()) for trial, at in places.items()}
+    examples = {
+        trial: (index[places].tobytes(), true_codes[places].tobytes())
+        for trial, places in rows_of_trial.items()
+    }
     if not examples:
         nothing = np.zeros((0, len(gold), 0), dtype=np.float32)
         return Predicted((), np.zeros((len(gold), 0), dtype=np.float32), nothing, nothing, n_labels)
     commonest = Counter(examples.values()).most_common(1)[0][0]
-    kept = {trial: at for trial, at in places.items() if examples[trial] == commonest}
+    alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
+    gold = gold[:, next(iter(alike.values()))]
+    predicted, hits = (np.stack([part[:, places] for places in alike.values()]) for part in (predicted, hits))
     if metric in NUMBERS:
-        of = next(iter(kept.values()))
-        return Numbers(tuple(kept), gold[0, of], np.stack([said[0, at] for at in kept.values()]))
-    return Predicted(
-        tuple(kept),
-        gold[:, next(iter(kept.values()))],
-        np.stack([hits[:, at] for at in kept.values()]),
-        np.stack([said[:, at] for at in kept.values()]),
-        n_labels,
-    )
+        return Numbers(tuple(alike), gold[0], predicted[:, 0])
+    return Predicted(tuple(alike), gold, hits, predicted, n_labels)
 
 
-def _by_word(labels: pd.Series, predicted: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+def _count_words(
+    labels: pd.Series, predictions: pd.Series
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """Return how often each class is a word's label, its prediction, and both, [classes, rows]; and the classes."""
-    true, said = (part.str.split().tolist() for part in (labels, predicted))
-    lengths = np.array([len(of) for of in true], dtype=int)
-    if lengths.tolist() != [len(of) for of in said]:
+    true, predicted = (texts.str.split().tolist() for texts in (labels, predictions))
+    lengths = np.array([len(sentence) for sentence in true], dtype=int)
+    if lengths.tolist() != [len(sentence) for sentence in predicted]:
         raise ValueError("the classes of a sentence are not as many as its words")
-    codes, names = pd.factorize(
-        np.array([tag for part in (true, said) for of in part for tag in of], dtype=object)
+    codes, classes = pd.factorize(
+        np.array([word for part in (true, predicted) for sentence in part for word in sentence], dtype=object)
     )
-    _bounded(len(names), len(lengths))
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    gold, answer = codes[: len(rows)], codes[len(rows) :]
-    right = gold == answer
+    _bounded(len(classes), len(lengths))
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    true_codes, predicted_codes = codes[: len(row)], codes[len(row) :]
+    right = true_codes == predicted_codes
 
-    def counts(of: np.ndarray, at: np.ndarray) -> np.ndarray:
-        places = np.bincount(of * len(lengths) + at, minlength=len(names) * len(lengths))
-        return places.reshape(len(names), len(lengths)).astype(np.float32)
+    def counts(class_codes: np.ndarray, at: np.ndarray) -> np.ndarray:
+        cells = np.bincount(class_codes * len(lengths) + at, minlength=len(classes) * len(lengths))
+        return cells.reshape(len(classes), len(lengths)).astype(np.float32)
 
-    known = [str(name) for name in names if name != CUT]
-    return counts(gold, rows), counts(answer, rows), counts(gold[right], rows[right]), known
+    named = [str(name) for name in classes if name != CUT]
+    return counts(true_codes, row), counts(predicted_codes, row), counts(true_codes[right], row[right]), named
 
 
 def _bounded(classes: int, predictions: int) -> None:
@@ -286,6 +299,16 @@ def _draws(counted: Predicted | Numbers, metric: str, seed: int) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
+def _without_blocks(counted: Predicted, metric: str) -> np.ndarray:
+    """Return scores [trials, blocks] of all examples but a block of neighbours; the last block has the rest too."""
+    starts = np.arange(0, _examples(counted) - NEIGHBOURS + 1, NEIGHBOURS)
+    hits, predicted, gold = (
+        counts.sum(axis=-1, keepdims=True) - np.add.reduceat(counts, starts, axis=-1)
+        for counts in (counted.hits, counted.predicted, counted.gold)
+    )
+    return _score(metric, hits, predicted, gold, counted.n_labels)
+
+
 def _variances(
     drawn: Mapping[str, np.ndarray], rows: pd.DataFrame, contrasts: Sequence[Contrast]
 ) -> dict[int, Variance]:
@@ -300,10 +323,14 @@ def _variances(
             by_seed = np.array(
                 [sum(weights[arm] * drawn[trials[arm, seed]] for arm in weights) for seed in seeds]
             )
+            left_out = by_seed[:, RESAMPLES:].mean(axis=0)  # a block each
+            blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
+            by_seed = by_seed[:, :RESAMPLES]
             mean = float(np.var(np.mean(by_seed, axis=0), ddof=1))
             alone = float(
                 np.mean(np.var(by_seed, axis=1, ddof=1))
             )  # the mean's has a 1 / n of what differs by seed
             n = len(by_seed)
-            variances[index] = Variance(mean, max(0.0, alone - mean) * n / (n - 1) if n > 1 else 0.0)
+            between = max(0.0, alone - mean) * n / (n - 1) if n > 1 else 0.0
+            variances[index] = Variance(mean, between, blocks)
     return variances

@@ -191,6 +191,29 @@ def test_arms_at_the_floor_and_averages_over_them(tmp_path):
     assert "No average over them says what a factor does: `alpha=8`" in text
 
 
+@pytest.mark.parametrize("together", [1, 30])
+def test_sentences_of_one_document_that_are_wrong_together(tmp_path, together):
+    """Of 60 documents of 30 sentences an arm misses each sentence, or each document, three times in ten."""
+    made = MadeUp(seeds=6, search=0, tokens=True, examples=0)
+    made.predictions.clear()
+    rng = np.random.default_rng(0)
+    for row in made.of("uniform") + made.of(CONTROL):
+        of_arm = 0.7 if row["arm"] == "uniform" else 1.1
+        right = np.repeat(rng.random(1800 // together) < of_arm, together)
+        row["test/f1"] = 2 * right.sum() / (1800 + right.sum())
+        made.predictions += [
+            {"trial_id": row["trial_id"], "split": "test", "index": i, "label": "B-PER", "score": 1.0}
+            | {"prediction": "B-PER" if is_right else "O"}
+            for i, is_right in enumerate(right)
+        ]
+    evidence = Evidence(load(made.write(tmp_path)))
+    [(claim, ratio, blocks)] = evidence.widths_by_block
+    assert (claim.arm, blocks) == ("uniform", 60)
+    assert ratio == pytest.approx(np.sqrt(together), rel=0.25)
+    text = " ".join(caveat.finding for caveat in caveats(evidence))
+    assert ("Neighbouring sentences are not independent" in text) == (together > 1)
+
+
 def search(values: list[float], scores: list[float], name: str = "lr") -> pd.DataFrame:
     rows = [
         {"trial_id": f"t{i}", "stage": "search", "arm": "", "status": "completed", f"config/{name}": value}
