@@ -20,11 +20,13 @@ def answers(predictions: pd.DataFrame, trials: pd.DataFrame, split: str) -> dict
     if not {"trial_id", "split", "index", "prediction"} <= set(predictions.columns):
         return {}
     rows = predictions[predictions["split"] == split].sort_values(["trial_id", "index"], kind="stable")
+    # All at once: to join the words of millions of predictions takes ten times as long.
+    columns = [
+        pd.util.hash_array(rows[name].astype(str).to_numpy(dtype=object)) for name in ("index", "prediction")
+    ]
     hash_of = {
-        str(trial): hashlib.sha256(
-            "\n".join([",".join(map(str, own["index"])), *own["prediction"].astype(str)]).encode()
-        ).hexdigest()
-        for trial, own in rows.groupby("trial_id", sort=False)
+        str(trial): hashlib.sha256(b"".join(column[own].tobytes() for column in columns)).hexdigest()
+        for trial, own in rows.groupby("trial_id", sort=False).indices.items()
     }
     runs = confirmed(trials).dropna(subset=["seed"])
     return {
