@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -25,15 +25,20 @@ _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
+_CONDITIONAL = ("simple", "interaction")
 _SPLITS = {"val": "validation", "test": "test"}
 
 
 def export(study: StudyResults, form: Format) -> str:
     """Return the table of arms and the table of comparisons, with their intervals, as text.
 
-    latex has the page's columns as two floats in booktabs; csv, with an empty line in between, and json have all.
+    latex has the page's columns as floats in booktabs, with effects at one level of another factor and interactions in
+    one of their own; csv, with an empty line in between, and json have all.
 
     Raises:
         BadInput: There are no comparisons yet.
@@ -52,7 +57,11 @@ def export(study: StudyResults, form: Format) -> str:
             for name, frame in (("arms", arms), ("comparisons", claims))
         ]
         return f"{{{', '.join(tables)}}}\n"
-    return f"{_latex_arms(study, arms)}\n{_latex_claims(study, claims)}"
+    conditional = claims["kind"].isin(_CONDITIONAL)
+    tables = [_latex_claims(study, claims[~conditional], len(claims), "comparisons")]
+    if conditional.any():
+        tables.append(_latex_claims(study, claims[conditional], len(claims), "interactions"))
+    return "\n".join([_latex_arms(study, arms), *tables])
 
 
 def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
@@ -64,35 +73,46 @@ def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:
     caption = (
         f"{_about(study)}: {_SPLITS[split]} {_text(study.study.request.metric)} by arm, mean over seeds."
     )
-    return _float("lrrl", ["Arm", "Seeds", "Mean", r"95\% interval"], rows, caption, "arms")
+    return _float(study, "rrl", ["Arm", "Seeds", "Mean", r"95\% interval"], rows, caption, "arms")
 
 
-def _latex_claims(study: StudyResults, claims: pd.DataFrame) -> str:
+def _latex_claims(study: StudyResults, claims: pd.DataFrame, planned: int, label: str) -> str:
     rows = []
     for row in claims.to_dict("records"):
-        at = f" at {_text(row['at'])}" if row.get("at") else ""
         mark = "$=$ (tie)" if row.get("tie") else MARKS.get(row["verdict"], _text(row["verdict"]))
-        names = f"{_text(row['arm'])} vs.\\ {_text(row['control'])}{at}"
+        names = _names(row)
         size = [_number(row["difference"], "+"), _interval(row["low"], row["high"], "+")]
         rows.append([names, f"{row['n']:.0f}", *size, mark])
     first = claims.iloc[0]
     key = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     caption = (
-        f"{_about(study)}: differences of {_SPLITS[first['split']]} {_text(first['metric'])} over paired seeds. All "
-        f"{len(claims)} planned comparisons hold together at {100 * first['level']:.0f}\\%. {key}."
+        f"{_about(study)}: differences of {_SPLITS[first['split']]} {_text(first['metric'])} over paired seeds; "
+        f"intervals of all {planned} planned comparisons cover simultaneously at {100 * first['level']:.0f}\\%. {key}."
     )
-    return _float(
-        "lrrlc", ["Comparison", "Seeds", "Difference", "Interval", ""], rows, caption, "comparisons"
-    )
+    return _float(study, "rrlc", ["Comparison", "Seeds", "Difference", "Interval", ""], rows, caption, label)
 
 
-def _float(columns: str, heads: Sequence[str], rows: list[list[str]], caption: str, label: str) -> str:
+def _names(row: Mapping[Hashable, Any]) -> str:
+    """Return what is compared; an interaction, a difference of differences, is called one."""
+    if row["kind"] == "interaction":
+        return f"interaction of {_text(row['arm'])}"
+    factor, equals, _ = str(row["arm"]).partition("=")
+    same = factor + equals if row["kind"] in ("factor", "simple") else ""
+    at = f" at {_text(row['at'])}" if row.get("at") else ""
+    return f"{_text(row['arm'])} vs.\\ {_text(str(row['control']).removeprefix(same))}{at}"
+
+
+def _float(
+    study: StudyResults, columns: str, heads: Sequence[str], rows: list[list[str]], caption: str, label: str
+) -> str:
+    name = re.sub(r"[^A-Za-z0-9-]+", "-", f"{study.study.study}-{study.folder.name}-{label}")
     body = "\n".join(f"  {' & '.join(row)} \\\\" for row in [heads, *rows])
     head, _, rest = body.partition("\n")
     return (
-        "% \\usepackage{booktabs}\n\\begin{table}\n  \\centering\n"
-        f"  \\caption{{{caption}}}\n  \\label{{tab:{label}}}\n"
-        f"  \\begin{{tabular}}{{{columns}}}\n  \\toprule\n{head}\n  \\midrule\n{rest}\n  \\bottomrule\n"
+        "% \\usepackage{array,booktabs}\n\\begin{table}\n  \\centering\\footnotesize\\setlength{\\tabcolsep}{4pt}\n"
+        f"  \\caption{{{caption}}}\n  \\label{{tab:{name}}}\n"
+        f"  \\begin{{tabular}}{{@{{}}>{{\\raggedright\\arraybackslash}}p{{0.44\\linewidth}}{columns}@{{}}}}\n"
+        f"  \\toprule\n{head}\n  \\midrule\n{rest}\n  \\bottomrule\n"
         "  \\end{tabular}\n\\end{table}\n"
     )
 

@@ -20,15 +20,16 @@ import pytest
 from mlflow import MlflowClient
 from ray import tune
 
+import adalayers
 from adalayers.__main__ import main as sync_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.saved import load
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
 from tests.contract.test_installed import snippet
 from tests.helpers.studying import (
     RAYS_OWN,
+    ROOT,
     SMALL,
     Ran,
     command,
@@ -340,7 +341,18 @@ def test_the_best_model_is_the_best_on_validation(study):
     done = trials[trials["status"] == "completed"]
     best = done.sort_values(["val/f1_macro", "trial_id"], ascending=[False, True]).iloc[0]
     assert json.loads((folder / "best/config.json").read_text())["trial_id"] == best["trial_id"]
-    assert load(folder / "best").n_parameters() == best["parameters"]
+    assert adalayers.results(folder).best.n_parameters() == best["parameters"]
+
+
+def test_the_search_is_read_as_tracking_md_shows(study, monkeypatch):
+    """Its lines as printed, but for the study's name."""
+    folder, output, _ = study
+    shown = (ROOT / "docs" / "tracking.md").read_text().partition("```python\n")[2].partition("```")[0]
+    names: dict = {}
+    monkeypatch.chdir(output.parent)
+    exec(compile(shown.replace("minilm-cola", folder.name), "docs/tracking.md", "exec"), names)
+    searched = table(folder).query("stage == 'search'")
+    assert {trial.user_attrs["trial_id"] for trial in names["search"].trials} == set(searched["trial_id"])
 
 
 def test_study_json_has_request_environment_and_runs(study):

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import shutil
+import subprocess
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -76,8 +78,11 @@ def test_all_studies_are_one_frame_each(folder):
 def test_tables_for_a_paper(folder):
     results = adalayers.results(folder)
     latex = export(results, "latex")
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 2
-    assert len(re.findall(r"\\\\$", latex, re.M)) == len(results.arms) + len(results.claims) + 2
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 3
+    assert len(re.findall(r"\\\\$", latex, re.M)) == len(results.arms) + len(results.claims) + 3
+    assert latex.count("interaction of") == results.claims["kind"].eq("interaction").sum() > 0
+    assert "entropy\\_weight=0.001 vs.\\ 0 at alpha=8 " in latex
+    assert "\\label{tab:alpha-lambda-minilm-cola-interactions}" in latex  # which no other study's has
     assert r"entropy\_weight" in latex
     assert not re.search(r"[^\\][_%&]\w", latex.replace(" & ", " "))
     better = results.claims.query("verdict == 'better'").iloc[0]
@@ -88,6 +93,21 @@ def test_tables_for_a_paper(folder):
     tables = json.loads(export(results, "json"))
     assert tables["arms"][0]["mean"] == pytest.approx(results.arms["mean"].iloc[0])
     assert len(tables["comparisons"]) == len(results.claims)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_tables_of_two_studies_are_one_document(folder, tmp_path):
+    tables = [export(adalayers.results(place), "latex") for place in (folder, KEPT[0].parent)]
+    lines = [
+        r"\documentclass{article}\usepackage{array,booktabs}\begin{document}",
+        *tables,
+        r"\end{document}",
+    ]
+    (tmp_path / "paper.tex").write_text("\n".join(lines))
+    compiled = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    for _ in range(2):  # the second knows the labels of the first
+        subprocess.run(compiled, cwd=tmp_path, check=True, capture_output=True)
+    assert not re.search(r"Warning|Overfull|Underfull", (tmp_path / "paper.log").read_text())
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: "/".join(path.parts[-3:-1]))
