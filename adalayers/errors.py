@@ -1,4 +1,4 @@
-"""What the user can mend: bad input, a place that cannot be written, and near names for mistyped ones."""
+"""What the user can fix: bad input, a place that cannot be written, and near names for mistyped ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class BadInput(ValueError):
-    """Input that the user can mend: what was wanted, what came, what to do.
+    """Input that the user can fix: what was wanted, what came, what to do.
 
     The first line of the message suffices. The command line prints the message without a traceback and
     ends with exit code 2, before any trial starts.

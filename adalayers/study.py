@@ -404,8 +404,8 @@ class PlannedSearch:
     """A search of a study: from which configuration, what is searched, and what its best is called.
 
     name:  that of the component that it tunes; "" where the study has one search
-    gives: the name of the arm that its best becomes, and `role` its role
-    first: configurations that it tries before any other; least: how many trials it has at least, if any
+    becomes: the name of the arm that its best becomes, and `role` its role
+    first: configurations that it tries before any other; min_trials: how many trials it has at least, if any
     notes: what a reader must know of the space
     """
 
@@ -414,8 +414,8 @@ class PlannedSearch:
     first: list[dict[str, Any]] = field(default_factory=list)
     _: KW_ONLY
     name: str = ""
-    least: int = 0
-    gives: str = SEARCH_BEST
+    min_trials: int = 0
+    becomes: str = SEARCH_BEST
     role: Role = "best"
     notes: list[str] = field(default_factory=list)
 
@@ -588,8 +588,8 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
                 searched,
                 first,
                 name=tuning.name,
-                least=sum(point in first for point in tuning.required),
-                gives=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
+                min_trials=sum(point in first for point in tuning.required),
+                becomes=tuning.name if study.design.tuned_only else f"{tuning.name}{TUNED}",
                 role="tuned",
                 notes=notes,
             )

@@ -8,8 +8,8 @@
     page      the parts in their order; the cover over several folders; the index of a results root
     write     puts it on disk: report.md, details.md, claims.json, contrasts.json, best_set.json, figures/, index.md
 
-Each room imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
-datasets, and nothing needs the network. Importing this package imports none of the rooms: a command that only
+Each package imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
+datasets, and nothing needs the network. Importing this package imports none of them: a command that only
 prints its help pays for no pandas and no matplotlib.
 """
 

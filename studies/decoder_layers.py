@@ -140,7 +140,7 @@ STUDY = Study(
                 "say, and nothing of what follows. At the first token of a text next to nothing is known of it, at "
                 "the last one all of it: of all single tokens only the last can stand for a whole text, and a mean "
                 "over tokens counts early ones, which have seen little. A word is tagged without what follows it, and "
-                "no reading of causal states can mend that: a name whose kind the words after it tell stays open. Of "
+                "no reading of causal states can change that: a name whose kind the words after it tell stays open. Of "
                 "a word of several tokens only the last one has seen the whole word. The heads are not causal: where "
                 "one attends (`read_out=attention`, and the head of tokens) it lets a token look at states to its "
                 "right, each of which was still computed without what follows it."

@@ -38,7 +38,6 @@ FLAGS = (
     *("--tracking-uri", "none", "--max-concurrent", "2", "--retries", "3", "--hang-minutes", "0.5"),
 )
 START_SECONDS = 120.0
-SOON_SECONDS = 20.0
 
 
 # Both nodes have one address: on machines of their own a driver takes its machine's node by itself.

@@ -83,7 +83,7 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
     if isinstance(vocabulary, int) and not backbone.pad_id < vocabulary:
         raise BadInput(
             f"wanted pad_token_id in the config.json in {str(source.folder)!r} to be below vocab_size {vocabulary}, "
-            f"got {backbone.pad_id}; mend it, or fetch the model again"
+            f"got {backbone.pad_id}; fix it, or fetch the model again"
         )
     try:
         backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
@@ -92,7 +92,7 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
     except Exception as error:  # of many kinds: whatever a layer makes of sizes that do not fit
         raise BadInput(
             f"wanted a backbone that reads tokens, {source.id!r} in {str(source.folder)!r} does not "
-            f"({type(error).__name__}: {hub.first_line(error)}); its config.json does not fit its weights: mend it, or "
+            f"({type(error).__name__}: {hub.first_line(error)}); its config.json does not fit its weights: fix it, or "
             "fetch the model again"
         ) from error
 

@@ -145,7 +145,7 @@ def _require_possible(config: dict[str, Any], identifier: str) -> None:
         counts = re.search(r"layer|hidden|embd|dim|^d_|size|heads?$", name)
         if counts and isinstance(value, int | float) and value > limit:
             raise BadInput(
-                f"wanted {name} of at most {limit:,} in the config.json of {identifier!r}, got {value}; mend it, or "
+                f"wanted {name} of at most {limit:,} in the config.json of {identifier!r}, got {value}; fix it, or "
                 "fetch the model again"
             )
 
@@ -170,7 +170,7 @@ def streams(config: Any, family: Family, identifier: str) -> tuple[tuple[Stream,
     if layers < 1 or width < 1:
         raise BadInput(
             f"wanted a model with layers and a width of at least 1, the config.json of {identifier!r} says {layers} "
-            f"layers of width {width}; mend it, or fetch the model again"
+            f"layers of width {width}; fix it, or fetch the model again"
         )
     normed = bool(family.final_norm)
     first = Stream("decoder" if family.kind == "decoder" else "encoder", layers, final_norm=normed)
@@ -226,7 +226,7 @@ def max_length(config: Any, folder: Path) -> int:
             raise BadInput(
                 f"wanted pad_token_id in the config.json in {str(folder)!r} to be a whole number of at least 0 and "
                 f"below {positions - 1}, got {pad}; a {config.model_type!r} model counts its positions from there: "
-                "mend it, or fetch the model again"
+                "fix it, or fetch the model again"
             )
         return positions - pad - 1
     try:

@@ -85,7 +85,7 @@ def describe(case: Case, flags: Flags) -> str:
     )
     elsewhere = case.trained_elsewhere(environment(prepared, features, plan).machine, request).ids
     runs, taken = _left(case, arms, searches, flags, group, elsewhere)
-    planned_searched = sum(max(request.trials, search.least) for search in searches)
+    planned_searched = sum(max(request.trials, search.min_trials) for search in searches)
     planned_confirmed = request.seeds * (len(arms) + len(searches))
     searched = planned_searched - sum(run.searched for run in runs)
     confirmed = planned_confirmed - taken - sum(run.confirmed for run in runs)
@@ -175,7 +175,9 @@ def _left(
         confirmed = min(request.seeds, int(best.sum()) // len(searches))
         runs.append(
             _Runs(
-                search.base, max(0, max(request.trials, search.least) - searched), request.seeds - confirmed
+                search.base,
+                max(0, max(request.trials, search.min_trials) - searched),
+                request.seeds - confirmed,
             )
         )
     return runs, taken

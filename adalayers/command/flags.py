@@ -48,7 +48,7 @@ class Flags:
     own:             the flags that the study alone has; own_identity: the same, as they identify it
     output:          the results root, a folder or a URI
     tracking_uri:    None: `MLFLOW_TRACKING_URI`, else a file in the results root
-    features:        how hidden states are had; cache_dir: the folder of their store
+    features:        where hidden states come from; cache_dir: the folder of their store
     """
 
     requests: tuple[DataRequest, ...]

@@ -17,16 +17,16 @@ def find_study(name: str) -> Study:
         BadInput: There is none of that name, or it cannot be imported.
     """
     if name in _own():
-        found = own_module(f"studies.{name}").STUDY
+        study = own_module(f"studies.{name}").STUDY
     elif entry := added("studies").get(name):
-        found = load_added(entry)
+        study = load_added(entry)
     else:
         raise unknown("study", name, [*_own(), *added("studies")])
-    if not isinstance(found, Study):
+    if not isinstance(study, Study):
         raise BadInput(
-            f"wanted a Study by the name {name}, got {type(found).__name__}; name it as module:STUDY"
+            f"wanted a Study by the name {name}, got {type(study).__name__}; name it as module:STUDY"
         )
-    return found
+    return study
 
 
 def list_studies() -> None:

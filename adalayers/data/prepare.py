@@ -215,7 +215,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
             raise BadInput(
                 f"wanted labelled words in {name} of {task.name}, got none in {len(task.splits[name])} sentences, "
                 f"{tokenized.truncated()['words']} words of which --max-length {request.max_length} cut away; raise "
-                "it, or mend the data"
+                "it, or fix the data"
             )
     return Prepared(request, source, task, encoded)
 

@@ -1,7 +1,7 @@
 """The results folder of a study: the only state that matters, written and read here alone.
 
     study.json           the request, the environment, the runs
-    trials.csv           a row per trial (`TRIAL_COLUMNS`, then `config/*`, `val/*`, `test/*`)
+    trials.csv           a row per trial (its own columns, then `config/*`, `val/*`, `test/*`)
     history.parquet      a row per trial and evaluation, and mix weights in between
     predictions.parquet  a row per confirmed trial, split and example, without its text
     best/                the best model on validation, trained parts only
@@ -46,9 +46,6 @@ _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
 _LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "group")
 _TEXT = {"trial_id": str, "stage": str, "arm": str, "search": str, "status": str, "error": str, "fusion": str}
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
-
-TRIAL_COLUMNS = (*_FIRST, *_MIDDLE, *_LAST)
-"""Columns of `trials.csv` that every study has."""
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,8 @@ class StudyResults:
 
     def __repr__(self) -> str:
         verdicts = self.claims["verdict"].value_counts()
-        said = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "none"
-        counted = f"{len(self.arms)} arms, {len(self.trials)} trials; comparisons: {said}"
+        summary = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items()) or "none"
+        counted = f"{len(self.arms)} arms, {len(self.trials)} trials; comparisons: {summary}"
         return f"<{self.study.study}/{self.folder.name}: {counted}>"
 
     def _repr_html_(self) -> str:
@@ -146,7 +146,7 @@ class AllResults:
         if name not in ("arms", "trials", "claims", "curves", "weights", "predictions"):
             raise AttributeError(name)
         by_case: dict[tuple[str, ...], pd.DataFrame] = {
-            (one.study.study, one.folder.name): getattr(one, name) for one in self.studies.values()
+            (study.study.study, study.folder.name): getattr(study, name) for study in self.studies.values()
         }
         frame = _joined(by_case, ["study", "case"])
         setattr(self, name, frame)
@@ -169,13 +169,13 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
         BadInput: There is no study, or its `study.json` or `trials.csv` cannot be read.
     """
     root = folder if isinstance(folder, Folder) else Folder(folder)
-    found = find_studies(root)
-    if not found:
+    folders = find_studies(root)
+    if not folders:
         raise BadInput(
             f"wanted a results folder, found no {files.STUDY} in or below {root.uri}; name a folder that a study "
             "wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
-    return StudyResults(root) if root.exists(files.STUDY) else AllResults(found)
+    return StudyResults(root) if root.exists(files.STUDY) else AllResults(folders)
 
 
 def find_studies(root: Folder | str | Path, depth: int = _DEPTH) -> list[Folder]:
@@ -191,8 +191,8 @@ def find_studies(root: Folder | str | Path, depth: int = _DEPTH) -> list[Folder]
 
 
 def _claims(folder: Folder) -> pd.DataFrame:
-    known = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
-    return pd.DataFrame(known) if known else pd.DataFrame(columns=["arm", "control", "verdict"])
+    claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
+    return pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
 
 
 def _joined(frames: Mapping[tuple[str, ...], pd.DataFrame], names: list[str]) -> pd.DataFrame:

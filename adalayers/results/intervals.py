@@ -13,7 +13,7 @@ LEVEL = 0.95
 """Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
 FEW = 5
 """Fewer values than this have no t interval: it would say more of the t distribution than of them."""
-SAME = 1e-12
+TOLERANCE = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
 
 
@@ -27,9 +27,7 @@ class Interval:
     n: int
 
 
-def mean_interval(
-    values: Iterable[float], level: float = LEVEL, *, limits: tuple[float, float] | None = None
-) -> Interval:
+def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None = None) -> Interval:
     """Return the mean of `values` with its t interval; missing values are left out and not counted.
 
     Fewer than `FEW` values have no interval. Nor have values that are all the same: their spread of 0 would give an
@@ -38,23 +36,23 @@ def mean_interval(
     limits: between which the values lie, and so the interval
     """
     array = np.asarray(list(values), dtype=float)
-    known = array[np.isfinite(array)]
-    if known.size == 0:
+    finite = array[np.isfinite(array)]
+    if finite.size == 0:
         return Interval(None, None, None, 0)
-    mean = float(known.mean())
-    if known.size < FEW or all_same(known):
-        return Interval(mean, None, None, int(known.size))
-    low, high = _t_interval(mean, float(known.std(ddof=1)), int(known.size), level)
+    mean = float(finite.mean())
+    if finite.size < FEW or all_same(finite):
+        return Interval(mean, None, None, int(finite.size))
+    low, high = _t_interval(mean, float(finite.std(ddof=1)), int(finite.size))
     if limits is not None:
         low, high = max(low, limits[0]), min(high, limits[1])
-    return Interval(mean, low, high, int(known.size))
+    return Interval(mean, low, high, int(finite.size))
 
 
 def all_same(values: np.ndarray, scale: float = 0.0) -> bool:
     """Return whether values differ by rounding alone; scale: the largest value that they come from."""
-    return bool(np.ptp(values) <= SAME * max(scale, float(np.abs(values).max())))
+    return bool(np.ptp(values) <= TOLERANCE * max(scale, float(np.abs(values).max())))
 
 
-def _t_interval(mean: float, sd: float, n: int, level: float) -> tuple[float, float]:
-    half = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / math.sqrt(n)
+def _t_interval(mean: float, sd: float, n: int) -> tuple[float, float]:
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / math.sqrt(n)
     return mean - half, mean + half

@@ -98,7 +98,7 @@ def _address(variable: str, url: str) -> tuple[str, int]:
     except ValueError as error:
         why = str(error)
     raise BadInput(
-        f"wanted {variable} to be an address such as https://host:443, got {redacted(url)!r} ({why}); mend it, or "
+        f"wanted {variable} to be an address such as https://host:443, got {redacted(url)!r} ({why}); fix it, or "
         "unset it"
     )
 

@@ -231,5 +231,5 @@ def _check_inputs(where: str, text: str, inputs: list[Any], tags: list[Any] | No
         if tags is not None and (tags[row] is None or len(tags[row]) != len(value)):
             raise BadInput(
                 f"wanted a tag per word in {where}, got {len(tags[row] or ())} for {len(value)} words "
-                f"in row {row}; mend it"
+                f"in row {row}; fix it"
             )

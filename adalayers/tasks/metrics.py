@@ -1,7 +1,7 @@
 """Scores of predictions: of classes of texts or words, of entities, and of numbers.
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
-and take longer than an evaluation of a small head; the tests hold the numbers equal to theirs. The entity scores
+and take longer than an evaluation of a small head; the tests hold the numbers equal to in_predicted. The entity scores
 that a study publishes of its best model are seqeval's own.
 """
 
@@ -20,8 +20,9 @@ OUTSIDE = "O"
 CUT = "(cut)"
 """What a row of `predictions.parquet` says that a word was predicted as which truncation cut away."""
 
-_SEQUENCE = ("accuracy", "f1_macro", "matthews")
-_TOKEN = ("precision", "recall", "f1")
+CLASS_SCORES = ("accuracy", "f1_macro", "matthews")
+ENTITY_SCORES = ("precision", "recall", "f1")
+NUMBER_SCORES = ("pearson", "spearman", "r2")
 
 _USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
 
@@ -35,7 +36,7 @@ def bounds(metric: str) -> tuple[float, float] | None:
         return -1.0, 1.0
     if metric == "r2":
         return -math.inf, 1.0
-    return (0.0, 1.0) if metric in (*_SEQUENCE, *_TOKEN) or metric.startswith("f1/") else None
+    return (0.0, 1.0) if metric in (*CLASS_SCORES, *ENTITY_SCORES) or metric.startswith("f1/") else None
 
 
 def sequence_scores(labels: np.ndarray, predictions: np.ndarray, n_labels: int) -> dict[str, float]:
@@ -229,7 +230,7 @@ def published_token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
     types: dict[str, int] = {}
     _compare(labels, predictions, types)
     if not types:  # seqeval fails where there is nothing to report
-        return dict.fromkeys(_TOKEN, 0.0)
+        return dict.fromkeys(ENTITY_SCORES, 0.0)
     from seqeval.metrics import classification_report
 
     # seqeval takes the first letter of any tag for its prefix.
@@ -242,7 +243,7 @@ def published_token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
         warnings.simplefilter("ignore", UserWarning)
         report = classification_report(*prefixed, output_dict=True, zero_division=0)
     overall = report["micro avg"]
-    scores = zip(_TOKEN, (overall["precision"], overall["recall"], overall["f1-score"]), strict=True)
+    scores = zip(ENTITY_SCORES, (overall["precision"], overall["recall"], overall["f1-score"]), strict=True)
     return {name: float(score) for name, score in scores} | {
         f"f1/{name}": float(row["f1-score"])
         for name, row in sorted(report.items())
@@ -276,9 +277,13 @@ def _compare(labels: Tags, predictions: Tags, types: dict[str, int]) -> tuple[En
             )
     gold, predicted = entities(labels, types), entities(predictions, types)
     # An entity's start is unique among entities, so agreement can be looked up by start.
-    _, mine, theirs = np.intersect1d(gold.starts, predicted.starts, assume_unique=True, return_indices=True)
-    agree = (gold.ends[mine] == predicted.ends[theirs]) & (gold.types[mine] == predicted.types[theirs])
-    return gold, predicted, mine[agree]
+    _, in_gold, in_predicted = np.intersect1d(
+        gold.starts, predicted.starts, assume_unique=True, return_indices=True
+    )
+    agree = (gold.ends[in_gold] == predicted.ends[in_predicted]) & (
+        gold.types[in_gold] == predicted.types[in_predicted]
+    )
+    return gold, predicted, in_gold[agree]
 
 
 def split_tag(tag: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""The MLflow door: a mirror of a results folder. The folder is the truth, MLflow a copy that can be replayed.
+"""A mirror in MLflow of a results folder. The folder is the truth, MLflow a copy that can be replayed.
 
 `Mirror` writes while a study runs, on a thread of its own, and never fails the study; `sync` writes a whole
-folder later. What is written, and as what, says `mlflow_session`. Importing this module is free.
+folder later. What is written, and as what, says `session`. Importing this module is free.
 """
 
 from __future__ import annotations

@@ -246,8 +246,8 @@ class Session:
         for row in study.arms.to_dict("records"):
             score = f"arm/{row['arm']}/{row['split']}/{study.study.request.metric}"
             values = {score: row["mean"], f"{score}/low": row["low"], f"{score}/high": row["high"]}
-            known = {mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)}
-            metrics = [Metric(name, value, now, 0) for name, value in known.items()]
+            finite = {mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)}
+            metrics = [Metric(name, value, now, 0) for name, value in finite.items()]
             self._client.log_batch(self._parent, metrics=metrics, synchronous=True)
 
     def _find_experiment(self, name: str) -> str:

@@ -135,7 +135,7 @@ def train(
     test:          also score the test split, once, with the best model, and return predictions
     variants:      other ways to score the best model, on validation: test is scored once
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
-    checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained anew
+    checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained again from its start
     on_batch:      called after each batch of training and of evaluation, as a heartbeat
 
     Raises `Diverged` when the training loss stops being finite.

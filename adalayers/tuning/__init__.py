@@ -1,4 +1,4 @@
-"""Ray's one door: a trainable for Tune, and `run_study`."""
+"""The only package that imports Ray and Optuna: a trainable for Tune, and `run_study`."""
 
 from adalayers.tuning.run import Outcome, run_study
 from adalayers.tuning.trainable import trainable

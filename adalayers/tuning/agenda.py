@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 class _Confirmations:
     """Confirmed trials: how many there are when the study is done, and the ids of those that have not ended."""
 
-    all: int
-    left: set[str]
+    total: int
+    pending: set[str]
 
 
 class Agenda:
@@ -92,15 +92,15 @@ class Agenda:
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
         searched = sum(search.size for search in self.searches)
-        return searched + self._counted().all + self._best_left()
+        return searched + self._counted().total + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
         searched = sum(search.remaining() for search in self.searches)
-        return searched + len(self._counted().left) + self._best_left()
+        return searched + len(self._counted().pending) + self._best_left()
 
     def _counted(self) -> _Confirmations:
-        """Return the counts of confirmed trials, made anew where arms or what they need have changed."""
+        """Return the counts of confirmed trials, made again where arms or what they need have changed."""
         if self._confirmations_counted is None:
             every = [identity for identity, _, _ in self._confirmations_left(finished=True)]
             needed = (identity for identity, _, _ in self._confirmations_left())
@@ -120,7 +120,7 @@ class Agenda:
             self._begun.add(job.trial_id)
             self._running.add(job.trial_id)
             if job.stage == "confirm":  # one that failed in an earlier run had ended
-                self._counted().left.add(job.trial_id)
+                self._counted().pending.add(job.trial_id)
         return job
 
     def next_group(self, most: int) -> list[TrialJob] | str:
@@ -157,7 +157,7 @@ class Agenda:
             status: As in `trials.csv`.
         """
         self._running.discard(trial_id)
-        self._counted().left.discard(trial_id)
+        self._counted().pending.discard(trial_id)
         for search in self.searches:
             search.ended(trial_id, status)
 
@@ -193,7 +193,7 @@ class Agenda:
                 variants=tuple(self.plan.variants),
             )
             if self._take(job):
-                self._counted().left.discard(identity)
+                self._counted().pending.discard(identity)
             else:
                 yield job
 
@@ -283,7 +283,7 @@ class Agenda:
         for search in self.searches if self.trials else ():
             config = search.best()
             if config is None:
-                self.dropped.append((search.planned.gives, "no trial of the search completed"))
+                self.dropped.append((search.planned.becomes, "no trial of the search completed"))
             else:
                 arm = ConfirmedArm(
                     self._name(search, config),
@@ -297,7 +297,7 @@ class Agenda:
 
     def _name(self, search: Search, config: TrialConfig) -> str:
         """Return what the best of a search is called; one that changed as the search grew gets a name of its own."""
-        name, tunes = search.planned.gives, (search.planned.name,) if search.planned.name else ()
+        name, tunes = search.planned.becomes, (search.planned.name,) if search.planned.name else ()
         names = {name, *(arm.name for arm in self.earlier_bests() if arm.tunes[:1] == tunes)}
         earlier = [row for row in self._confirmed() if row["arm"] in names]
         own = {self._identity(config, seed) for seed in self._seeds()}

@@ -21,7 +21,7 @@ from adalayers.tuning.case import Case
 
 
 def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> EnvironmentRecord:
-    """Return on what a case runs: backbone, data, how their hidden states are had, and this machine.
+    """Return on what a case runs: backbone, data, where their hidden states come from, and this machine.
 
     Args:
         prepared: Backbone and data.

@@ -122,7 +122,7 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     with contextlib.suppress(psutil.Error, OSError):
         if process.environ().get(MARK) == folder.name:
             return True
-    # Workers name themselves anew, which on Linux overwrites the environment that others see.
+    # Workers rename themselves, which on Linux overwrites the environment that others see.
     for number in (1, 2):
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/{process.pid}/fd/{number}").startswith(f"{folder}/"):

@@ -38,7 +38,10 @@ class Search:
         self, planned: PlannedSearch, record: StudyRecord, identify: Identify, request: StudyRequest
     ):
         self.planned, self.how = planned, request.search
-        self.trials, self.seed = max(request.trials, planned.least) if request.trials else 0, request.seed
+        self.trials, self.seed = (
+            max(request.trials, planned.min_trials) if request.trials else 0,
+            request.seed,
+        )
         self._record, self._identify = record, identify
         self.notes = list(planned.notes) if self.trials else []
         self.distributions = OptunaSearch.convert_search_space(planned.space.domains)

@@ -194,7 +194,7 @@ class SearchOnlyASHA(FIFOScheduler):
     """ASHA over the trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
-    trains again, whose scores begin anew.
+    trains again, whose scores begin again.
     """
 
     def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):

@@ -44,7 +44,7 @@ class FactorAxis:
             return parsed * 1.07**apart
         return parsed + 0.012 * (self._numbers[-1] - self._numbers[0]) * apart
 
-    def finish(self, axes: Axes, *, tick_levels: bool = True) -> None:
+    def finish(self, axes: Axes) -> None:
         """Set scale, ticks and label: a tick at each level, or at powers where levels are many or drawn."""
         name = label(self.factor)
         if self.scale == "choice":
@@ -55,7 +55,7 @@ class FactorAxis:
             axes.xaxis.set_minor_locator(NullLocator())
             axes.set_xlim(self._numbers[0] / 1.6, self._numbers[-1] * 1.6)
             name = f"{name}, log scale"
-        if self.scale != "choice" and tick_levels and len(self.levels) <= 8:
+        if self.scale != "choice" and len(self.levels) <= 8:
             axes.set_xticks(self._numbers)
         axes.set_xlabel(plain_text(name))
 

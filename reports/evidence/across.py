@@ -42,7 +42,7 @@ SCORE: What = "score"
 OF_THE_CASE = ("backbone ", "dataset ", "text_column", "label_column")
 """How the flags begin that may differ between cases that are compared."""
 
-Sort = tuple[str, str, str]
+MetricKey = tuple[str, str, str]
 """Metric, mode and split: what cases must share for their effects to be of one kind."""
 
 
@@ -66,7 +66,7 @@ class Case:
     smoke: bool = False
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> MetricKey:
         return self.plan.metric, self.plan.mode, self.split
 
     @property
@@ -148,7 +148,7 @@ def across(cases: Iterable[Case]) -> Across:
         for case in alike
         for (arm, seed), digest in case.answers.items()
     }
-    claims_by_sort: dict[tuple[Sort, bool], Iterator[Claim]] = {}
+    claims_by_sort: dict[tuple[MetricKey, bool], Iterator[Claim]] = {}
     for sort, paired in itertools.product(dict.fromkeys(item.sort for item in planned), (True, False)):
         metric, mode, split = sort
         of_sort = [case for case in alike if case.sort == sort]
@@ -189,7 +189,7 @@ class _Planned:
     case: str
     reference: str
     cases: tuple[str, ...]
-    sort: Sort
+    sort: MetricKey
     comparison: Comparison
 
     @property

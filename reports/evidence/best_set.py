@@ -18,9 +18,10 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import FIRST, PlannedArm
+from adalayers.results.intervals import LEVEL, mean_interval
 from reports.evidence import tables
 from reports.evidence.analyses import Analysis, Replay
-from reports.evidence.statistics import LEVEL, differences, mean_interval, paired
+from reports.evidence.statistics import differences, paired
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
@@ -78,7 +79,7 @@ class BestSet:
         }
 
 
-def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> BestSet:
+def best_set(trials: pd.DataFrame, plan: Plan, analyses: Sequence[Analysis]) -> BestSet:
     """Return the settings that may be best on the split that arms are compared on; all of them before an analysis."""
     split = tables.score_split(trials, plan)
     sign = -1.0 if plan.mode == "min" else 1.0
@@ -86,29 +87,32 @@ def best_set(trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> Best
         arm: {seed: sign * value for seed, value in of_arm.items()}
         for arm, of_arm in tables.values(trials, f"{split}/{plan.metric}").items()
     }
-    known = [arm.name for arm in _comparable(plan) if arm.name in scores]
-    names = [arm for arm in known if made and len(made[-1].seeds.get(arm, ())) >= FIRST]
-    found: dict[str, Excluded] = {}
+    comparable = [arm.name for arm in _comparable(plan) if arm.name in scores]
+    names = [arm for arm in comparable if analyses and len(analyses[-1].seeds.get(arm, ())) >= FIRST]
+    exclusions: dict[str, Excluded] = {}
     replays = {pair: Replay() for pair in itertools.permutations(names, 2)}
-    for analysis in made:
+    for analysis in analyses:
         seen: dict[str, Excluded] = {}
-        for (one, other), replay in replays.items():
-            if one in found or other in found:
+        for (arm, other), replay in replays.items():
+            if arm in exclusions or other in exclusions:
                 continue
-            worse = _worse(one, other, scores, analysis, replay, plan)
-            if worse and (one not in seen or abs(worse.difference) > abs(seen[one].difference)):
-                seen[one] = worse
-        if len(found) + len(seen) < len(names):  # if chance rules out all that are left, none is
-            found |= seen
-    found = {arm: now for arm, one in found.items() if (now := _now(one, scores, made[-1], plan)) is not None}
-    left = _by_mean([arm for arm in names if arm not in found], scores)
+            worse = _worse(arm, other, scores, analysis, replay, plan)
+            if worse and (arm not in seen or abs(worse.difference) > abs(seen[arm].difference)):
+                seen[arm] = worse
+        if len(exclusions) + len(seen) < len(names):  # if chance rules out all that are left, none is
+            exclusions |= seen
+    rechecked = {
+        arm: _recheck(exclusion, scores, analyses[-1], plan) for arm, exclusion in exclusions.items()
+    }
+    exclusions = {arm: exclusion for arm, exclusion in rechecked.items() if exclusion is not None}
+    left = _by_mean([arm for arm in names if arm not in exclusions], scores)
     return BestSet(
         plan.metric,
         split,
-        made[-1].number if made else 0,
+        analyses[-1].number if analyses else 0,
         tuple(left),
-        tuple(found[arm] for arm in names if arm in found),
-        tuple(arm for arm in known if arm not in names),
+        tuple(exclusions[arm] for arm in names if arm in exclusions),
+        tuple(arm for arm in comparable if arm not in names),
         plan.smallest_effect or 0.0,
         *_cheapest(trials, left),
     )
@@ -136,13 +140,16 @@ def _worse(
     """Return how `arm` is worse than `other` at this analysis, if it shows that; replay: of the analyses before it."""
     if not {arm, other} <= analysis.seeds.keys():
         return None
-    known = differences(scores, {other: 1.0, arm: -1.0}, analysis.seeds[arm] & analysis.seeds[other])
+    differences_by_seed = differences(
+        scores, {other: 1.0, arm: -1.0}, analysis.seeds[arm] & analysis.seeds[other]
+    )
     # One side of a two-sided test: twice the error, which is half used.
-    critical = replay.critical(analysis, len(known), 2 / max(1, len(analysis.seeds) - 1))
+    critical = replay.critical(analysis, len(differences_by_seed), 2 / max(1, len(analysis.seeds) - 1))
     if critical is None or math.isinf(critical):
         return None
     pair = paired(
-        known.values(), scale=max(abs(scores[name][seed]) for name in (arm, other) for seed in known)
+        differences_by_seed.values(),
+        scale=max(abs(scores[name][seed]) for name in (arm, other) for seed in differences_by_seed),
     )
     if pair.p_value is None or pair.difference is None or pair.sd is None:
         return None
@@ -151,8 +158,8 @@ def _worse(
     return None
 
 
-def _now(
-    one: Excluded, scores: Mapping[str, Mapping[int, float]], last: Analysis, plan: Plan
+def _recheck(
+    exclusion: Excluded, scores: Mapping[str, Mapping[int, float]], last: Analysis, plan: Plan
 ) -> Excluded | None:
     """Return what the seeds of the last analysis say of an exclusion; None where they no longer bear it out.
 
@@ -160,16 +167,16 @@ def _now(
     the plain interval over all seeds reaches the smallest effect makes exclusions rarer, and so no error larger.
     """
     sign = -1.0 if plan.mode == "min" else 1.0
-    shared = last.seeds.get(one.arm, frozenset()) & last.seeds.get(one.by, frozenset())
-    known = differences(scores, {one.by: 1.0, one.arm: -1.0}, shared)
-    if len(known) <= one.n:
-        return one
-    found = mean_interval(list(known.values()))
-    if found.mean is None or (found.low if found.low is not None else found.mean) <= (
+    shared = last.seeds.get(exclusion.arm, frozenset()) & last.seeds.get(exclusion.by, frozenset())
+    differences_by_seed = differences(scores, {exclusion.by: 1.0, exclusion.arm: -1.0}, shared)
+    if len(differences_by_seed) <= exclusion.n:
+        return exclusion
+    interval = mean_interval(list(differences_by_seed.values()))
+    if interval.mean is None or (interval.low if interval.low is not None else interval.mean) <= (
         plan.smallest_effect or 0.0
     ):
         return None
-    return Excluded(one.arm, one.by, sign * found.mean, len(known))
+    return Excluded(exclusion.arm, exclusion.by, sign * interval.mean, len(differences_by_seed))
 
 
 def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:

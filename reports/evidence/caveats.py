@@ -420,9 +420,9 @@ def _range(evidence: Evidence) -> Iterable[Caveat]:
         return
     for edge in evidence.edges:
         yield Caveat(
-            CAUTION if edge.there > 1 else NOTE,
+            CAUTION if edge.n_at_edge > 1 else NOTE,
             f"The search's best trial has {code(edge.name)} = {edge.value:.3g}, at the {edge.end} end of its range; "
-            f"of the {count(edge.of, 'best trial')}, {edge.there} lie there.",
+            f"of the {count(edge.n_best, 'best trial')}, {edge.n_at_edge} lie there.",
             "Widen that range if more trials lie there.",
         )
 

@@ -18,12 +18,12 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST, Comparison
+from adalayers.results.intervals import LEVEL
 from adalayers.tasks.metrics import bounds
 from reports.evidence import convergence, prediction_hashes, tables
 from reports.evidence.analyses import Analysis, Replay
 from reports.evidence.spending import shares
 from reports.evidence.statistics import (
-    LEVEL,
     Paired,
     differences,
     paired,
@@ -118,7 +118,10 @@ Verdict = Callable[[float, float, float], tuple[str, float, float]]
 
 
 def claims(
-    trials: pd.DataFrame, plan: Plan, made: Sequence[Analysis], answers: prediction_hashes.PredictionHashes
+    trials: pd.DataFrame,
+    plan: Plan,
+    analyses: Sequence[Analysis],
+    answers: prediction_hashes.PredictionHashes,
 ) -> list[Claim]:
     """Return what can be said of every planned comparison of the score, on test where there are test scores.
 
@@ -129,7 +132,7 @@ def claims(
         plan.metric, split, bounds(plan.metric), of_scores(plan.mode, plan.smallest_effect), answers
     )
     values = tables.values(trials, f"{split}/{plan.metric}")
-    return family.claims(plan.comparisons, values, made, tables.without_score(trials, plan))
+    return family.claims(plan.comparisons, values, analyses, tables.without_score(trials, plan))
 
 
 def of_scores(mode: str, smallest: float | None) -> Verdict:
@@ -155,7 +158,9 @@ def of_scores(mode: str, smallest: float | None) -> Verdict:
     return verdict
 
 
-def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Sequence[Analysis]) -> list[Claim]:
+def contrasts(
+    trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, analyses: Sequence[Analysis]
+) -> list[Claim]:
     """Compare the entropy of p~ (of arms that learn it) and the step of convergence.
 
     steps: as from `convergence.convergence`.
@@ -164,9 +169,9 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Seque
     """
     learned = set(tables.learning_arms(trials, plan))
     entropy = Family("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
-        [one for one in plan.comparisons if one.weights.keys() <= learned],
+        [comparison for comparison in plan.comparisons if comparison.weights.keys() <= learned],
         tables.values(trials, "mix/entropy"),
-        made,
+        analyses,
     )
     # Comparing only the seeds on which both arms converged would pick the easy seeds: an arm with a
     # censored trial gets no interval and no verdict, its difference is over the others.
@@ -178,15 +183,15 @@ def contrasts(trials: pd.DataFrame, steps: pd.DataFrame, plan: Plan, made: Seque
         for arm, rows in reached.groupby("arm")
     }
     speed = Family("convergence_step", "val", None, _direction, keeps=False).claims(
-        plan.comparisons, steps_of, made, untestable=censored
+        plan.comparisons, steps_of, analyses, untestable=censored
     )
     return [*entropy, *speed]
 
 
-def with_wins(found: Iterable[Claim], mode: str) -> list[Claim]:
+def with_wins(claims: Iterable[Claim], mode: str) -> list[Claim]:
     """Return the claims with the share of seeds on which the difference is an improvement."""
     won = []
-    for claim in found:
+    for claim in claims:
         if claim.interval_level < 1.0:
             better = claim.n - claim.above - claim.ties if mode == "min" else claim.above
             low, high = share_interval(better, claim.ties, claim.n, 1.0 - claim.interval_level)
@@ -197,7 +202,7 @@ def with_wins(found: Iterable[Claim], mode: str) -> list[Claim]:
 
 
 def with_examples(
-    found: Iterable[Claim], variances: Mapping[int, float], mode: str, smallest: float | None
+    claims: Iterable[Claim], variances: Mapping[int, float], mode: str, smallest: float | None
 ) -> list[Claim]:
     """Return the claims with the interval that covers the choice of examples too, where that can be had.
 
@@ -206,13 +211,13 @@ def with_examples(
     from hundreds of examples. (Satterthwaite's single t for the sum misses up to 16 times as often as it says.)
 
     Args:
-        found: The claims.
-        variances: Place in `found` -> variance of its mean difference over draws of examples, as from `resampling`.
+        claims: The claims.
+        variances: Place in `claims` -> variance of its mean difference over draws of examples, as from `resampling`.
         mode, smallest: As of `of_scores`.
     """
     verdict, widened = of_scores(mode, smallest), []
-    for place, claim in enumerate(found):
-        variance = variances.get(place)
+    for index, claim in enumerate(claims):
+        variance = variances.get(index)
         if (
             variance is not None
             and claim.sd
@@ -232,14 +237,14 @@ def with_examples(
     return widened
 
 
-def undecided(found: Iterable[Claim], tried: Collection[str] = ()) -> frozenset[str]:
+def undecided(claims: Iterable[Claim], tried: Collection[str] = ()) -> frozenset[str]:
     """Return the arms of the primary comparisons that are not decided.
 
     tried: arms with trials that ended; a comparison of these that still has no pair of seeds is given up
     """
     return frozenset(
         arm
-        for claim in found
+        for claim in claims
         if claim.primary and not claim.decided and (claim.n or not claim.arms <= {*tried})
         for arm in claim.arms
     )
@@ -272,7 +277,7 @@ class Family:
         self,
         comparisons: Sequence[Comparison],
         values: Values,
-        made: Sequence[Analysis],
+        analyses: Sequence[Analysis],
         untestable: Mapping[str, frozenset[int]] | None = None,
         *,
         sharing: Sequence[Comparison] = (),
@@ -283,25 +288,25 @@ class Family:
         sharing: all comparisons that share the error, these among them; without, these alone
         """
         family = sharing or comparisons
-        places = {id(one): place for place, one in enumerate(family)}
-        parts = [_parts(family, one) for one in made]
+        positions = {id(comparison): i for i, comparison in enumerate(family)}
+        parts = [_parts(family, analysis) for analysis in analyses]
         return [
             self._claim(
-                one,
+                comparison,
                 values,
-                made,
-                [part.get(places[id(one)]) for part in parts],
+                analyses,
+                [part.get(positions[id(comparison)]) for part in parts],
                 len(family),
                 untestable or {},
             )
-            for one in comparisons
+            for comparison in comparisons
         ]
 
     def _claim(
         self,
         comparison: Comparison,
         values: Values,
-        made: Sequence[Analysis],
+        analyses: Sequence[Analysis],
         parts: Sequence[float | None],
         many: int,
         untestable: Mapping[str, frozenset[int]],
@@ -312,27 +317,27 @@ class Family:
             metric=self.metric,
             split=self.split,
             comparisons=many,
-            analyses=len(made),
+            analyses=len(analyses),
         )
         replay = Replay()
-        for analysis, part in zip(made, parts, strict=True):
+        for analysis, part in zip(analyses, parts, strict=True):
             if part is None:
                 continue
             seeds = frozenset.intersection(*(analysis.seeds[arm] for arm in comparison.weights))
-            known = differences(values, comparison.weights, seeds)
+            by_seed = differences(values, comparison.weights, seeds)
             by_case = self._by_case(comparison, values, analysis)
-            n = _pairs(by_case or [known])
+            n = _pairs(by_case or [by_seed])
             last = max((seed for arm in comparison.weights for seed in analysis.seeds[arm]), default=0)
             if any(seed <= last for arm in comparison.weights for seed in untestable.get(arm, ())):
                 if (
-                    min(map(len, by_case or [known])) > claim.n
+                    min(map(len, by_case or [by_seed])) > claim.n
                 ):  # what this analysis may spend is left for the next
-                    claim = self._seen(claim, analysis, part, known, by_case, values, math.inf, math.inf)
+                    claim = self._seen(claim, analysis, part, by_seed, by_case, values, math.inf, math.inf)
                 continue
             critical = replay.critical(analysis, n, part)
             if critical is None:
                 continue
-            claim = self._seen(claim, analysis, part, known, by_case, values, critical, replay.one_sided)
+            claim = self._seen(claim, analysis, part, by_seed, by_case, values, critical, replay.one_sided)
             claim = replace(claim, schedule=tuple(replay.schedule))
             if claim.decided and self.keeps:
                 break
@@ -346,8 +351,10 @@ class Family:
         for arm, weight in comparison.weights.items() if self.case_of else ():
             weights.setdefault(self.case_of[arm], {})[arm] = weight
         return [
-            differences(values, part, frozenset.intersection(*(analysis.seeds[arm] for arm in part)))
-            for part in weights.values()
+            differences(
+                values, case_weights, frozenset.intersection(*(analysis.seeds[arm] for arm in case_weights))
+            )
+            for case_weights in weights.values()
         ]
 
     def _seen(
@@ -355,7 +362,7 @@ class Family:
         claim: Claim,
         analysis: Analysis,
         part: float,
-        known: Mapping[int, float],
+        by_seed: Mapping[int, float],
         by_case: Sequence[Mapping[int, float]],
         values: Values,
         critical: float,
@@ -365,12 +372,12 @@ class Family:
         largest = max(
             abs(values[arm].get(seed, 0.0))
             for arm in claim.weights
-            for part in (known, *by_case)
+            for part in (by_seed, *by_case)
             for seed in part
         )
-        pair = paired(known.values(), scale=largest)
+        pair = paired(by_seed.values(), scale=largest)
         ties = pair.ties == pair.n >= FIRST
-        n = _pairs(by_case or [known])
+        n = _pairs(by_case or [by_seed])
         nominal = _error_of(critical, n)
         if by_case:
             pair, critical, one_sided = _unpaired(by_case, nominal, _error_of(one_sided, n), scale=largest)
@@ -399,7 +406,7 @@ class Family:
             p_value=pair.p_value if testable else None,
             p_adjusted=min(1.0, (pair.p_value or 0.0) * (1 - LEVEL) / nominal) if testable else None,
             interval_level=1.0 - nominal,
-            values=known,
+            values=by_seed,
             sd=pair.sd,
             above=pair.above,
             ties=pair.ties,
@@ -451,11 +458,13 @@ def _unpaired(
 
 
 def _parts(comparisons: Sequence[Comparison], analysis: Analysis) -> dict[int, float]:
-    """Return place -> share of the error, of the comparisons whose arms were known at an analysis."""
-    there = [place for place, one in enumerate(comparisons) if one.weights.keys() <= analysis.seeds.keys()]
-    if not there:
+    """Return position -> share of the error, of the comparisons whose arms were known at an analysis."""
+    known = [
+        i for i, comparison in enumerate(comparisons) if comparison.weights.keys() <= analysis.seeds.keys()
+    ]
+    if not known:
         return {}
-    return dict(zip(there, shares([comparisons[place].primary for place in there]), strict=True))
+    return dict(zip(known, shares([comparisons[i].primary for i in known]), strict=True))
 
 
 def _within(

@@ -6,24 +6,27 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from adalayers.results.intervals import FEW, LEVEL
 from adalayers.tasks.metrics import bounds
-from reports.evidence.statistics import FEW, LEVEL
 from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
+
+STEPS = 60
+"""Most steps of a curve."""
 
 COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
 def learning_curves(
-    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, most: int = 60, *, so_far: bool = True
+    trials: pd.DataFrame, history: pd.DataFrame, plan: Plan, *, so_far: bool = True
 ) -> pd.DataFrame:
     """A row per arm and step: mean best validation score so far over its n seeds, with its t interval.
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
     patience keeps its own, and the same seeds count at every step; a step counts from where all of an
     arm's seeds have been evaluated. low, high: NaN for fewer than `FEW` seeds, or where all seeds agree.
-    At most `most` steps, evenly taken, are kept of a long history.
+    At most `STEPS`, evenly taken, are kept of a long history.
 
     so_far: False takes the scores as they are, at the steps at which all of an arm's seeds were evaluated
     """
@@ -37,14 +40,14 @@ def learning_curves(
     table = table[table["trial_id"].isin(rows["trial_id"])].dropna()
     table["arm"] = table["trial_id"].map(rows.set_index("trial_id")["arm"])
     parts = [
-        _curve(arm.name, table[table["arm"] == arm.name], plan, most, so_far)
+        _curve(arm.name, table[table["arm"] == arm.name], plan, so_far)
         for arm in plan.arms
         if arm.name in set(table["arm"])
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
 
 
-def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -> pd.DataFrame:
+def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFrame:
     """Return the curve of one arm; `table` has trial_id, step, score."""
     # In numpy: a table of a few steps and seeds takes pandas ten times as long, and every arm has one.
     steps, row = np.unique(table["step"].to_numpy(dtype=float), return_inverse=True)
@@ -56,8 +59,8 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, most: int, so_far: bool) -
         values = (np.fmin if plan.mode == "min" else np.fmax).accumulate(values, axis=0)
     whole = ~np.isnan(values).any(axis=1)
     steps, values = steps[whole], values[whole]
-    if len(values) > most:
-        thinned = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
+    if len(values) > STEPS:
+        thinned = np.unique(np.linspace(0, len(values) - 1, STEPS).round().astype(int))
         steps, values = steps[thinned], values[thinned]
     mean = values.mean(axis=1)
     half = np.full(len(values), np.nan)

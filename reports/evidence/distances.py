@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from adalayers.results.intervals import LEVEL, Interval
 from adalayers.results.measures import Measured
 from adalayers.tasks.metrics import bounds
-from reports.evidence.statistics import LEVEL, Interval
 
 LEAST = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""

@@ -175,19 +175,19 @@ class Evidence:
     def share_of_examples(self) -> float | None:
         """The median share of the seed-to-seed variance of open primary comparisons that few test examples make."""
         shares = [
-            min(1.0, self._examples[0][place].between / claim.sd**2)
-            for place, claim in enumerate(self.over_seeds)
-            if claim.primary and not claim.decided and claim.sd and place in self._examples[0]
+            min(1.0, self._examples[0][index].between / claim.sd**2)
+            for index, claim in enumerate(self.over_seeds)
+            if claim.primary and not claim.decided and claim.sd and index in self._examples[0]
         ]
         return median(shares) if shares else None
 
     @cached_property
     def claims(self) -> list[claiming.Claim]:
-        variances = {place: variance.mean for place, variance in self._examples[0].items()}
+        variances = {index: variance.mean for index, variance in self._examples[0].items()}
         if self.split == "val":  # on whose very examples a search chose its best
             searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
-            of_others = {place for place, claim in enumerate(self.over_seeds) if not claim.arms & searched}
-            variances = {place: variances[place] for place in variances.keys() & of_others}
+            of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
+            variances = {index: variances[index] for index in variances.keys() & of_others}
         mode, smallest = self.plan.mode, self.plan.smallest_effect
         return claiming.with_wins(claiming.with_examples(self.over_seeds, variances, mode, smallest), mode)
 

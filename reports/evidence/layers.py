@@ -8,7 +8,7 @@ import pandas as pd
 
 from adalayers.tasks.metrics import bounds
 from reports.evidence.layer_weights import at_best, state, state_name, weight_columns
-from reports.evidence.tables import confirmed, is_learned, summaries, summary
+from reports.evidence.tables import best_arm, confirmed, is_learned, summaries, summary
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
 from reports.words.labels import layer_name
@@ -56,8 +56,7 @@ def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score among those that learn their mix."""
     kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
     learned = pd.Series([is_learned(mix, fusion) for mix, fusion in kinds], index=arm_table.index, dtype=bool)
-    scored = arm_table[learned].dropna(subset=["val_mean"])
-    return None if scored.empty else str(scored["arm"].iloc[plan.better(scored["val_mean"]).argmax()])
+    return best_arm(arm_table[learned], plan)
 
 
 def profile(

@@ -137,19 +137,19 @@ def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
     types = sorted({name for spans in trials.values() for name in spans.types})
     if not 0 < len(types) <= MOST_CLASSES:
         return pd.DataFrame(columns=CONFUSION_COLUMNS)
-    said, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
-    total = np.zeros((len(true), len(said)))
+    predicted_names, true = [*types, BOUNDARIES, MISSED], [*types, SPURIOUS]
+    total = np.zeros((len(true), len(predicted_names)))
     for spans in trials.values():
-        place = np.array([types.index(name) for name in spans.types], dtype=int)
+        class_of = np.array([types.index(name) for name in spans.types], dtype=int)
         gold, predicted = spans.gold, spans.predicted
         outcome = np.where(_overlaps(gold, predicted), len(types), len(types) + 1)
-        mine, theirs = _same_words(gold, predicted)
-        outcome[mine] = place[predicted[2][theirs]]
-        np.add.at(total, (place[gold[2]], outcome), 1)
+        in_gold, in_predicted = _same_words(gold, predicted)
+        outcome[in_gold] = class_of[predicted[2][in_predicted]]
+        np.add.at(total, (class_of[gold[2]], outcome), 1)
         alone = ~_overlaps(predicted, gold)
-        np.add.at(total, (np.full(alone.sum(), len(types)), place[predicted[2][alone]]), 1)
+        np.add.at(total, (np.full(alone.sum(), len(types)), class_of[predicted[2][alone]]), 1)
     total[len(types), len(types) :] = np.nan  # no true entity: nothing to miss
-    return _long(total / len(trials), true, said, len(trials))
+    return _long(total / len(trials), true, predicted_names, len(trials))
 
 
 def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
@@ -160,8 +160,8 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     """
     each = []
     for trial_id, spans in _spans(rows).items():
-        mine, theirs = _same_words(spans.gold, spans.predicted)
-        hits = spans.gold[2][mine][spans.gold[2][mine] == spans.predicted[2][theirs]]
+        in_gold, in_predicted = _same_words(spans.gold, spans.predicted)
+        hits = spans.gold[2][in_gold][spans.gold[2][in_gold] == spans.predicted[2][in_predicted]]
         n = len(spans.types)
         right, gold, predicted = (
             np.bincount(k, minlength=n) for k in (hits, spans.gold[2], spans.predicted[2])
@@ -214,9 +214,9 @@ def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
 
 def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices, in `a` and in `b`, of entities that cover the same words."""
-    _, mine, theirs = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
-    same = a[1][mine] == b[1][theirs]
-    return mine[same], theirs[same]
+    _, in_a, in_b = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
+    same = a[1][in_a] == b[1][in_b]
+    return in_a[same], in_b[same]
 
 
 def _overlaps(a: Entities, b: Entities) -> np.ndarray:

@@ -21,7 +21,7 @@ BEST = 5
 
 @dataclass(frozen=True)
 class Edge:
-    """A hyperparameter whose best value lies at an end; `there` of the `of` best trials lie at that end.
+    """A hyperparameter whose best value lies at an end; `n_at_edge` of the `n_best` best trials lie at that end.
 
     search: whose best that is, where there are several
     """
@@ -29,8 +29,8 @@ class Edge:
     name: str
     value: float
     end: str
-    there: int
-    of: int
+    n_at_edge: int
+    n_best: int
     search: str = ""
 
 

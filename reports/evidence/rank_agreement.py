@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from reports.evidence.statistics import LEVEL
+from adalayers.results.intervals import LEVEL
 
 EXACT = 8
 """Most things whose orders are counted one by one, 8! = 40,320 of them; for more there is t's approximation."""

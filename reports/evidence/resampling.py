@@ -18,15 +18,22 @@ import numpy as np
 import pandas as pd
 
 from adalayers.results.files import PREDICTIONS, TRIALS
-from adalayers.tasks.metrics import CUT, correlations, entity_counts, explained, ranks
+from adalayers.tasks.metrics import (
+    CLASS_SCORES,
+    CUT,
+    ENTITY_SCORES,
+    NUMBER_SCORES,
+    correlations,
+    entity_counts,
+    explained,
+    ranks,
+)
 from reports.evidence import tables
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count
 
 RESAMPLES = 1000
-SEQUENCE, TOKEN = ("accuracy", "f1_macro", "matthews"), ("precision", "recall", "f1")
-NUMBERS = ("pearson", "spearman", "r2")
 
 NEIGHBOURS = 30
 """Examples of a block: sentences that stand together in a corpus may be of one document."""
@@ -119,7 +126,7 @@ def example_variances(
     scores = numbers(rows, column).set_axis(rows["trial_id"]).dropna()
     if not contrasts or scores.empty:
         return {}, []
-    if plan.metric not in (*SEQUENCE, *TOKEN, *NUMBERS):
+    if plan.metric not in (*CLASS_SCORES, *ENTITY_SCORES, *NUMBER_SCORES):
         return {}, [f"it is not known how `{plan.metric}` follows from predictions"]
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
@@ -163,13 +170,13 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
     """
     rows = rows.sort_values(["trial_id", "index"], kind="stable")
     label_texts, predicted_texts = rows["label"].astype(str), rows["prediction"].astype(str)
-    if metric in NUMBERS:
+    if metric in NUMBER_SCORES:
         gold, predicted = (texts.astype(float).to_numpy()[None] for texts in (label_texts, predicted_texts))
         hits = predicted
     elif words:
         gold, predicted, hits, named = _count_words(label_texts, predicted_texts)
         n_labels = max(n_labels, len(named))
-    elif metric in TOKEN:
+    elif metric in ENTITY_SCORES:
         pair_codes, pairs = pd.factorize(label_texts + "\n" + predicted_texts)
         tags = [[text.split() for text in str(pair).split("\n")] for pair in pairs]
         counts = entity_counts([true for true, _ in tags], [guess for _, guess in tags])
@@ -203,7 +210,7 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
     alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
     gold = gold[:, next(iter(alike.values()))]
     predicted, hits = (np.stack([part[:, places] for places in alike.values()]) for part in (predicted, hits))
-    if metric in NUMBERS:
+    if metric in NUMBER_SCORES:
         return Numbers(tuple(alike), gold[0], predicted[:, 0])
     return Predicted(tuple(alike), gold, hits, predicted, n_labels)
 
@@ -282,6 +289,8 @@ def _score(
         covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
         variances = (n**2 - (gold**2).sum(axis=0)) * (n**2 - (predicted**2).sum(axis=1))
         return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
+    if metric not in ("f1", "f1_macro"):
+        raise NotImplementedError(f"{metric} of counts of examples")
     return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
 
 

@@ -17,12 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
-from adalayers.results.intervals import FEW as FEW
-from adalayers.results.intervals import LEVEL as LEVEL
-from adalayers.results.intervals import SAME as _SAME
-from adalayers.results.intervals import Interval as Interval
-from adalayers.results.intervals import all_same as _all_same
-from adalayers.results.intervals import mean_interval as mean_interval
+from adalayers.results.intervals import TOLERANCE, all_same
 from reports.evidence.boundaries import student_below
 
 
@@ -64,11 +59,11 @@ def paired(known: Iterable[float], *, scale: float) -> Paired:
         return Paired(0, None, None, None)
     mean = float(values.mean())
     # The scale is that of the scores: 0.3 - 0.2 and 0.4 - 0.3 are the same difference, rounding apart.
-    ties = np.abs(values) <= _SAME * scale
+    ties = np.abs(values) <= TOLERANCE * scale
     counts = (int(((values > 0) & ~ties).sum()), int(ties.sum()))
     if n == 1:
         return Paired(1, mean, None, None, *counts)
-    if _all_same(values, scale=scale):
+    if all_same(values, scale=scale):
         return Paired(n, mean, 0.0, None, *counts)
     sd = float(values.std(ddof=1))
     p_value = 2 * float(special.stdtr(n - 1, -abs(mean) / (sd / math.sqrt(n))))
@@ -87,7 +82,7 @@ class Sample:
 def sample(values: Iterable[float], *, scale: float) -> Sample:
     """Return what a comparison of unpaired samples needs of one of them, of two or more values; scale: as `paired`."""
     array = np.fromiter(values, dtype=float)
-    spread = 0.0 if _all_same(array, scale=scale) else float(array.var(ddof=1))
+    spread = 0.0 if all_same(array, scale=scale) else float(array.var(ddof=1))
     return Sample(float(array.mean()), spread / array.size, array.size)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import PlannedArm
+from adalayers.results.intervals import mean_interval
 from adalayers.tasks.metrics import bounds
-from reports.evidence.statistics import mean_interval
 from reports.reading import factors as factoring
 from reports.reading.factors import Level, cell_names, column, in_order, level
 from reports.reading.frames import numbers, texts
@@ -42,12 +42,12 @@ def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
     stages, statuses, names, seeds, ids = (trials[name].to_numpy(dtype=object) for name in KEYS)
     first: dict[tuple[str, object], int] = {}
     done = (stages == "confirm") & np.isin(statuses, ("completed", "diverged")) & (names != "")
-    for place in np.flatnonzero(done).tolist():
-        seed = None if pd.isna(seeds[place]) else seeds[place]
-        known = first.setdefault((names[place], seed), place)
-        if ids[place] < ids[known]:
-            first[names[place], seed] = place
-    return trials.iloc[sorted(first.values(), key=lambda place: ids[place])]
+    for row in np.flatnonzero(done).tolist():
+        seed = None if pd.isna(seeds[row]) else seeds[row]
+        known = first.setdefault((names[row], seed), row)
+        if ids[row] < ids[known]:
+            first[names[row], seed] = row
+    return trials.iloc[sorted(first.values(), key=lambda row: ids[row])]
 
 
 def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
@@ -103,9 +103,12 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         rows.append(row)
     columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
-    table.insert(
-        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
-    )
+    return _with_lines(table, plan)
+
+
+def _with_lines(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
+    """Return the table with `line`, the levels of all factors but the first, before `mix`."""
+    table.insert(list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors))
     return table
 
 
@@ -147,9 +150,7 @@ def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         *_summary_names("live_"),
     ]
     table = pd.DataFrame(rows, columns=columns)
-    table.insert(
-        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
-    )
+    table = _with_lines(table, plan)
     return table[table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
 
 

@@ -142,8 +142,8 @@ def _told(claims: Sequence[Claim], plan: Plan) -> str:
     """Return what was found of comparisons of one kind; of many, how many there are of each verdict."""
     if len(claims) <= LISTED:
         return verdicts(claims, plan)
-    said = [claim.verdict for claim in claims]
-    counts = [f"{said.count(verdict)} **{verdict}**" for verdict in VERDICTS if verdict in said]
+    given = [claim.verdict for claim in claims]
+    counts = [f"{given.count(verdict)} **{verdict}**" for verdict in VERDICTS if verdict in given]
     return f"{', '.join(counts)}; the table below has each."
 
 

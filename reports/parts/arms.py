@@ -9,12 +9,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.comparisons import FIRST
+from adalayers.results.intervals import FEW, LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import point
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
 from reports.evidence.best_set import BestSet
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.parts.settings import meaning
@@ -96,8 +96,8 @@ def _may_be_best(best: BestSet) -> list[str]:
     if not best.excluded:
         return [few] if best.not_judged else []
     rows = [
-        [code(one.arm), code(one.by), f"{number(one.difference, signed=True)}, n = {one.n}"]
-        for one in best.excluded
+        [code(ruled.arm), code(ruled.by), f"{number(ruled.difference, signed=True)}, n = {ruled.n}"]
+        for ruled in best.excluded
     ]
     return [
         f"The best setting is with {LEVEL:.0%} one of {several([code(arm) for arm in best.arms], 20)} (multiple "

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import Comparison
+from adalayers.results.intervals import FEW, LEVEL, Interval
 from adalayers.results.study_file import Factor
 from reports.evidence.claims import Claim
-from reports.evidence.statistics import FEW, LEVEL, Interval
 from reports.reading.factors import levels
 from reports.reading.load import Plan
 from reports.words.labels import short

@@ -8,13 +8,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from adalayers.results.intervals import LEVEL
 from adalayers.results.study_file import Published
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point, seeds_text
 from reports.drawing.style import look, new_figure, styled
 from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records

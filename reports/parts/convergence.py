@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from adalayers.results.intervals import FEW, LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import seeds_text, unit_below
 from reports.drawing.style import LINES, new_figure, pick, plain_text, styled
@@ -21,7 +22,6 @@ from reports.evidence.claims import Claim
 from reports.evidence.convergence import convergence_by_arm
 from reports.evidence.curves import learning_curves, milestones
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import summary
 from reports.parts.comparisons import compared_table
 from reports.parts.part import Part, figure_link

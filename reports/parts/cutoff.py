@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.parts.cells import relative, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import methods
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records

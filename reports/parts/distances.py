@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, measured
 from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text, styled
 from reports.evidence.distances import LEAST, Correlation, Placed, correlations, reached
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import Interval
 from reports.parts.cells import interval_cell
 from reports.parts.part import figure_link
 from reports.words.labels import SPLITS, short

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from adalayers.comparisons import At
+from adalayers.results.intervals import FEW, LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, styled
@@ -21,7 +22,6 @@ from reports.evidence.claims import BETTER, WORSE, Claim
 from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
 from reports.evidence.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
-from reports.evidence.statistics import FEW, LEVEL
 from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records

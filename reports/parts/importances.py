@@ -109,7 +109,7 @@ def section(info: Info) -> list[str]:
 
 def _edges(edges: Sequence[Edge]) -> str:
     named = [
-        f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.there} of the best {edge.of}"
+        f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.n_at_edge} of the best {edge.n_best}"
         for edge in edges
     ]
     return (

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import heat_map
 from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.parts.cells import relative
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
@@ -57,11 +57,11 @@ def info(evidence: Evidence) -> Info | None:
     )
     scored = evidence.trials[evidence.trials["trial_id"].isin(evaluations["trial_id"])]
     arms = [arm.name for arm in evidence.plan.arms if arm.name in set(scored["arm"])]
-    known = set(changes["arm"])
+    scored_arms = set(changes["arm"])
     return Info(
         changes,
-        tuple(arm for arm in arms if arm in known),
-        tuple(arm for arm in arms if arm not in known),
+        tuple(arm for arm in arms if arm in scored_arms),
+        tuple(arm for arm in arms if arm not in scored_arms),
         label(f"{evaluations['split'].iloc[0]}/{evidence.plan.metric}"),
     )
 

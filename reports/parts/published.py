@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from adalayers.comparisons import PlannedArm
+from adalayers.results.intervals import LEVEL, Interval, mean_interval
 from adalayers.results.study_file import Published, StudyFile
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL, Interval, mean_interval
 from reports.parts.cells import interval_cell
 from reports.parts.part import Part
 from reports.reading.load import as_text
@@ -96,13 +96,13 @@ def _trivial(evidence: Evidence, rows: Sequence[Row]) -> float | None:
 def _differs(
     evidence: Evidence, arm_pairs: Sequence[tuple[PlannedArm, Published]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs, each value once: "13 / 9" where set-ups have their own."""
+    """Yield fact differs, each value once: "13 / 9" where set-ups have their own."""
     facts = [dict(_facts(evidence, arm, published)) for arm, published in arm_pairs]
-    for what in dict.fromkeys(name for of_arm in facts for name in of_arm):
-        pairs = [of_arm[what] for of_arm in facts if what in of_arm]
-        if any(here != there for here, there in pairs):
-            here, there = (" / ".join(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
-            yield what, here, there
+    for fact in dict.fromkeys(name for of_arm in facts for name in of_arm):
+        pairs = [of_arm[fact] for of_arm in facts if fact in of_arm]
+        if any(ours != theirs for ours, theirs in pairs):
+            ours, theirs = (" / ".join(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
+            yield fact, ours, theirs
 
 
 def _facts(

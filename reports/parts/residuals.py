@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import point
 from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.parts.cells import summary
 from reports.parts.part import BEST_TRIAL, SHOWN, Part, figure_link
 from reports.reading.frames import records

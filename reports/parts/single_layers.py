@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
 from reports.drawing.style import COLOURS, LINES, new_figure, styled
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
-from reports.evidence.statistics import LEVEL
 from reports.evidence.tables import is_learned
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link

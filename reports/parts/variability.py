@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
+from adalayers.results.intervals import LEVEL, Interval, mean_interval
 from adalayers.results.measures import measured
 from reports.drawing import style
 from reports.drawing.pieces import brief, point
@@ -17,7 +18,6 @@ from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.layer_weights import WEIGHT, at_best, state_name
 from reports.evidence.rank_agreement import EXACT, critical, spearman
-from reports.evidence.statistics import LEVEL, Interval, mean_interval
 from reports.evidence.tables import confirmed, is_learned
 from reports.parts.cells import interval_cell
 from reports.parts.part import Part, figure_link

@@ -159,8 +159,8 @@ def _with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]
     """Return the trials, those of confirmed arms that diverged with the score of the trivial model."""
     diverged = (trials["stage"] == "confirm") & (trials["status"] == "diverged")
     columns = {f"{split}/{metric}": score for split, score in baseline.items()}
-    known = {name: score for name, score in columns.items() if name in trials.columns}
-    return trials.assign(**{name: trials[name].mask(diverged, score) for name, score in known.items()})
+    present = {name: score for name, score in columns.items() if name in trials.columns}
+    return trials.assign(**{name: trials[name].mask(diverged, score) for name, score in present.items()})
 
 
 def _arms(study: StudyFile, trials: pd.DataFrame) -> tuple[PlannedArm, ...]:

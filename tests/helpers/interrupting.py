@@ -10,15 +10,20 @@ class Killed(Exception):
     pass
 
 
-def interrupted(config, data, folder, *, epoch=2, seed=0):
-    """Kill a trial after its evaluation of `epoch`, go on from its checkpoint and return what that leaves."""
+def killed_at(epoch):
+    """Return what kills a trial after its evaluation of `epoch`."""
 
     def kill(evaluation):
         if evaluation.metrics["epoch"] == epoch:
             raise Killed
 
+    return kill
+
+
+def interrupted(config, data, folder, *, epoch=2, seed=0):
+    """Kill a trial after its evaluation of `epoch`, go on from its checkpoint and return what that leaves."""
     with pytest.raises(Killed):
-        train(config, data, seed=seed, on_evaluation=kill, checkpoint=folder)
+        train(config, data, seed=seed, on_evaluation=killed_at(epoch), checkpoint=folder)
     torch.rand(100)  # what others draw meanwhile
     epochs = []
     continued = train(

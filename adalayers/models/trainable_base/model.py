@@ -55,7 +55,7 @@ class TrainableBaseModel(FusionModel):
     Attributes:
         span: int64 [3], once prepared: the first and last layer that are trained or have adapters, and d
 
-    While training, dropout within the base model is on, drawn anew at each step from `generator`.
+    While training, dropout within the base model is on, drawn again at each step from `generator`.
 
     Raises:
         BadInput: A base model that cannot be changed in that way.

@@ -12,7 +12,9 @@ from adalayers.errors import BadInput
 from adalayers.tasks.columns import MAX_CLASSES, shape_of
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import (
+    CLASS_SCORES,
     CUT,
+    ENTITY_SCORES,
     OUTSIDE,
     entities,
     is_entity_tag,
@@ -101,7 +103,7 @@ class SequenceClassification(Classification):
     head = "sequence"
     input_shapes = ("text", "text pair")
     label_shapes = ("class",)
-    metrics = ("accuracy", "f1_macro", "matthews")
+    metrics = CLASS_SCORES
     default_metric = "f1_macro"
     demo = "acceptability-demo"
 
@@ -126,7 +128,7 @@ class TokenClassification(Classification):
     head = "token"
     input_shapes = ("words",)
     label_shapes = ("tags",)
-    metrics = ("precision", "recall", "f1")
+    metrics = ENTITY_SCORES
     default_metric = "f1"
     demo = "entities-demo"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from adalayers.errors import BadInput
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
-from adalayers.tasks.metrics import number_scores
+from adalayers.tasks.metrics import NUMBER_SCORES, number_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ class Regression(TaskKind):
     input_shapes = ("text", "text pair")
     label_shapes = ("float32", "float64")
     named_only = True
-    metrics = ("pearson", "spearman", "r2")
+    metrics = NUMBER_SCORES
     default_metric = "pearson"
     demo = "similarity-demo"
     first_mistakes = "largest"
@@ -49,7 +49,7 @@ class Regression(TaskKind):
         labels = {role: np.array(values, dtype=np.float32) for role, values in column.values.items()}
         bad = sum(int((~np.isfinite(numbers)).sum()) for numbers in labels.values())
         if bad:
-            raise BadInput(f"wanted finite numbers in {column.where}, got {bad} others; mend or drop them")
+            raise BadInput(f"wanted finite numbers in {column.where}, got {bad} others; fix or drop them")
         return (), labels
 
     def fitted(self, labels: np.ndarray) -> Regression:

@@ -137,7 +137,7 @@ def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():
 def test_tuned_methods_are_compared_with_the_tuned_baseline():
     made = planned(setting())
     tuned = [search.name for search in made.searches]
-    names = [search.gives for search in made.searches]
+    names = [search.becomes for search in made.searches]
     assert names == [
         f"{name} train_examples=512 epochs=100, tuned"
         for name in ("extra-layers", "concat", "dwatt", "layer-mix")

@@ -60,9 +60,9 @@ def test_ranges_hold_what_methods_need():
 
 def test_the_search_for_a_single_layer_tries_every_layer():
     (search,) = (search for search in planned(layers=12).searches if search.name == "single layer matched")
-    assert search.least == 12
+    assert search.min_trials == 12
     assert {point["layer"] for point in search.first} == set(range(1, 13))
-    assert {other.least for other in planned().searches if other.name != search.name} == {0}
+    assert {other.min_trials for other in planned().searches if other.name != search.name} == {0}
 
 
 def test_methods_are_chosen_by_name_or_by_how_a_name_begins():

@@ -12,6 +12,7 @@ from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, restored
+from tests.helpers.interrupting import Killed, killed_at
 from tests.helpers.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 2, "lr": 3e-3, "dropout": 0.0}
@@ -117,17 +118,10 @@ def test_members_that_stop_early_or_are_of_another_kind_leave_the_rest_as_it_is(
 
 
 def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
-    class Killed(Exception):
-        pass
-
-    def kill(evaluation):
-        if evaluation.metrics["epoch"] == 3:
-            raise Killed
-
     arms = [{**arm, "epochs": 5, "patience": 5} for arm in ARMS[:4]]
     whole = trained(arms, several=Together())
     with pytest.raises(Killed):
-        trained(arms, several=Together(), folder=tmp_path, on_evaluation=kill)
+        trained(arms, several=Together(), folder=tmp_path, on_evaluation=killed_at(3))
     sizes = [file.stat().st_size for file in tmp_path.rglob("checkpoint.pt")]
     assert len(sizes) == len(arms)
     for outcome, wanted in zip(trained(arms, several=Together(), folder=tmp_path), whole, strict=True):

@@ -25,6 +25,7 @@ from adalayers.training.steps import finished
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study
+from tests.helpers.interrupting import Killed, assert_same, killed_at
 from tests.helpers.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "lr": 3e-3}
@@ -32,14 +33,6 @@ SMALL = {"k": 8, "heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 4, "
 
 def config(**changes):
     return LayerMixConfig(**{**SMALL, **changes})
-
-
-def same(a, b):
-    rows = {key: value for key, value in a.row.items() if key != "seconds"}
-    assert rows == {key: value for key, value in b.row.items() if key != "seconds"}
-    assert a.history == b.history
-    for left, right in zip(a.model.parameters(), b.model.parameters(), strict=True):
-        assert torch.equal(left, right)
 
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
@@ -58,7 +51,7 @@ def test_it_learns_and_finds_the_informative_layer(kind):
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_a_seed_gives_one_run(kind):
     data = made_data(kind)
-    same(train(config(), data, seed=3, test=True), train(config(), data, seed=3, test=True))
+    assert_same(train(config(), data, seed=3, test=True), train(config(), data, seed=3, test=True))
     assert train(config(), data, seed=4).history != train(config(), data, seed=3).history
 
 
@@ -153,20 +146,6 @@ def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tr
     assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")
 
 
-class Killed(Exception):
-    pass
-
-
-def killed_at(epoch):
-    """Return what kills a run at the end of an epoch."""
-
-    def kill(evaluation):
-        if evaluation.metrics["epoch"] == epoch:
-            raise Killed
-
-    return kill
-
-
 PLATEAU = config(dropout=0.3, projection_dropout=0.2, alpha=8.0, entropy_weight=1e-3, lr_patience=1)
 LINEAR = config(schedule="linear", optimiser="adamw")
 
@@ -179,7 +158,7 @@ def test_an_interrupted_run_continues_to_the_same_numbers(settings, epoch, tmp_p
     resumed = []
     continued = train(settings, data, seed=1, on_evaluation=resumed.append, checkpoint=work)
     assert resumed[0].metrics["epoch"] > 1, "it started again instead of continuing"
-    same(continued, train(settings, data, seed=1))
+    assert_same(continued, train(settings, data, seed=1))
 
 
 def flipped(data):
@@ -196,7 +175,7 @@ def test_a_damaged_checkpoint_is_trained_anew_to_the_same_numbers(tmp_path, caps
     whole = train(config(dropout=0.3), data, seed=1, checkpoint=work)
     work.write_bytes(CHECKPOINT, damage(work.read_bytes(CHECKPOINT)))
     again = []
-    same(train(config(dropout=0.3), data, seed=1, on_evaluation=again.append, checkpoint=work), whole)
+    assert_same(train(config(dropout=0.3), data, seed=1, on_evaluation=again.append, checkpoint=work), whole)
     assert again[0].metrics["epoch"] == 1
     assert f"{CHECKPOINT} in {tmp_path} could not be read" in capsys.readouterr().err
 
@@ -205,7 +184,7 @@ def test_a_checkpoint_of_something_else_is_trained_anew(tmp_path):
     """Half of it fits: what of it was taken over before the rest did not is gone too."""
     data, work = made_data(), Folder(tmp_path)
     train(config(k=4), data, seed=2, checkpoint=work)
-    same(train(config(), data, seed=1, checkpoint=work), train(config(), data, seed=1))
+    assert_same(train(config(), data, seed=1, checkpoint=work), train(config(), data, seed=1))
 
 
 def test_checkpoints_hold_no_pickled_code(tmp_path):
@@ -333,7 +312,7 @@ def test_a_fusion_may_look_at_the_data_and_train_again_interrupted_or_not(tmp_pa
     assert "test/accuracy" in whole.row
     with pytest.raises(Killed):
         train(settings, data, seed=0, test=True, on_evaluation=killed_at(7), checkpoint=Folder(tmp_path))
-    same(train(settings, data, seed=0, test=True, checkpoint=Folder(tmp_path)), whole)
+    assert_same(train(settings, data, seed=0, test=True, checkpoint=Folder(tmp_path)), whole)
 
 
 def test_frozen_projections_stay_at_their_start():
@@ -426,7 +405,7 @@ def test_sentences_without_labelled_words_do_not_take_part_in_training():
     assert split.trainable.tolist() == np.flatnonzero(~empty).tolist()
     kept = split.subset(split.trainable, Subset(split.features, split.trainable))
     without = dataclasses.replace(data, splits={**data.splits, "train": kept})
-    same(outcome, train(config(batch_size=4), without, seed=0, test=True))
+    assert_same(outcome, train(config(batch_size=4), without, seed=0, test=True))
 
 
 def test_the_quick_scores_pick_the_epoch_and_the_published_ones_are_of_the_best_model(monkeypatch):

@@ -451,7 +451,7 @@ def test_each_component_is_tuned_by_a_search_of_its_own_under_an_equal_budget(fo
 def test_arms_may_be_confirmed_as_their_searches_find_them_best_and_not_as_they_are(folder):
     alone = dataclasses.replace(tuned_plan(), tuned_only=True)
     alone = dataclasses.replace(
-        alone, searches=[dataclasses.replace(search, gives=search.name) for search in alone.searches]
+        alone, searches=[dataclasses.replace(search, becomes=search.name) for search in alone.searches]
     )
     ended = agenda(folder, plan=alone, trials=2, seeds=2)
     assert ended.total() == 2 * 2 + 2 * 2

@@ -17,17 +17,10 @@ from reports.page.report import details_page, short_page
 from reports.parts import caveats
 from reports.reading.load import Loaded, load
 from tests.helpers.made_scores import by_seed, plan, run, trials, whole_runs
-from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.made_up import CORE, MadeUp
 
-FIRST, SECOND = "uniform", "last"
+FIRST = "uniform"
 ARMS = ("control", "a", "b")
-
-
-def scored(made: MadeUp, arm: str, differences: list[float]) -> MadeUp:
-    """Set an arm's test scores to the control's plus these differences."""
-    for row, control, difference in zip(made.of(arm), made.of(CONTROL), differences, strict=True):
-        row["test/matthews"] = control["test/matthews"] + difference
-    return made
 
 
 def read(made: MadeUp, tmp_path) -> Loaded:

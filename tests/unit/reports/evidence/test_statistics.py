@@ -7,12 +7,11 @@ import math
 import pytest
 from scipy import stats
 
+from adalayers.results.intervals import Interval, mean_interval
 from reports.evidence.statistics import (
-    Interval,
     Paired,
     Sample,
     differences,
-    mean_interval,
     paired,
     share_interval,
     unpaired_critical,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, write_measures
 from adalayers.storage.folder import Folder
 from reports.evidence.distances import LEAST, Placed, correlations, reached, share_of_the_way
-from reports.evidence.statistics import Interval
 from reports.write import write_cover
 from tests.helpers.made_up import MadeUp
 

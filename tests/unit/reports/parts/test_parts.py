@@ -20,8 +20,6 @@ from reports.parts.part import Part
 from reports.reading.load import Loaded, load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp, ranged
 
-OTHER = "alpha=8 entropy_weight=0"
-
 
 def read(made: MadeUp, tmp_path) -> Loaded:
     return load(made.write(tmp_path / "study"))

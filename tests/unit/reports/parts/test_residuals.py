@@ -14,8 +14,6 @@ from reports.parts import errors, residuals, setup
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
 
-OTHER = "alpha=8 entropy_weight=0"
-
 
 def rows(trial: str, said: list[float], true: list[float]) -> pd.DataFrame:
     columns = {"trial_id": trial, "index": range(len(true))}
