@@ -108,7 +108,9 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
 
 def _with_lines(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Return the table with `line`, the levels of all factors but the first, before `mix`."""
-    table.insert(list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors))
+    table.insert(
+        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
+    )
     return table
 
 
