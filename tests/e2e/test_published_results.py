@@ -95,7 +95,7 @@ def anchors(page):
 
 
 def test_the_answers_point_at_what_is_there():
-    links = [link for part in statements() for link in LINK.findall(part)]
+    links = [link for part in statements() for link in LINK.findall(part) if not link[0].startswith("http")]
     assert len(links) > 20
     for target, anchor in links:
         page = ANSWERS.parent / target

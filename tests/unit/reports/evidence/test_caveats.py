@@ -254,7 +254,7 @@ def test_a_grid_has_the_ends_of_what_was_tried(tmp_path):
     trials = search([1.0, 8.0, 64.0], [0.1, 0.2, 0.9])
     assert edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=False) == []
     (edge,) = edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=True)
-    assert (edge.value, edge.end, edge.there, edge.of) == (64.0, "high", 1, 3)
+    assert (edge.value, edge.end, edge.n_at_edge, edge.n_best) == (64.0, "high", 1, 3)
 
 
 def test_stopped_trials_are_compared_where_all_still_ran(tmp_path):
