@@ -12,7 +12,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from adalayers.results.files import BEST, REPORT, STUDY, WORK
+import pandas as pd
+
+from adalayers.results.files import BEST, PREDICTIONS, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
 from reports.write import BEST_SET, CONTRASTS, HTML
 
@@ -24,6 +26,8 @@ def publish(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)
+    if (folder / PREDICTIONS).exists():
+        _keep_test_split(folder / PREDICTIONS)
     if (folder / STUDY).exists():
         document = json.loads((folder / STUDY).read_text())
         for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
@@ -32,6 +36,13 @@ def publish(folder: Path) -> None:
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:
             figure.unlink()
+
+
+def _keep_test_split(path: Path) -> None:
+    """Keep the predictions of the test split, with scores of two decimals: the page asks for no more."""
+    predictions = pd.read_parquet(path)
+    kept = predictions[predictions["split"] == "test"].round({"score": 2})
+    kept.to_parquet(path, index=False, compression="zstd")
 
 
 if __name__ == "__main__":

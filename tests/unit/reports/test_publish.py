@@ -2,6 +2,8 @@
 
 import json
 
+import pandas as pd
+
 from reports.publish import publish
 
 
@@ -22,3 +24,11 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     assert json.loads((tmp_path / "study.json").read_text()) == study, (
         "folders of this machine are named there"
     )
+
+
+def test_predictions_are_those_of_the_test_split_with_short_scores(tmp_path):
+    (tmp_path / "report.md").write_text("# A study\n")
+    path = tmp_path / "predictions.parquet"
+    pd.DataFrame({"split": ["val", "test"], "index": [0, 3], "score": [0.5, 0.98765]}).to_parquet(path)
+    publish(tmp_path)
+    assert pd.read_parquet(path).to_dict("records") == [{"split": "test", "index": 3, "score": 0.99}]
