@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """What moves a cursor, colours or turns around what follows; and half characters, which no file can hold."""
 
 
 def plain(text: object) -> str:
     """Return text for a terminal or a figure: "?" in place of control characters, line ends and tabs as they are."""
-    return CONTROL.sub("?", str(text))
+    return CONTROL_CHARACTERS.sub("?", str(text))
 
 
 def code(text: object, most: int = 300) -> str:

@@ -421,7 +421,7 @@ class PlannedSearch:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a study will run on one backbone and dataset.
 
     base:    the study's own settings
@@ -472,7 +472,7 @@ def _require(config: TrialConfig, names: Iterable[str]) -> None:
         )
 
 
-def plan(study: Study, space: Space, setting: Setting) -> Plan:
+def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
     """Return the arms of a study in one setting: whole configurations, equal ones merged, impossible ones dropped.
 
     Raises `BadInput` where the control itself cannot run.
@@ -503,7 +503,7 @@ def plan(study: Study, space: Space, setting: Setting) -> Plan:
         merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label), setting.shape)
     searched, _ = _clipped(space.without(list(setting.fixed)), setting, base)
     searches = _searches(study, space, setting)
-    return Plan(
+    return StudyPlan(
         base,
         searched,
         arms,

@@ -22,7 +22,7 @@ from reports.drawing import style
 from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
 from reports.evidence.fanova_cache import fanova as cached_fanova
-from reports.page.cover import Entry, across_cases, cover, draw_cover
+from reports.page.cover import CoverEntry, across_cases, cover, draw_cover
 from reports.page.html import as_html
 from reports.page.index import Line, index
 from reports.page.report import details_page, short_page
@@ -121,7 +121,7 @@ def write_claims_across(study_root: Folder | str | Path, folders: Iterable[Folde
 
 def _entries(
     root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Built]
-) -> tuple[list[Entry], list[str]]:
+) -> tuple[list[CoverEntry], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
     by_uri = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
     entries, problems = [], []
@@ -132,7 +132,7 @@ def _entries(
         except BadInput as error:
             problems.append(str(error).splitlines()[0])
             continue
-        entries.append(Entry(_link(root, directory), evidence))
+        entries.append(CoverEntry(_link(root, directory), evidence))
     return entries, problems
 
 

@@ -2,7 +2,7 @@
 
 from ray import tune
 
-SHARES = [1 / 16, 1 / 4, 1]
+DATA_SHARES = [1 / 16, 1 / 4, 1]
 """Of the training pool."""
 
 K, DROPOUT = [64, 16, 256], [0.1, 0.0, 0.3]

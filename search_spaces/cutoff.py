@@ -2,7 +2,7 @@
 
 from ray import tune
 
-SHARES = [0.0, 0.25, 0.5, 0.75]
+CUTOFF_SHARES = [0.0, 0.25, 0.5, 0.75]
 """Of the uniform weight 1/l: the thesis's cutoffs, 0.005 and 0.01 at 24 layers, are 0.12 and 0.24 of it."""
 
 ALPHA = [8.0, 64.0, 512.0]

@@ -2,7 +2,7 @@
 
 from ray import tune
 
-SHARES = [1 / 64, 1 / 16, 1 / 4, 1]
+DATA_SHARES = [1 / 64, 1 / 16, 1 / 4, 1]
 """Of the training pool."""
 
 ALPHA = [64.0, 512.0]

@@ -23,7 +23,7 @@ from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return k x dropout x training examples; the control has k 64, dropout 0.1 and all examples."""
-    from search_spaces.capacity import DROPOUT, SHARES, K
+    from search_spaces.capacity import DATA_SHARES, DROPOUT, K
 
     return [
         Arm(
@@ -32,7 +32,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
             {"k": k, "dropout": dropout, **for_equal_steps(setting, n)},
             label=f"k={k} dropout={dropout:g}",
         )
-        for n in setting.levels("train_examples", sizes(setting, SHARES))
+        for n in setting.levels("train_examples", sizes(setting, DATA_SHARES))
         for k in setting.levels("k", K)
         for dropout in setting.levels("dropout", DROPOUT)
     ], []

@@ -22,10 +22,10 @@ AFTER = "after-training"
 
 def cutoffs(setting: Setting) -> list[float]:
     """Return the levels of the cutoff: shares of the uniform weight 1/l, so that no level cuts all layers."""
-    from search_spaces.cutoff import SHARES
+    from search_spaces.cutoff import CUTOFF_SHARES
 
     layers = len(setting.base.states(setting.shape))
-    return [float(f"{share / layers:.2g}") for share in SHARES]
+    return [float(f"{share / layers:.2g}") for share in CUTOFF_SHARES]
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:

@@ -24,7 +24,7 @@ from adalayers.study import FACTORS, Arm, Defaults, Design, Factor, Flag, Page, 
 
 PROTOCOLS = ("part", "whole")
 FINE_TUNED: Final = "fine-tuned"
-LAST = "last-layer"
+LAST_LAYER = "last-layer"
 CONDITIONS = ("train_examples", "epochs")
 TRIED = 2
 """Most epochs of a study that is only tried out: fine-tuning, ten times as dear, is then at the fewest examples."""
@@ -83,7 +83,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     half, ends = epochs[len(epochs) // 2], list(dict.fromkeys((examples[0], examples[-1])))
     if half <= TRIED:
         ends = ends[-1:]
-    last = {LAST: {"fusion": "scalar-mix", "mix": "last", **paper(setting)}}
+    last = {LAST_LAYER: {"fusion": "scalar-mix", "mix": "last", **paper(setting)}}
     fine = {**last, **{name: method for name, method in by_name.items() if "own_width" in method}}
     return [
         *(arm(*method, size, most) for most in epochs for size in examples for method in by_name.items()),
@@ -128,7 +128,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     core = [arm for arm in arms if arm.role == "core"]
     tuned = {component: arm.name for arm in arms for component in arm.tunes}
     fine = [arm for arm in arms if arm.role == FINE_TUNED]
-    plain = {_under(arm): arm.name for arm in fine if arm.label == LAST}
+    plain = {_under(arm): arm.name for arm in fine if arm.label == LAST_LAYER}
     frozen = {(arm.label, *_under(arm)): arm.name for arm in arms if arm.role in ("core", "last")}
     pairs = [(tuned.get(arm.name), tuned.get(control), True) for arm in core]
     pairs += [(arm.name, frozen.get((arm.label, *_under(arm))), False) for arm in fine]

@@ -27,7 +27,7 @@ from adalayers.presets import setups
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study, Tuning, named_by
 
 CONTROL = "layer mix"
-MATCHED, PUBLISHED, OWN = " matched", " as published", " at own width"
+MATCHED, PUBLISHED, AT_OWN_WIDTH = " matched", " as published", " at own width"
 SELECTED, TOP = "up to the selected layer", "of as many top layers"
 ELNOKRASHY = {"warmup": 0.0}
 """AdamW, decaying to 0 from the first step on; of `extra layers`, `concat`, `DWAtt`, the last layer and the average."""
@@ -55,7 +55,7 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
         f"uniform mix{MATCHED}": ("frozen", {"mix": "uniform"}),
         f"uniform mix{PUBLISHED}": ("linear", {"fusion": "scalar-mix", "mix": "uniform", **published}),
         f"scalar mix{MATCHED}": ("frozen", {"fusion": "scalar-mix"}),
-        f"scalar mix{OWN}": ("linear", {"fusion": "scalar-mix", **own}),
+        f"scalar mix{AT_OWN_WIDTH}": ("linear", {"fusion": "scalar-mix", **own}),
         f"concat{MATCHED}": ("frozen", {"fusion": "concat"}),
         f"concat{PUBLISHED}": ("linear", {"fusion": "concat", **published}),
         f"DWAtt{MATCHED}": ("frozen", {"fusion": "dwatt"}),
@@ -64,23 +64,26 @@ def methods(setting: Setting) -> dict[str, tuple[Role, str, dict[str, Any]]]:
         f"extra layers{PUBLISHED}": ("deep", {"fusion": "extra-layers", **published}),
         # Xie et al. train the layers up to the chosen one: that is among the methods that change the base model.
         f"variability{MATCHED}": ("frozen", {"fusion": "variability"}),
-        f"variability{OWN}": ("linear", {"fusion": "variability", **own}),
+        f"variability{AT_OWN_WIDTH}": ("linear", {"fusion": "variability", **own}),
         f"routing{MATCHED}": ("frozen", {"fusion": "routing"}),
-        f"routing{OWN}": (
+        f"routing{AT_OWN_WIDTH}": (
             "frozen",
             {"fusion": "routing", "own_width": True, **({"hidden_vectors": 64} if texts else {})},
         ),
-        f"head2toe{OWN}": ("head2toe", {"fusion": "head2toe", "weight_decay": 0.0}),
+        f"head2toe{AT_OWN_WIDTH}": ("head2toe", {"fusion": "head2toe", "weight_decay": 0.0}),
         f"layer attention{MATCHED}": ("mix", {"fusion": "layer-attention"}),
-        f"layer attention{OWN}": ("linear", {"fusion": "layer-attention", **own}),
+        f"layer attention{AT_OWN_WIDTH}": ("linear", {"fusion": "layer-attention", **own}),
         f"depth convolution{MATCHED}": ("frozen", {"fusion": "depth-convolution"}),
-        f"depth convolution{OWN}": ("deep", {"fusion": "depth-convolution", **own}),
-        f"late fusion{OWN}": ("linear", {"fusion": "late-fusion"}),
-        f"layer set{OWN}": ("frozen", {"fusion": "layer-set", **ILSE}),
-        f"layer graph, full{OWN}": ("frozen", {"fusion": "layer-graph", "graph": "full", **ILSE}),
-        f"layer graph, Cayley{OWN}": ("frozen", {"fusion": "layer-graph", "graph": "cayley", **ILSE}),
-        f"tokens first, gate{OWN}": ("linear", {**tokens_first, "aggregate": "gate"}),
-        f"tokens first, attention{OWN}": ("frozen", {**tokens_first, "aggregate": "attention"}),
+        f"depth convolution{AT_OWN_WIDTH}": ("deep", {"fusion": "depth-convolution", **own}),
+        f"late fusion{AT_OWN_WIDTH}": ("linear", {"fusion": "late-fusion"}),
+        f"layer set{AT_OWN_WIDTH}": ("frozen", {"fusion": "layer-set", **ILSE}),
+        f"layer graph, full{AT_OWN_WIDTH}": ("frozen", {"fusion": "layer-graph", "graph": "full", **ILSE}),
+        f"layer graph, Cayley{AT_OWN_WIDTH}": (
+            "frozen",
+            {"fusion": "layer-graph", "graph": "cayley", **ILSE},
+        ),
+        f"tokens first, gate{AT_OWN_WIDTH}": ("linear", {**tokens_first, "aggregate": "gate"}),
+        f"tokens first, attention{AT_OWN_WIDTH}": ("frozen", {**tokens_first, "aggregate": "attention"}),
     }
     read_out = {"own_width": True, "read_out": "first-token" if texts else "linear"}
     top = {"fusion": "scalar-mix", "mix": "last", **read_out}

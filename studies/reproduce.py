@@ -20,9 +20,9 @@ from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.errors import unknown
 from adalayers.study import Arm, Defaults, Design, Flag, Page, Setting, Study
 
-LAST = "layers:-1"
+LAST_LAYER = "layers:-1"
 """Stands for the deepest layer."""
-OWN: dict[str, Any] = {"fusion": "scalar-mix", "own_width": True}
+SCALAR_MIX: dict[str, Any] = {"fusion": "scalar-mix", "own_width": True}
 
 PAPERS: Mapping[str, Mapping[str, dict[str, Any]]] = {
     "ilse": {
@@ -30,9 +30,9 @@ PAPERS: Mapping[str, Mapping[str, dict[str, Any]]] = {
         "graph, full": {"fusion": "layer-graph", "graph": "full"},
         "set": {"fusion": "layer-set"},
         "DWAtt": {"fusion": "dwatt", "attends": "texts"},
-        "weighted": OWN,
-        "MLP, last layer": {"fusion": "layer-set", "hidden_states": LAST},
-        "linear, last layer": {**OWN, "mix": "last"},
+        "weighted": SCALAR_MIX,
+        "MLP, last layer": {"fusion": "layer-set", "hidden_states": LAST_LAYER},
+        "linear, last layer": {**SCALAR_MIX, "mix": "last"},
     },
 }
 """Paper -> its arms, each with what it is here; the first is the one that it proposes."""
@@ -43,7 +43,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     last = f"layers:{setting.shape.streams[0].layers}"
     table = PAPERS[setting.own.get("paper", "ilse")]
     return [
-        Arm(name, "core", {key: last if value == LAST else value for key, value in what.items()})
+        Arm(name, "core", {key: last if value == LAST_LAYER else value for key, value in what.items()})
         for name, what in table.items()
     ], [
         "Left out of ILSE: LoRA, which changes the base model, and the best single layer, which takes a search of its "

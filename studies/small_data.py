@@ -51,11 +51,11 @@ def settings(setting: Setting) -> dict[str, dict[str, Any]]:
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return each setting at each number of training examples, the most examples first."""
-    from search_spaces.small_data import SHARES
+    from search_spaces.small_data import DATA_SHARES
 
     return [
         Arm(f"{name} train_examples={n}", "core", {**overrides, **for_equal_steps(setting, n)}, label=name)
-        for n in setting.levels("train_examples", sizes(setting, SHARES))
+        for n in setting.levels("train_examples", sizes(setting, DATA_SHARES))
         for name, overrides in settings(setting).items()
     ], []
 

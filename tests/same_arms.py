@@ -55,7 +55,7 @@ from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, StudyFile, parse
 from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.folder import Folder
-from adalayers.study import ConfirmedArm, Plan, Space
+from adalayers.study import ConfirmedArm, Space, StudyPlan
 from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer
@@ -270,7 +270,7 @@ class PoolStudy:
         self.trials = {name: rows.to_dict("records") for name, rows in drawn.trials.items()}
         # Names of one configuration are one arm: these end after other epochs without gain, more than there are.
         arms = [ConfirmedArm(name, "", LayerMixConfig(patience=100 + n)) for n, name in enumerate(self.names)]
-        self.plan = Plan(LayerMixConfig(), Space({}, {}, {}), arms)
+        self.plan = StudyPlan(LayerMixConfig(), Space({}, {}, {}), arms)
         dataset = DatasetRecord(baseline=dict.fromkeys(("val", "test"), float(about["baseline"])))
         self.record = StudyRecord(folder, self.metric)
         self.study = StudyFile(

@@ -23,7 +23,7 @@ from adalayers.storage import hub
 LAYERS, VOCABULARY = 3, 64
 """Of the small model, which has no more layers than the real one."""
 LENGTHS = (7, 4, 2)
-TOLERANCE = 1e-4
+STATE_TOLERANCE = 1e-4
 """Of differences between hidden states that should be none, as a share of the largest number in them."""
 
 
@@ -44,8 +44,8 @@ def found_out(config: Any, identifier: str) -> Family:
     """
     key = json.dumps([config.model_type, config.to_dict()], sort_keys=True, default=str)
     try:
-        if key not in _READINGS:
-            _READINGS[key] = _tried(config)
+        if key not in _CHECKED_FAMILIES:
+            _CHECKED_FAMILIES[key] = _tried(config)
     except Exception as error:  # of many kinds: a config without layers, a model of images, of speech
         why = (
             error
@@ -57,10 +57,10 @@ def found_out(config: Any, identifier: str) -> Family:
             f"is none of {', '.join(sorted(FAMILIES))}; on a small random one of its kind {why}; choose another "
             "backbone, or add its family to adalayers/backbones/families.py"
         ) from error
-    return _READINGS[key]
+    return _CHECKED_FAMILIES[key]
 
 
-_READINGS: dict[str, Family] = {}
+_CHECKED_FAMILIES: dict[str, Family] = {}
 """What was found out, by the model's config."""
 
 
@@ -144,7 +144,7 @@ def _unmoved(backbone: Backbone, ids: Tensor, mask: Tensor, together: list[Tenso
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
-    return bool((a - b).abs().max() <= TOLERANCE * a.abs().max())
+    return bool((a - b).abs().max() <= STATE_TOLERANCE * a.abs().max())
 
 
 def _final_norm(module: nn.Module, layers: int) -> str:

@@ -17,7 +17,7 @@ DAY = 86400.0
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """One store.
 
     Attributes:
@@ -91,17 +91,17 @@ def list_or_remove(root: Path, removal: Removal) -> None:
     show(f"{size(freed)} freed")
 
 
-def entries(root: Path) -> list[Entry]:
+def entries(root: Path) -> list[CacheEntry]:
     """Return the stores below `root`, finished or not, last used first; other folders are left alone."""
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     stores = [_entry(folder) for folder in folders if any(folder.glob("*_[0-9][0-9].npy"))]
     return sorted(stores, key=lambda entry: (-entry.used, entry.name))
 
 
-def _entry(folder: Path) -> Entry:
+def _entry(folder: Path) -> CacheEntry:
     marks = [folder / name for name in (USED, META, PROGRESS) if (folder / name).exists()] or [folder]
     about, damage = checked(folder)
-    return Entry(
+    return CacheEntry(
         folder=folder,
         bytes=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
         used=max(mark.stat().st_mtime for mark in marks),
@@ -110,7 +110,7 @@ def _entry(folder: Path) -> Entry:
     )
 
 
-def _chosen(stores: list[Entry], removal: Removal) -> list[Entry]:
+def _chosen(stores: list[CacheEntry], removal: Removal) -> list[CacheEntry]:
     """Return those of the stores, last used first, that one of the rules takes."""
     now = time.time()
     left = [
@@ -124,7 +124,7 @@ def _chosen(stores: list[Entry], removal: Removal) -> list[Entry]:
     return [entry for entry in stores if entry not in left]
 
 
-def _remove(entry: Entry) -> bool:
+def _remove(entry: CacheEntry) -> bool:
     """Remove a store; return False, leaving it, where another process is computing it."""
     with try_exclusive(entry.folder) as ours:
         if ours and entry.folder.is_symlink():  # what it points to is not ours
@@ -134,7 +134,7 @@ def _remove(entry: Entry) -> bool:
         return ours
 
 
-def _described(entry: Entry) -> str:
+def _described(entry: CacheEntry) -> str:
     about, ago = entry.about, duration(max(0.0, time.time() - entry.used))
     if not (entry.folder / META).exists():
         what = "not finished: the next study that needs it goes on with it"

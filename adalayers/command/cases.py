@@ -18,7 +18,7 @@ from adalayers.request import DataRequest, Resources
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
-from adalayers.study import Plan, Setting, Space, Study, base_config
+from adalayers.study import Setting, Space, Study, StudyPlan, base_config
 from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
@@ -140,7 +140,7 @@ def _case(
     )
 
 
-def _configs(plan: Plan, shape: Shape) -> list[TrialConfig]:
+def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:
     """Return configurations that read all hidden states that the trials of a plan do."""
     configs = [arm.config for arm in plan.arms]
     for search in plan.searches:

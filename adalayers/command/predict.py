@@ -24,7 +24,7 @@ from adalayers.deploy.predictor import Predictor, Words
 from adalayers.deploy.summary import study_of
 from adalayers.deploy.task import TrainedTask
 from adalayers.errors import BadInput
-from adalayers.escaping import CONTROL, plain
+from adalayers.escaping import CONTROL_CHARACTERS, plain
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import base_model_source
 from adalayers.storage.hub import first_line
@@ -166,7 +166,7 @@ def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> No
     tasks = {name: asdict(answer) for name, answer in answers.items()}
     ascii_alone = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     line = json.dumps({"line": number, "text": text, "tasks": tasks}, ensure_ascii=ascii_alone)
-    print(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
+    print(CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", line))
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:

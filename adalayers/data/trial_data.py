@@ -20,7 +20,7 @@ from adalayers.states import Shape, State
 from adalayers.tasks.kind import Gold, TaskKind
 from adalayers.tensors.ragged import ragged_index, to_device
 
-_DRAWS = 0x0D2A
+_DRAW_STREAM = 0x0D2A
 """Sets the draws of train's examples apart from all else that is drawn by small seeds."""
 
 
@@ -206,7 +206,7 @@ class TrialData:
         train = self.splits["train"]
         if train_examples is None or train_examples >= len(train):
             return self
-        rng = np.random.default_rng([draw, _DRAWS])
+        rng = np.random.default_rng([draw, _DRAW_STREAM])
         examples = np.sort(rng.permutation(len(train))[:train_examples])
         drawn = train.subset(examples, Subset(train.features, examples))
         if not len(drawn.trainable):

@@ -32,7 +32,7 @@ TENTH = "a tenth of train"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
-_NAMES = {
+_SHORT_NAMES = {
     identifier.lower(): name
     for name, entry in reversed(CATALOG.items())  # the first of several names of one id is meant by it
     for identifier in (name, *entry.also, *([] if entry.source == EMBEDDED else [entry.source]))
@@ -171,7 +171,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
     identifier, revision = hub.split_revision(name)
     plain = "/" not in identifier and os.sep not in identifier
     repository, _, config = identifier.partition(":")
-    short = _NAMES.get(repository.lower())
+    short = _SHORT_NAMES.get(repository.lower())
     if short and CATALOG[short].by_config:
         entry = CATALOG[short]
         if not config:
@@ -181,7 +181,7 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
             )
         safe = hub.safe_name(f"{short}-{config}", "dataset")
         return DatasetName(safe, f"{entry.source}:{config}", revision, entry=entry)
-    short = _NAMES.get(identifier.lower())
+    short = _SHORT_NAMES.get(identifier.lower())
     if not (plain and short):
         path = local_path(name, "--dataset")
         local = path if name and path.is_dir() else None

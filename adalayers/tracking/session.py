@@ -61,7 +61,7 @@ _ARTIFACT_FOLDERS = ("figures", BEST)
 _READABLE = (".md", ".json", ".csv")
 
 # What every MLflow server accepts; newer ones accept more.
-_BATCH = 1000
+_BATCH_ENTRIES = 1000
 _BATCH_PARAMS = 100
 _DIGEST, _NOTE, _MOST_RUNS = 36, 4000, 50_000
 
@@ -164,7 +164,7 @@ class Session:
                 metrics += map(Metric, [name] * len(steps), values.tolist(), times.tolist(), steps.tolist())
             params = [Param(name, text) for name, text in trial.params.items()]
             while params or metrics:
-                room = _BATCH - min(len(params), _BATCH_PARAMS)
+                room = _BATCH_ENTRIES - min(len(params), _BATCH_PARAMS)
                 self._client.log_batch(run_id, metrics[:room], params[:_BATCH_PARAMS], synchronous=True)
                 metrics, params = metrics[room:], params[_BATCH_PARAMS:]
             self._client.set_terminated(run_id, RUN_STATUS[trial.status], end_time=end)

@@ -1,6 +1,6 @@
 """The only package that imports Ray and Optuna: a trainable for Tune, and `run_study`."""
 
-from adalayers.tuning.run import Outcome, run_study
+from adalayers.tuning.run import StudyOutcome, run_study
 from adalayers.tuning.trainable import trainable
 
-__all__ = ["Outcome", "run_study", "trainable"]
+__all__ = ["StudyOutcome", "run_study", "trainable"]

@@ -17,7 +17,7 @@ from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
-from adalayers.study import ConfirmedArm, Plan, merge, trial_id
+from adalayers.study import ConfirmedArm, StudyPlan, merge, trial_id
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
@@ -50,7 +50,7 @@ class Agenda:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StudyPlan,
         record: StudyRecord,
         data: TrialData,
         request: StudyRequest,

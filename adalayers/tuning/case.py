@@ -13,7 +13,7 @@ from adalayers.request import StudyRequest
 from adalayers.results.other_studies import OtherStudies
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Plan, trial_id
+from adalayers.study import StudyPlan, trial_id
 from adalayers.tracking.mirror import Mirror
 
 
@@ -28,7 +28,7 @@ class Case:
     """
 
     prepared: Prepared
-    plan: Plan
+    plan: StudyPlan
     folder: Folder
     identity: Mapping[str, Any]
     before: StudyFile

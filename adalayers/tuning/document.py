@@ -15,12 +15,12 @@ from adalayers.data.prepare import Prepared
 from adalayers.request import StudyRequest
 from adalayers.results.provenance import provenance
 from adalayers.results.study_file import DroppedArm, EnvironmentRecord, RequestRecord, parse
-from adalayers.study import Plan, Study
+from adalayers.study import Study, StudyPlan
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.case import Case
 
 
-def environment(prepared: Prepared, features: FeaturePlan, plan: Plan) -> EnvironmentRecord:
+def environment(prepared: Prepared, features: FeaturePlan, plan: StudyPlan) -> EnvironmentRecord:
     """Return on what a case runs: backbone, data, where their hidden states come from, and this machine.
 
     Args:

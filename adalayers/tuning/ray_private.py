@@ -12,7 +12,7 @@ from typing import Any
 
 RELEASE = "2.60"
 
-NAMES = {
+PRIVATE_NAMES = {
     "ray._private.services:canonicalize_bootstrap_address": "--address: the form of an address that Ray itself uses",
     "ray._private.services:find_bootstrap_address": "--address auto: the cluster that `ray start` made here",
     "ray._raylet:GcsClient": "--address: whether a Ray cluster answers there",

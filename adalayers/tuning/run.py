@@ -39,7 +39,7 @@ FAILED = {"failed", "diverged"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """How a study ended: `state` is finished, interrupted or "time is up"; `counts` by stage and status.
 
     why: what the first of the trials that failed or diverged says, nothing where none did
@@ -67,7 +67,7 @@ def run_study(
     resources: Resources,
     deadline: float | None,
     undecided: Undecided,
-) -> list[Outcome]:
+) -> list[StudyOutcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
 
     Args:
@@ -162,7 +162,7 @@ class _RunningCase:
             self._write("running")  # so that a run that is killed is counted by the next
         self._mirror.trial(row, self.record.history(row["trial_id"]))
 
-    def close(self, state: str) -> Outcome:
+    def close(self, state: str) -> StudyOutcome:
         """Write the case's files whole."""
         for trial_id, row in self.record.rows.items():
             if row["status"] == "unfinished":
@@ -173,7 +173,7 @@ class _RunningCase:
             state = "finished"  # an interruption left other cases unfinished
         self._write(state)
         errors = (row.get("error") for row in self.record.rows.values() if row["status"] in FAILED)
-        return Outcome(state, counts(self.record), next((str(error) for error in errors if error), ""))
+        return StudyOutcome(state, counts(self.record), next((str(error) for error in errors if error), ""))
 
     def _write(self, state: str) -> dict[str, Any]:
         analyses = self.agenda.analyses(closing=state != "running")

@@ -57,7 +57,7 @@ OTHER = ("#444444", "d")
 LONGEST = 200
 """Characters beyond which a text in a figure is cut."""
 
-WIDE = 80
+LEGEND_CHARACTERS = 80
 """Characters of names side by side along x above which they would overlap, so are written at an angle."""
 
 styled = mpl.rc_context(RC)
@@ -118,7 +118,8 @@ def name_ticks(axes: Axes, values: Iterable[object], *, axis: str) -> None:
     (axes.set_xticks if axis == "x" else axes.set_yticks)(range(len(names)), names)
     if (
         axis == "x"
-        and len(names) * max((len(line) for name in names for line in name.split("\n")), default=0) > WIDE
+        and len(names) * max((len(line) for name in names for line in name.split("\n")), default=0)
+        > LEGEND_CHARACTERS
     ):
         axes.tick_params(axis="x", labelrotation=30)
         for tick in axes.get_xticklabels():

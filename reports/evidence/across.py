@@ -27,7 +27,7 @@ from adalayers.results.study_file import Run
 from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes, tables
 from reports.evidence.analyses import Analysis, analyses
-from reports.evidence.claims import Claim, Family, of_scores, with_wins
+from reports.evidence.claims import Claim, ComparisonFamily, of_scores, with_wins
 from reports.evidence.evidence import Evidence
 from reports.reading.load import Plan
 
@@ -47,7 +47,7 @@ MetricKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class CaseEvidence:
     """One case as claims across cases need it.
 
     dataset: fingerprint of its data, "" where unknown; backbone: its id
@@ -86,7 +86,7 @@ class Across:
     claims:   one for each comparison; analyses: when they were made
     """
 
-    cases: tuple[Case, ...] = ()
+    cases: tuple[CaseEvidence, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     claims: tuple[AcrossClaim, ...] = ()
     analyses: tuple[Analysis, ...] = ()
@@ -113,10 +113,10 @@ class AcrossClaim:
         return {**self.claim.as_json(), "kind": "across", **about}
 
 
-def case_of(name: str, evidence: Evidence) -> Case:
+def case_of(name: str, evidence: Evidence) -> CaseEvidence:
     """Return a case from what its folder holds."""
     study = evidence.loaded.study
-    return Case(
+    return CaseEvidence(
         name=name,
         plan=evidence.plan,
         trials=evidence.trials,
@@ -130,7 +130,7 @@ def case_of(name: str, evidence: Evidence) -> Case:
     )
 
 
-def across(cases: Iterable[Case]) -> Across:
+def across(cases: Iterable[CaseEvidence]) -> Across:
     """Return what can be claimed across cases: of those that were run alike, in the order in which they began."""
     alike, left_out = _alike(sorted(cases, key=lambda case: case.began))
     runs = study_runs(alike)
@@ -159,7 +159,9 @@ def across(cases: Iterable[Case]) -> Across:
         }
         case_of = {case.cell(arm.name): case.name for case in of_sort for arm in case.plan.arms}
         verdict = of_scores(mode, _smallest(of_sort))
-        family = Family(metric, split, bounds(metric), verdict, answers, case_of={} if paired else case_of)
+        family = ComparisonFamily(
+            metric, split, bounds(metric), verdict, answers, case_of={} if paired else case_of
+        )
         claims = family.claims(
             [item.comparison for item in planned if item.sort == sort and item.paired == paired],
             values,
@@ -197,7 +199,7 @@ class _Planned:
         return self.what == MEAN
 
 
-def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:
+def _planned(cases: Sequence[CaseEvidence], runs: Sequence[Run]) -> list[_Planned]:
     """Return all comparisons: those of the cases that there were at each run, then those of all cases.
 
     A mean over the cases that there were before another one joined was claimed then: it keeps its claim, and its share
@@ -217,9 +219,9 @@ def _planned(cases: Sequence[Case], runs: Sequence[Run]) -> list[_Planned]:
     return list(planned.values())
 
 
-def _alike(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
+def _alike(cases: Sequence[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
     """Return the cases that were run like the first one, and the others with the first flag that differs."""
-    alike: list[Case] = []
+    alike: list[CaseEvidence] = []
     others: list[tuple[str, str]] = []
     for case in cases:
         reference = alike[0] if alike else case
@@ -239,7 +241,7 @@ def _alike(cases: Sequence[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
     return alike, others
 
 
-def _effects(cases: Sequence[Case]) -> list[_Planned]:
+def _effects(cases: Sequence[CaseEvidence]) -> list[_Planned]:
     """Plan the primary comparisons that all cases of one sort share: their means, then their differences."""
     means, differences = [], []
     for sort, of_sort in _groups(cases, lambda case: case.sort).items():
@@ -282,7 +284,7 @@ def _effects(cases: Sequence[Case]) -> list[_Planned]:
     return [*means, *differences]
 
 
-def _scores(cases: Sequence[Case]) -> list[_Planned]:
+def _scores(cases: Sequence[CaseEvidence]) -> list[_Planned]:
     """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
     planned = []
     named = [case for case in cases if case.dataset]
@@ -314,13 +316,13 @@ def _scores(cases: Sequence[Case]) -> list[_Planned]:
     return planned
 
 
-def study_runs(cases: Sequence[Case]) -> list[Run]:
+def study_runs(cases: Sequence[CaseEvidence]) -> list[Run]:
     """Return the runs of the cases as runs of one study, whose arms are the cells.
 
     Runs whose times overlap are one command's. Those before the second case has any seeds belong to the run that
     brings it, and the plan is that run's: its seeds are those first planned.
     """
-    commands: list[list[tuple[Case, Run]]] = []
+    commands: list[list[tuple[CaseEvidence, Run]]] = []
     ended = ""
     case_runs = [(case, run) for case in cases for run in case.runs]
     for case, run in sorted(case_runs, key=lambda case_run: case_run[1].started):
@@ -330,7 +332,7 @@ def study_runs(cases: Sequence[Case]) -> list[Run]:
             commands.append([(case, run)])
         ended = max(ended, run.ended)
     together: list[Run] = []
-    waiting: list[tuple[Case, Run]] = []
+    waiting: list[tuple[CaseEvidence, Run]] = []
     covered: dict[str, set[int]] = {}
     seen: set[str] = set()
     for command in commands:
@@ -345,7 +347,7 @@ def study_runs(cases: Sequence[Case]) -> list[Run]:
     return together
 
 
-def _together(runs: Sequence[tuple[Case, Run]], planned: int, covered: Mapping[str, set[int]]) -> Run:
+def _together(runs: Sequence[tuple[CaseEvidence, Run]], planned: int, covered: Mapping[str, set[int]]) -> Run:
     """Return runs of several cases as one; covered: cell -> all its seeds by then."""
     analyses = sorted({after for _, run in runs for after in run.analyses if after <= planned})
     seeds = {cell: sorted(of_cell) for cell, of_cell in covered.items()}
@@ -360,7 +362,7 @@ def _together(runs: Sequence[tuple[Case, Run]], planned: int, covered: Mapping[s
     )
 
 
-def _cells(cases: Sequence[Case]) -> pd.DataFrame:
+def _cells(cases: Sequence[CaseEvidence]) -> pd.DataFrame:
     """Return the confirmed trials of all cases, their arms called by their cells."""
     frames = []
     for case in cases:
@@ -369,15 +371,15 @@ def _cells(cases: Sequence[Case]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _smallest(cases: Sequence[Case]) -> float | None:
+def _smallest(cases: Sequence[CaseEvidence]) -> float | None:
     """Return the smallest effect of interest of all cases, None where one has none."""
     effects = [case.plan.smallest_effect for case in cases]
     return None if None in effects else min(effect for effect in effects if effect is not None)
 
 
-def _groups(cases: Iterable[Case], key: Any) -> dict[Any, list[Case]]:
+def _groups(cases: Iterable[CaseEvidence], key: Any) -> dict[Any, list[CaseEvidence]]:
     """Return the groups of at least two cases with one key, in order."""
-    groups: dict[Any, list[Case]] = {}
+    groups: dict[Any, list[CaseEvidence]] = {}
     for case in cases:
         groups.setdefault(key(case), []).append(case)
     return {shared: group for shared, group in groups.items() if len(group) > 1}

@@ -27,9 +27,9 @@ PIECES = 32768
 differ by less than 1e-7 for it."""
 MOST_TERMS = 60
 """Degrees of freedom from which on the sums of Student's t are longer than they are fast."""
-LEAST = 1e-12
+MIN_ERROR = 1e-12
 """An amount of error below this is not spent: no value of t is critical."""
-SMALL, TINY, FEW = 1e-4, 1e-9, 6
+SMALL, TINY, FEW_PAIRS = 1e-4, 1e-9, 6
 """Error below the first is spent as by a single test after so few pairs or fewer; below the second, always."""
 
 
@@ -45,7 +45,7 @@ def critical_values(analyses: Sequence[tuple[int, float]]) -> list[float]:
         raise ValueError(f"wanted growing numbers of pairs and errors that do not fall, got {list(analyses)}")
     critical, spending, spent = [], [], 0.0
     for n, error in analyses:
-        if n < 2 or error - spent <= LEAST:
+        if n < 2 or error - spent <= MIN_ERROR:
             critical.append(math.inf)
             continue
         spent = error
@@ -59,7 +59,7 @@ def _last(analyses: tuple[tuple[int, float], ...]) -> tuple[float, float]:
     """Return the last analysis's critical |t|, and the angle whose sine is that value's w."""
     (n, error), before = analyses[-1], analyses[:-1]
     spend = error - (before[-1][1] if before else 0.0)
-    if not before or before[-1][0] < 3 or spend < (SMALL if before[-1][0] <= FEW else TINY):
+    if not before or before[-1][0] < 3 or spend < (SMALL if before[-1][0] <= FEW_PAIRS else TINY):
         # Where the quadrature is not good enough, the single test's value, which is never too low.
         critical = float(stats.t.isf(spend / 2, n - 1))
         return critical, math.atan2(critical, math.sqrt(n - 1))

@@ -27,7 +27,7 @@ from reports.words.text import code, count, escape, number, several
 SERIOUS, CAUTION, NOTE = "serious", "caution", "note"
 POWER = 0.8
 """Chance of finding a difference of one SD below which a study has too few seeds."""
-CUT = 0.05
+TRUNCATED_SHARE = 0.05
 """Share of a split's examples cut to the maximum length above which it is said."""
 UNEVEN = 0.8
 """Share of one class above which accuracy counts little else."""
@@ -35,7 +35,7 @@ NEAR_BASELINE = 0.2
 """Share of the gap from a trivial model to a perfect score, closed by the best arm, below which that is said."""
 LATE = 0.8
 """Share of an arm's trials whose best epoch is the last one allowed, from which on that is said."""
-UNIFORM = 0.995
+UNIFORM_ENTROPY_SHARE = 0.995
 """Share of the uniform mix's entropy from which on a mix is effectively uniform."""
 HEAVY, RARE = 0.5, 0.01
 """Share of a comparison's variance that one seed holds above which that is said, where normal differences show as
@@ -215,7 +215,7 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
 
 def _data(evidence: Evidence) -> Iterable[Caveat]:
     dataset = evidence.loaded.study.environment.dataset
-    truncated = [cut.text() for cut in cuts(dataset) if cut.share > CUT]
+    truncated = [cut.text() for cut in cuts(dataset) if cut.share > TRUNCATED_SHARE]
     if truncated:
         yield Caveat(
             CAUTION,
@@ -396,7 +396,7 @@ def uniform_mix(evidence: Evidence) -> tuple[float, float] | None:
     rows = tables.confirmed(evidence.trials)
     entropy = float(numbers(rows[rows["arm"] == plan.control], "mix/entropy").mean())
     most = math.log(len(plan.hidden_states))
-    return (entropy, most) if math.isfinite(entropy) and entropy >= UNIFORM * most else None
+    return (entropy, most) if math.isfinite(entropy) and entropy >= UNIFORM_ENTROPY_SHARE * most else None
 
 
 def _mix(evidence: Evidence) -> Iterable[Caveat]:

@@ -128,7 +128,7 @@ def claims(
     answers: as from `prediction_hashes.answers`, of that split
     """
     split = tables.score_split(trials, plan)
-    family = Family(
+    family = ComparisonFamily(
         plan.metric, split, bounds(plan.metric), of_scores(plan.mode, plan.smallest_effect), answers
     )
     values = tables.values(trials, f"{split}/{plan.metric}")
@@ -168,7 +168,7 @@ def contrasts(
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
     learned = set(tables.learning_arms(trials, plan))
-    entropy = Family("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
+    entropy = ComparisonFamily("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
         [comparison for comparison in plan.comparisons if comparison.weights.keys() <= learned],
         tables.values(trials, "mix/entropy"),
         analyses,
@@ -182,7 +182,7 @@ def contrasts(
         str(arm): dict(zip(map(int, rows["seed"]), map(float, rows["step"]), strict=True))
         for arm, rows in reached.groupby("arm")
     }
-    speed = Family("convergence_step", "val", None, _direction, keeps=False).claims(
+    speed = ComparisonFamily("convergence_step", "val", None, _direction, keeps=False).claims(
         plan.comparisons, steps_of, analyses, untestable=censored
     )
     return [*entropy, *speed]
@@ -256,7 +256,7 @@ def _direction(difference: float, half: float, one_sided: float) -> tuple[str, f
 
 
 @dataclass(frozen=True)
-class Family:
+class ComparisonFamily:
     """Comparisons of one measure, which share its error.
 
     limits:  between which the measure lies

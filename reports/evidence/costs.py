@@ -25,7 +25,7 @@ MEASURED = {
 }
 """Column of `by_arm` -> column of `trials.csv`."""
 
-COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
+COST_COLUMNS = ["arm", "intact", "score", "n", *MEASURED]
 
 
 def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     """
     rows = confirmed(trials)
     if MEASURED["weights"] not in rows:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=COST_COLUMNS)
     values = {name: numbers(rows, column) for name, column in MEASURED.items()}
     costs = pd.DataFrame(
         {
@@ -55,7 +55,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     means = grouped[["score", *MEASURED]].mean()
     table = means.assign(n=grouped.size(), intact=grouped["intact"].all()).reset_index()
     order = {arm.name: position for position, arm in enumerate(plan.arms)}
-    return table.sort_values("arm", key=lambda arms: arms.map(order))[COLUMNS].reset_index(drop=True)
+    return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 
 
 def front(table: pd.DataFrame, cost: str, *, maximise: bool = True) -> list[str]:

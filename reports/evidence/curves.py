@@ -15,7 +15,7 @@ from reports.reading.load import Plan
 STEPS = 60
 """Most steps of a curve."""
 
-COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
+CURVE_COLUMNS = ["arm", "step", "mean", "low", "high", "n"]
 
 
 def learning_curves(
@@ -33,7 +33,7 @@ def learning_curves(
     score = f"val/{plan.metric}"
     rows = confirmed(trials)
     if not {"step", score} <= set(history.columns) or rows.empty:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=CURVE_COLUMNS)
     table = pd.DataFrame(
         {"trial_id": history["trial_id"], "step": numbers(history, "step"), "score": numbers(history, score)}
     )
@@ -44,7 +44,7 @@ def learning_curves(
         for arm in plan.arms
         if arm.name in set(table["arm"])
     ]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=CURVE_COLUMNS)
 
 
 def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFr
         half = np.where(sd > 1e-12, stats.t.ppf(0.5 + LEVEL / 2, n - 1) * sd / np.sqrt(n), np.nan)
     low, high = bounds(plan.metric) or (-np.inf, np.inf)
     ends = {"low": np.maximum(mean - half, low), "high": np.minimum(mean + half, high)}
-    return pd.DataFrame({"arm": arm, "step": steps, "mean": mean, **ends, "n": n}, columns=COLUMNS)
+    return pd.DataFrame({"arm": arm, "step": steps, "mean": mean, **ends, "n": n}, columns=CURVE_COLUMNS)
 
 
 def milestones(curves: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
 SIZE = "train_examples"
-COLUMNS = ["line", "examples", "mean", "low", "high", "n"]
+SIZE_COLUMNS = ["line", "examples", "mean", "low", "high", "n"]
 
 
 def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
@@ -24,7 +24,9 @@ def by_size(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     rows = rows.assign(examples=numbers(rows, column), score=numbers(rows, f"{split}/{plan.metric}"))
     rows = rows.dropna(subset=["examples"])
     if rows["examples"].nunique() < 2:
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=SIZE_COLUMNS)
     labels = {arm.name: arm.label or arm.name for arm in plan.arms}
     rows["line"] = [labels[arm] for arm in rows["arm"]]
-    return summaries(rows.sort_values(COLUMNS[:2], kind="stable"), COLUMNS[:2], "score", bounds(plan.metric))
+    return summaries(
+        rows.sort_values(SIZE_COLUMNS[:2], kind="stable"), SIZE_COLUMNS[:2], "score", bounds(plan.metric)
+    )

@@ -12,7 +12,7 @@ from adalayers.results.intervals import LEVEL, Interval
 from adalayers.results.measures import Measured
 from adalayers.tasks.metrics import bounds
 
-LEAST = 5
+MIN_CASES = 5
 """Fewest cases of a rank correlation: four in a perfect order still have a p value of 0.08."""
 
 
@@ -72,7 +72,7 @@ def reached(score: Interval, trivial: float | None, metric: str) -> Interval:
 
 
 def correlations(cases: Sequence[Placed]) -> list[Correlation]:
-    """Return a correlation for each backbone and measure that at least `LEAST` of its cases have, with their scores."""
+    """Return a correlation for each backbone and measure that at least `MIN_CASES` of its cases have, with scores."""
     tested = {}
     for backbone, name in dict.fromkeys((case.backbone, name) for case in cases for name in case.measured):
         pairs = [
@@ -83,7 +83,7 @@ def correlations(cases: Sequence[Placed]) -> list[Correlation]:
             and (distance := case.measured[name].beyond) is not None
             and case.reached.mean is not None
         ]
-        if len(pairs) >= LEAST:
+        if len(pairs) >= MIN_CASES:
             tau, p_value = _kendall(*zip(*pairs, strict=True))
             if math.isfinite(tau):
                 tested[backbone, name] = (len(pairs), tau, p_value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from adalayers.storage.folder import Folder
-from reports.evidence.importances import COLUMNS, FANOVA, importances, key, search_points
+from reports.evidence.importances import FANOVA, IMPORTANCE_COLUMNS, importances, key, search_points
 from reports.reading.load import Loaded
 from reports.reading.space import domains
 
@@ -24,7 +24,7 @@ def fanova(folder: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | No
     if folder.exists(IMPORTANCES):
         cached = _read(folder)
         if cached and cached.get("key") == current:
-            return pd.DataFrame(cached["rows"], columns=COLUMNS)
+            return pd.DataFrame(cached["rows"], columns=IMPORTANCE_COLUMNS)
     if not wanted:
         return None
     table = importances(points, space, loaded.plan, FANOVA)
@@ -36,7 +36,7 @@ def _read(folder: Folder) -> dict:
     """Return the cache; nothing where the file is broken: it is computed again, never an error."""
     try:
         cached = folder.read_json(IMPORTANCES)
-        pd.DataFrame(cached["rows"], columns=COLUMNS)
+        pd.DataFrame(cached["rows"], columns=IMPORTANCE_COLUMNS)
     except (ValueError, KeyError, TypeError):
         return {}
     return cached

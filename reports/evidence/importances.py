@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from optuna import Study
 
 PED_ANOVA, FANOVA = "PED-ANOVA", "fANOVA"
-FEWEST = 10
+MIN_TRIALS = 10
 """Completed trials below which importances say nothing but chance."""
 
-MOST = 1000
+MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
 
-RESAMPLES = {PED_ANOVA: 50, FANOVA: 20}
+RESAMPLES_BY_EVALUATOR = {PED_ANOVA: 50, FANOVA: 20}
 SEED = 0
-COLUMNS = ["name", "role", "importance", "low", "high", "n", "resamples", "evaluator"]
+IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n", "resamples", "evaluator"]
 
 
 def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> pd.DataFrame:
     """A row per completed or stopped trial of the search with a score and every hyperparameter of the space.
 
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
-    Completed trials first, best first; ids decide between equals. Of very many, `MOST` at even distances in rank.
+    Completed trials first, best first; ids decide between equals. Of very many, `MAX_TRIALS` at even distances in rank.
     """
     rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
@@ -56,8 +56,8 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
     order = table.assign(_rank=-plan.better(table["score"])).sort_values(["status", "_rank", "trial_id"])
     done = int((order["status"] == "completed").sum())
     places = np.arange(len(order))
-    if done > MOST:
-        places = np.r_[np.linspace(0, done - 1, MOST).round().astype(int), places[done:]]
+    if done > MAX_TRIALS:
+        places = np.r_[np.linspace(0, done - 1, MAX_TRIALS).round().astype(int), places[done:]]
     return order.drop(columns="_rank").iloc[places].reset_index(drop=True)
 
 
@@ -69,12 +69,12 @@ def importances(
     points: as from `search_points`; its completed rows count.
     importance: its share of the whole, the shares adding up to 1 (equal where the scores show nothing).
     low, high:  range of the middle 90% over bootstrap resamples of the trials, always the same ones.
-    Empty with fewer than `FEWEST` completed trials, fewer than two hyperparameters, or scores all the same.
+    Empty with fewer than `MIN_TRIALS` completed trials, fewer than two hyperparameters, or scores all the same.
     """
     done = points[points["status"] == "completed"].reset_index(drop=True)
-    if len(done) < FEWEST or len(space) < 2 or done["score"].nunique() < 2:
-        return pd.DataFrame(columns=COLUMNS)
-    rng, resamples = np.random.default_rng(SEED), RESAMPLES[evaluator]
+    if len(done) < MIN_TRIALS or len(space) < 2 or done["score"].nunique() < 2:
+        return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
+    rng, resamples = np.random.default_rng(SEED), RESAMPLES_BY_EVALUATOR[evaluator]
     trials = rebuilt_study(done, space, plan).get_trials(deepcopy=False)
     drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(resamples)]
     with _optuna_quiet():
@@ -95,7 +95,13 @@ def target_share(n: int) -> float:
 def key(points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: str) -> str:
     """Return a hash of everything that importances are computed from."""
     done = points[points["status"] == "completed"]
-    about: list[Any] = [evaluator, RESAMPLES[evaluator], SEED, plan.mode, [repr(domain) for domain in space]]
+    about: list[Any] = [
+        evaluator,
+        RESAMPLES_BY_EVALUATOR[evaluator],
+        SEED,
+        plan.mode,
+        [repr(domain) for domain in space],
+    ]
     text = json.dumps(about) + done.to_csv(index=False, float_format="%.17g")
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -13,7 +13,7 @@ EPOCHS = "epochs"
 CONDITIONS = (SIZE, EPOCHS)
 FROZEN = "frozen"
 _SUMMARIES = [f"{prefix}{name}" for prefix in ("val_", "") for name in ("mean", "low", "high", "n")]
-COLUMNS = ["arm", "role", "method", "base_model", "examples", "epochs", *_SUMMARIES]
+METHOD_COLUMNS = ["arm", "role", "method", "base_model", "examples", "epochs", *_SUMMARIES]
 
 
 def under_both(plan: Plan) -> bool:
@@ -37,7 +37,7 @@ def by_method(arms: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         examples=pd.to_numeric(rows[column(SIZE)], errors="coerce"),
         epochs=pd.to_numeric(rows[column(EPOCHS)], errors="coerce"),
     )
-    return rows.dropna(subset=["examples", "epochs"])[COLUMNS].reset_index(drop=True)
+    return rows.dropna(subset=["examples", "epochs"])[METHOD_COLUMNS].reset_index(drop=True)
 
 
 def _base_model(arm: PlannedArm) -> str:

@@ -26,7 +26,7 @@ STUDIES, FEWEST_OPEN = 4000, 200
 MOST_SEEDS = 100
 """Seeds beyond which nothing is planned."""
 
-FEWEST = 3
+MIN_SEEDS_OF_SPREAD = 3
 """Seeds below which an arm is left out of the spread, where others have more."""
 
 
@@ -55,7 +55,7 @@ def spread(scores: Mapping[str, pd.Series], answers: PredictionHashes) -> Spread
     if not scores:
         return None
     most = max(len(of_arm) for of_arm in scores.values())
-    scores = {arm: of_arm for arm, of_arm in scores.items() if len(of_arm) >= min(FEWEST, most)}
+    scores = {arm: of_arm for arm, of_arm in scores.items() if len(of_arm) >= min(MIN_SEEDS_OF_SPREAD, most)}
     seeds = sorted(set.intersection(*({*of_arm.index} for of_arm in scores.values())))
     distinct: dict[object, str] = {}
     for arm in scores:

@@ -22,7 +22,7 @@ ALL = "all"
 """What `residuals` calls the whole range of labels."""
 MOST_CLASSES = 25
 """Most classes that are told apart."""
-PARTS = ("precision", "recall", "f1", "gold", "predicted")
+CLASS_COLUMNS = ("precision", "recall", "f1", "gold", "predicted")
 
 
 def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> pd.DataFrame:
@@ -179,7 +179,12 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
                 }
             )
         )
-    columns = ["class", "arm", *(f"{part}_{name}" for part in PARTS for name in ("mean", "low", "high")), "n"]
+    columns = [
+        "class",
+        "arm",
+        *(f"{part}_{name}" for part in CLASS_COLUMNS for name in ("mean", "low", "high")),
+        "n",
+    ]
     if not each:
         return pd.DataFrame(columns=columns)
     scores = pd.concat(each)
@@ -187,7 +192,7 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     table = []
     for (kind, arm), rows_of_arm in scores.groupby(["class", "arm"], sort=True, observed=True):
         row: dict[str, object] = {"class": kind, "arm": arm, "n": len(rows_of_arm)}
-        for part in PARTS:
+        for part in CLASS_COLUMNS:
             row |= summary(rows_of_arm[part], f"{part}_", (0.0, 1.0))
         table.append(row)
     return pd.DataFrame(table, columns=columns)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from reports.evidence.tables import confirmed
 
-_SAME = 1e-9
+_WEIGHT_ROUNDING = 1e-9
 
 PredictionHashes = Mapping[tuple[str, int], str]
 """(arm, seed) -> what stands for all its predictions, equal where they are."""
@@ -48,4 +48,4 @@ def cancels(weights: Mapping[str, float], seed: int, hashes: PredictionHashes) -
         if (arm, seed) not in hashes:
             return False
         total[hashes[arm, seed]] = total.get(hashes[arm, seed], 0.0) + weight
-    return all(abs(weight) < _SAME for weight in total.values())
+    return all(abs(weight) < _WEIGHT_ROUNDING for weight in total.values())

@@ -15,7 +15,7 @@ from reports.reading.space import Domain, numeric
 OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
 
-BEST = 5
+TOP_TRIALS = 5
 """Trials among which the best one is seen: one point lies in the edges of a range by chance in one of ten."""
 
 
@@ -48,7 +48,7 @@ def edges(
     ranks = (
         plan.better(numbers(done, f"val/{plan.metric}")).dropna().sort_values(ascending=False, kind="stable")
     )
-    best = done.loc[ranks.index[:BEST]]
+    best = done.loc[ranks.index[:TOP_TRIALS]]
     at_edge = []
     for domain in space:
         values = numbers(best, f"config/{domain.name}")

@@ -15,7 +15,7 @@ from adalayers.results.intervals import LEVEL
 EXACT = 8
 """Most things whose orders are counted one by one, 8! = 40,320 of them; for more there is t's approximation."""
 
-LEAST = 3
+MIN_RANKED = 3
 """Fewest things that have an order to speak of."""
 
 
@@ -25,7 +25,7 @@ def spearman(a: ArrayLike, b: ArrayLike) -> float | None:
     None for fewer than three values, for one that is missing, and where all values of one sequence are the same.
     """
     pairs = np.array([a, b], dtype=float)
-    if pairs.shape[1] < LEAST or np.isnan(pairs).any() or (np.ptp(pairs, axis=1) == 0).any():
+    if pairs.shape[1] < MIN_RANKED or np.isnan(pairs).any() or (np.ptp(pairs, axis=1) == 0).any():
         return None
     return float(stats.spearmanr(*pairs).statistic)
 
@@ -37,7 +37,7 @@ def critical(n: int) -> float | None:
     Counted over all orders up to `EXACT` things, without ties; by Student's t beyond. None where even |r| = 1 is more
     frequent than that.
     """
-    if n < LEAST:
+    if n < MIN_RANKED:
         return None
     if n > EXACT:
         t = float(stats.t.ppf((1 + LEVEL) / 2, n - 2))

@@ -44,7 +44,7 @@ _WEIGHTS, _NUMBER_WEIGHTS = 20_000_000, 1_000_000
 _COUNTS = 50_000_000
 """Most counts, classes x predictions, that are drawn from."""
 
-_SAME = 1e-6
+_SCORE_ROUNDING = 1e-6
 """Predictions whose score is this near to that of `trials.csv` are those it was computed from."""
 
 
@@ -139,7 +139,9 @@ def example_variances(
         return {}, [_not_given(len(scores))]
     once = np.ones((1, _examples(counted)), dtype=np.float32)
     full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
-    reproduces_score = np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SAME
+    reproduces_score = (
+        np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SCORE_ROUNDING
+    )
     draws = _draws(counted, plan.metric, seed)
     if isinstance(counted, Predicted) and _examples(counted) >= 2 * NEIGHBOURS:
         draws = np.concatenate([draws, _without_blocks(counted, plan.metric)], axis=1)

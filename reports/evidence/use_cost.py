@@ -14,7 +14,7 @@ from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Loaded
 
-COLUMNS = ["arm", "seed", "live", "deepest", "operations", "score"]
+USE_COLUMNS = ["arm", "seed", "live", "deepest", "operations", "score"]
 DEFAULT_K = 64
 
 
@@ -36,7 +36,7 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
         if (parsed := state(column)) and parsed[0] == "encoder"
     }
     if not columns or len(columns) < len([c for c in weights.columns if c.startswith(WEIGHT)]):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=USE_COLUMNS)
     backbone = loaded.study.environment.backbone
     k = loaded.study.request.fixed.get("k", DEFAULT_K)
     rows = rows[rows["trial_id"].isin(weights.index)].assign(
@@ -63,7 +63,7 @@ def at_use(loaded: Loaded, split: str) -> pd.DataFrame:
                 "score": row["score"],
             }
         )
-    return pd.DataFrame(costs, columns=COLUMNS)
+    return pd.DataFrame(costs, columns=USE_COLUMNS)
 
 
 def by_arm(costs: pd.DataFrame) -> pd.DataFrame:

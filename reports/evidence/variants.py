@@ -8,7 +8,7 @@ from reports.evidence.tables import confirmed, summaries
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 
-COLUMNS = ["arm", "variant", "split", "mean", "low", "high", "n"]
+VARIANT_COLUMNS = ["arm", "variant", "split", "mean", "low", "high", "n"]
 
 
 def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
@@ -19,11 +19,11 @@ def score_changes(evaluations: pd.DataFrame, trials: pd.DataFrame, plan: Plan) -
     """
     needed = {"trial_id", "split", "variant", "metric", "value"}
     if evaluations.empty or not needed <= set(evaluations.columns):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=VARIANT_COLUMNS)
     rows = evaluations[evaluations["metric"] == plan.metric].merge(confirmed(trials), on="trial_id")
     whole = pd.Series(float("nan"), index=rows.index)
     for split in rows["split"].unique():
         whole = whole.where(rows["split"] != split, numbers(rows, f"{split}/{plan.metric}"))
     learned = whole > max(plan.baseline or 0.0, 0.0) + (plan.smallest_effect or 0.0)
     rows = rows.assign(change=rows["value"] / whole - 1)[learned].dropna(subset=["change"])
-    return summaries(rows, COLUMNS[:3], "change")
+    return summaries(rows, VARIANT_COLUMNS[:3], "change")

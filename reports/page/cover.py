@@ -20,7 +20,7 @@ from reports.words.text import NONE, code, escape, estimate, folded, link, liste
 
 
 @dataclass(frozen=True)
-class Entry:
+class CoverEntry:
     """One folder on the cover: `link` leads from the cover to its folder.
 
     A link is named by its folder, which a study set aside by `--fresh` does not share with its successor.
@@ -53,13 +53,13 @@ class Entry:
         return {row["arm"]: estimate(row["mean"], row["low"], row["high"], row["n"]) for row in arms}
 
 
-def across_cases(entries: Sequence[Entry]) -> Across:
+def across_cases(entries: Sequence[CoverEntry]) -> Across:
     """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
     return across(case_of(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link))
 
 
 def cover(
-    title: str, entries: Sequence[Entry], problems: Sequence[str] = (), result: Across | None = None
+    title: str, entries: Sequence[CoverEntry], problems: Sequence[str] = (), result: Across | None = None
 ) -> str:
     """Return the page.
 
@@ -92,18 +92,18 @@ def cover(
     return "\n\n".join(parts) + "\n"
 
 
-def draw_cover(entries: Sequence[Entry]) -> dict[str, Figure]:
+def draw_cover(entries: Sequence[CoverEntry]) -> dict[str, Figure]:
     """Draw the figures of the cover: file name without ending -> figure; none without learned mix weights."""
     profiles, measured = _profiles(entries), _distances(entries)
     figures = {"layer_profiles": layer_profiles.draw(profiles)} if profiles else {}
     return figures | ({"distances": distances.draw(measured)} if measured and measured.drawn else {})
 
 
-def _distances(entries: Sequence[Entry]) -> distances.Info | None:
+def _distances(entries: Sequence[CoverEntry]) -> distances.Info | None:
     return distances.info([(entry.name, entry.report, entry.evidence) for entry in entries])
 
 
-def _profiles(entries: Sequence[Entry]) -> layer_profiles.Info | None:
+def _profiles(entries: Sequence[CoverEntry]) -> layer_profiles.Info | None:
     profiles = [
         layer_profiles.Profile(entry.name, entry.report, entry.evidence.learned_arm, entry.evidence.profile)
         for entry in entries
@@ -111,7 +111,7 @@ def _profiles(entries: Sequence[Entry]) -> layer_profiles.Info | None:
     return layer_profiles.info(profiles)
 
 
-def _scores(entries: Sequence[Entry]) -> list[str]:
+def _scores(entries: Sequence[CoverEntry]) -> list[str]:
     """A row per case: the control, and the arm with the best mean on validation."""
     rows = []
     for entry in entries:
@@ -138,7 +138,7 @@ def _scores(entries: Sequence[Entry]) -> list[str]:
     ]
 
 
-def _backbones(entries: Sequence[Entry]) -> list[str]:
+def _backbones(entries: Sequence[CoverEntry]) -> list[str]:
     """Return what the backbones are, a row each; nothing where there is one alone."""
     backbones = [entry.loaded.study.environment.backbone for entry in entries]
     rows = [
@@ -155,7 +155,7 @@ def _backbones(entries: Sequence[Entry]) -> list[str]:
     return [table(heads, rows)] if len(rows) > 1 else []
 
 
-def _verdicts(entries: Sequence[Entry]) -> str:
+def _verdicts(entries: Sequence[CoverEntry]) -> str:
     rows = []
     for entry in entries:
         verdicts = [claim.verdict for claim in entry.evidence.claims if claim.primary]
@@ -164,7 +164,7 @@ def _verdicts(entries: Sequence[Entry]) -> str:
     return table(["report", "control", BETTER, WORSE, SAME, OPEN, "remarks"], rows)
 
 
-def _arms(entries: Sequence[Entry]) -> list[str]:
+def _arms(entries: Sequence[CoverEntry]) -> list[str]:
     names = list(dict.fromkeys(name for entry in entries for name in entry.evidence.arms["arm"]))
     columns = [entry.estimates for entry in entries]
     rows = [[code(name), *(column.get(name, "not an arm here") for column in columns)] for name in names]

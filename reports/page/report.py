@@ -59,7 +59,7 @@ def parts(names: tuple[str, ...] = PARTS, *, short: bool = False) -> list[Part[A
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     """One page: what each part shows is computed once, for words and figures.
 
     short: whether it is report.md, the page that is read; else it is details.md
@@ -122,18 +122,18 @@ class Page:
         return [*shown, f"All numbers: `{DETAILS}`."] if tables else shown
 
 
-def short_page(evidence: Evidence) -> Page:
+def short_page(evidence: Evidence) -> ReportPage:
     """Return report.md: the answer, what it rests on, and the next run."""
     own = own_parts(evidence)
     # The mix gives way to what the study itself asks.
     rest = [name for name in SHORT if name not in own and not (own and name == "mix")]
-    return Page(evidence, (*rest[:2], *own, *rest[2:]), short=True, own=own)
+    return ReportPage(evidence, (*rest[:2], *own, *rest[2:]), short=True, own=own)
 
 
-def details_page(evidence: Evidence) -> Page:
+def details_page(evidence: Evidence) -> ReportPage:
     """Return details.md: everything else."""
     own = own_parts(evidence)
-    return Page(evidence, (*own, *(name for name in PARTS if name not in own)), own=own)
+    return ReportPage(evidence, (*own, *(name for name in PARTS if name not in own)), own=own)
 
 
 def _title(evidence: Evidence, short: bool) -> str:

@@ -23,10 +23,10 @@ from reports.words.text import code, count, escape, listed, number, several, tab
 VERDICTS = (BETTER, WORSE, SAME, OPEN)
 LISTED = 8
 """Most comparisons of one kind that are told of in a sentence; more are a table."""
-LEVELS = 4
+MAX_LEVELS_NAMED = 4
 """Most levels of the other factor that are told of one by one."""
 
-LEAST = 0.005
+NOTABLE_ENTROPY_SHARE = 0.005
 """Share of the entropy of the uniform mix below which a difference of entropies is not worth a word."""
 
 
@@ -220,8 +220,12 @@ def _depends(info: Info) -> list[str]:
         parts.append(f"at {escape(condition)}, {verdicts(here, info.plan).rstrip('.')}")
     if not parts:
         return [f"{start}: no level by itself is decided."]
-    more = f"; {len(parts) - LEVELS} more levels in the details" if len(parts) > LEVELS else ""
-    return [f"{start}. Level by level: {'; '.join(parts[:LEVELS])}{more}."]
+    more = (
+        f"; {len(parts) - MAX_LEVELS_NAMED} more levels in the details"
+        if len(parts) > MAX_LEVELS_NAMED
+        else ""
+    )
+    return [f"{start}. Level by level: {'; '.join(parts[:MAX_LEVELS_NAMED])}{more}."]
 
 
 def _changes(claim: Claim, factor: str) -> bool:
@@ -247,7 +251,8 @@ def _mix(info: Info) -> list[str]:
     parts = [
         f"{named(claim, info.plan)} {'lowers' if claim.verdict == LOWER else 'raises'} it by {size(claim)}"
         for claim in compared
-        if claim.verdict in (LOWER, HIGHER) and abs(claim.difference or 0.0) >= LEAST * info.most
+        if claim.verdict in (LOWER, HIGHER)
+        and abs(claim.difference or 0.0) >= NOTABLE_ENTROPY_SHARE * info.most
     ]
     undecided = sum(claim.verdict == OPEN for claim in compared)
     if len(info.entropy) > 1:

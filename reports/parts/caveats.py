@@ -11,12 +11,12 @@ from reports.evidence import tables
 from reports.evidence.caveats import NOTE, Caveat, caveats
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import whole
-from reports.parts.part import DETAILS, SHOWN, Part
+from reports.parts.part import DETAILS, MAX_ROWS, Part
 from reports.reading.frames import records
 from reports.words.labels import short
 from reports.words.text import code, count, escape, estimate, listed, several, table
 
-MOST = 3
+MAX_ON_PAGE = 3
 """Most caveats on report.md."""
 
 
@@ -57,7 +57,7 @@ def info(evidence: Evidence) -> Info:
 def short_section(info: Info) -> list[str]:
     if not info.main:
         return ["The report's own checks found nothing else that should overturn this."]
-    shown = [f"*{caveat.severity}*: {caveat.finding} {caveat.advice}" for caveat in info.main[:MOST]]
+    shown = [f"*{caveat.severity}*: {caveat.finding} {caveat.advice}" for caveat in info.main[:MAX_ON_PAGE]]
     rest = len(info.main) - len(shown)
     more = [f"{count(rest, 'further caveat')}: `{DETAILS}`."] if rest else []
     return [listed([*shown, *more])]
@@ -116,7 +116,7 @@ def _failures(info: Info) -> list[str]:
             row["status"],
             escape(row["error"]),
         ]
-        for row in records(failed.head(SHOWN))
+        for row in records(failed.head(MAX_ROWS))
     ]
     rest = len(failed) - len(rows)
     more = f" {count(rest, 'more trial')} in `trials.csv`." if rest else ""

@@ -21,7 +21,7 @@ from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import NONE, code, escape, number, several, table
 
-PARTS = {"precision": "precision", "recall": "recall", "f1": "F1"}
+CLASS_SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def section(info: Info) -> list[str]:
     for entity, scores in info.scores.groupby("class", sort=False):
         rows += [
             [escape(entity), code(row["arm"])]
-            + [summary(row, f"{part}_") for part in PARTS]
+            + [summary(row, f"{part}_") for part in CLASS_SCORES]
             + [f"{number(row['gold_mean'], 0)} / {number(row['predicted_mean'], 1)}"]
             for row in records(scores)
         ]
@@ -83,11 +83,15 @@ def draw(info: Info) -> Figure:
     best = info.best_arm if info.best_arm in set(info.scores["arm"]) else info.control
     rows = info.scores[info.scores["arm"] == best]
     handles = []
-    for part, shift, (colour, marker, _) in zip(PARTS, (-0.2, 0.0, 0.2), map(look, range(3)), strict=True):
+    for part, shift, (colour, marker, _) in zip(
+        CLASS_SCORES, (-0.2, 0.0, 0.2), map(look, range(3)), strict=True
+    ):
         for position, row in enumerate(records(rows)):
             mean, low, high = (row[f"{part}_{name}"] for name in ("mean", "low", "high"))
             point(axes, position + shift, mean, low, high, colour, marker, along="y")
-        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="none", label=PARTS[part]))
+        handles.append(
+            Line2D([], [], color=colour, marker=marker, linestyle="none", label=CLASS_SCORES[part])
+        )
     names = [
         f"{row['class']}\n{row['gold_mean']:,.0f} true\n{row['predicted_mean']:,.0f} predicted"
         for row in records(rows)

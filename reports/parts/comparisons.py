@@ -14,7 +14,7 @@ from reports.reading.load import Plan
 from reports.words.labels import SPLITS
 from reports.words.text import NONE, estimate, folded, interval, several, table
 
-KINDS = {
+COMPARISON_TITLES = {
     "factor": "Levels of a factor, averaged over what else their arms differ in",
     "arm": "Arms outside the core, against the control",
     "simple": "Levels of a factor at one level of another",
@@ -60,7 +60,7 @@ def section(info: Info) -> list[str]:
         f"new data.{why} *Ahead*: an estimate of how often the first side wins on one fresh seed, a tie counting half "
         "(Clopper and Pearson's exact interval).",
     ]
-    for kind, title in KINDS.items():
+    for kind, title in COMPARISON_TITLES.items():
         rows = [
             [
                 named(claim, info.plan),

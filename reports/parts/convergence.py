@@ -34,7 +34,7 @@ from reports.words.text import NONE, code, folded, interval, number, table
 PER_PANEL = 6
 """Most arms outside the core in one panel of the learning curves."""
 REST = "other arms"
-CONTROL = "control"
+CONTROL_LABEL = "control"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,9 @@ def draw_curves(info: Info) -> Figure:
             handles.setdefault(name, Line2D([], [], color=colour, marker=marker, linestyle=line, label=name))
         if len(reference) and control not in set(of_panel["arm"]):
             axes.plot(reference["step"], reference["mean"], color="0.35", linewidth=0.9, zorder=1)
-            handles.setdefault(CONTROL, Line2D([], [], color="0.35", linewidth=0.9, label=CONTROL))
+            handles.setdefault(
+                CONTROL_LABEL, Line2D([], [], color="0.35", linewidth=0.9, label=CONTROL_LABEL)
+            )
         axes.set_title(plain_text(title), loc="left", fontsize=10)
     for spare in grid.flat[len(panels) :]:
         spare.set_axis_off()
@@ -142,7 +144,9 @@ def draw_curves(info: Info) -> Figure:
     low, top = curves["mean"].quantile(0.02), curves["mean"].max()
     if top - low > 1e-9:  # where the means are: a band of two seeds may be wider than the scale
         grid[0, 0].set_ylim(low - 0.15 * (top - low), top + 0.3 * (top - low))
-    ordered = sorted(handles.values(), key=lambda handle: handle is handles.get(CONTROL))  # it comes last
+    ordered = sorted(
+        handles.values(), key=lambda handle: handle is handles.get(CONTROL_LABEL)
+    )  # it comes last
     band = " and 95% band" if curves["n"].max() >= FEW else ""
     title = f"best score so far, mean{band}, {seeds_text(curves['n'])}"
     figure.legend(

@@ -19,7 +19,7 @@ from reports.reading.frames import records
 from reports.words.labels import Label
 from reports.words.text import code, folded, number, several, table
 
-SPREAD = 0.1
+MIN_COST_DIFFERENCE = 0.1
 """Share by which the dearest arm of the front must cost more than the cheapest: below it, cost decides nothing."""
 NAMED = 8
 """Most arms of the front named in the figure."""
@@ -45,7 +45,7 @@ def info(evidence: Evidence) -> Info | None:
     log_costs = np.log(costs["operations"].where(costs["operations"] > 0)).round(2)  # alike within 1%
     maximise = evidence.plan.mode == "max"
     front = pareto_front(costs.assign(operations=log_costs), "operations", maximise=maximise)
-    if not front or costed[front[-1]] < (1 + SPREAD) * costed[front[0]]:
+    if not front or costed[front[-1]] < (1 + MIN_COST_DIFFERENCE) * costed[front[0]]:
         return None
     return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)
 

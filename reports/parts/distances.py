@@ -13,7 +13,7 @@ from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, measured
 from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text, styled
-from reports.evidence.distances import LEAST, Correlation, Placed, correlations, reached
+from reports.evidence.distances import MIN_CASES, Correlation, Placed, correlations, reached
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import interval_cell
 from reports.parts.part import figure_link
@@ -93,7 +93,7 @@ def _answer(info: Info) -> list[str]:
         )
         lines = [
             f"**Does quality drop with distance?** {count(most, 'dataset')} cannot say: a claim takes at least "
-            f"{LEAST} with one backbone."
+            f"{MIN_CASES} with one backbone."
         ]
     return lines
 

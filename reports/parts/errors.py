@@ -14,7 +14,7 @@ from reports.drawing.style import new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.predicted import differing_words
-from reports.parts.part import BEST_TRIAL, SHOWN, Part, figure_link
+from reports.parts.part import BEST_TRIAL, MAX_ROWS, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
@@ -94,7 +94,7 @@ def _items(info: Info) -> str:
 def _wrong(info: Info, split: str) -> list[str]:
     if info.misclassified.empty:
         return [f"Trial {code(info.trial)}, the best confirmed one on validation, left no wrong prediction."]
-    shown = info.misclassified.head(SHOWN)
+    shown = info.misclassified.head(MAX_ROWS)
     rows = []
     for row in records(shown):
         label, predicted_as = row["label"], row["prediction"]

@@ -15,14 +15,14 @@ from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FANOVA, FEWEST, MOST, PED_ANOVA, target_share
+from reports.evidence.importances import FANOVA, MAX_TRIALS, MIN_TRIALS, PED_ANOVA, target_share
 from reports.evidence.ranges import Edge
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.text import code, count, interval, number, several, table
 
-ROLES = ("scientific", "nuisance", "searched")
+SEARCH_ROLES = ("scientific", "nuisance", "searched")
 BAR: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.6}
 EXPLAINED = {
     PED_ANOVA: f"{PED_ANOVA} (Optuna) asks what sets the best {{:.0%}} of the trials apart from all of them.",
@@ -72,9 +72,9 @@ def section(info: Info) -> list[str]:
     ]
     if not info.importances:
         why = (
-            f"{count(info.done, 'completed search trial')} with a score; importances are computed from {FEWEST} on, "
-            "over at least two hyperparameters and different scores. More `--trials` give them, or `--scheduler fifo`, "
-            "which stops none."
+            f"{count(info.done, 'completed search trial')} with a score; importances are computed from {MIN_TRIALS} "
+            "on, over at least two hyperparameters and different scores. More `--trials` give them, or `--scheduler "
+            "fifo`, which stops none."
         )
         return [f"No importances: {why}", *paragraphs]
     rows = [
@@ -85,13 +85,13 @@ def section(info: Info) -> list[str]:
         for importances in info.importances
         for row in records(importances)
     ]
-    thinned = info.done == MOST < info.completed
+    thinned = info.done == MAX_TRIALS < info.completed
     heads = ["hyperparameter", "role", "evaluator", "importance (share)", "middle 90% of resamples"]
     explained = [
         EXPLAINED[table["evaluator"].iloc[0]].format(target_share(info.done)) for table in info.importances
     ]
     rest = (
-        f" Of {info.completed:,} completed trials, {MOST:,} at even distances in rank count."
+        f" Of {info.completed:,} completed trials, {MAX_TRIALS:,} at even distances in rank count."
         if thinned
         else ""
     )
@@ -129,7 +129,7 @@ def draw(info: Info) -> Figure | None:
     figure = new_figure(1.6 + 0.42 * max(len(table), 2))
     axes = figure.add_subplot()
     for position, row in enumerate(records(table)):
-        role = ROLES.index(row["role"])
+        role = SEARCH_ROLES.index(row["role"])
         axes.barh(position, row["importance"], height=0.62, color=COLOURS[role], hatch=HATCHES[role], **BAR)
         point(axes, row["importance"], position, row["low"], row["high"], "black", "", along="x")
         end = (max(row["high"], row["importance"]), position)
@@ -144,7 +144,7 @@ def draw(info: Info) -> Figure | None:
     axes.set_ylabel("hyperparameter")
     handles = [
         Patch(facecolor=COLOURS[i], hatch=HATCHES[i], label=role, **BAR)
-        for i, role in enumerate(ROLES)
+        for i, role in enumerate(SEARCH_ROLES)
         if role in set(table["role"])
     ]
     spread = f"bars: middle 90% of\n{first['resamples']} resamples"
@@ -158,11 +158,11 @@ def answer(info: Info) -> list[str]:
     title = "**Most important hyperparameters**"
     if not info.importances:
         return [
-            f"{title}: open, {count(info.done, 'search trial')} completed of the {FEWEST} that are needed."
+            f"{title}: open, {count(info.done, 'search trial')} completed of the {MIN_TRIALS} that are needed."
         ]
     best = round(target_share(info.done) * info.done)
-    if best < FEWEST:
-        why = f"they would rest on the best {count(best, 'trial')}, and {FEWEST} are needed"
+    if best < MIN_TRIALS:
+        why = f"they would rest on the best {count(best, 'trial')}, and {MIN_TRIALS} are needed"
         return [f"{title}: open, for {why}."]
     table = info.importances[0]
     named = [

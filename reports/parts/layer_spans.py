@@ -19,7 +19,7 @@ from reports.reading.frames import records
 from reports.words.labels import Label, label
 from reports.words.text import code, count, folded, several, table
 
-SHOWN = 4
+MAX_ARMS = 4
 """Most arms drawn, in the order of the plan."""
 FREE = 0.01
 """Relative loss up to which a span is said not to be missed."""
@@ -128,7 +128,7 @@ def _name(first: int, last: int) -> str:
 @styled
 def draw(info: Info) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
-    arms = info.arms[:SHOWN]
+    arms = info.arms[:MAX_ARMS]
     if not arms:
         return None
     changes = info.changes[info.changes["renormalised"] & info.changes["arm"].isin(arms)]
@@ -159,7 +159,7 @@ def draw(info: Info) -> Figure | None:
 
 
 def answer(info: Info) -> list[str]:
-    told = [_told(info, arm) for arm in info.arms[:SHOWN]]
+    told = [_told(info, arm) for arm in info.arms[:MAX_ARMS]]
     return told and [
         f"**Without some layers** (relative change of {info.score.name}, not trained again): {' '.join(told)}"
     ]

@@ -23,7 +23,7 @@ from reports.reading.frames import records
 from reports.words.labels import Label
 from reports.words.text import NONE, code, count, escape, folded, number, several, table
 
-KINDS = {
+METHOD_STYLES = {
     "frozen, matched": (COLOURS[0], "o"),
     "frozen, own width": (COLOURS[4], "s"),
     "base model changed": (COLOURS[1], "^"),
@@ -158,10 +158,10 @@ def draw(info: Info) -> Figure:
     figure = new_figure(max(4.6, 1.6 + 0.17 * len(names)), width=10.0)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (cost, label) in zip(panels, COSTS.items(), strict=True):
-        cost_panel(axes, info.costs, cost, info.fronts[cost], KINDS, names)
+        cost_panel(axes, info.costs, cost, info.fronts[cost], METHOD_STYLES, names)
         axes.set_xlabel(label)
     panels[0].set_ylabel(plain_text(textwrap.fill(info.score, 40)))
-    front_legend(figure, KINDS, names)
+    front_legend(figure, METHOD_STYLES, names)
     return figure
 
 

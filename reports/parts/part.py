@@ -27,7 +27,7 @@ BEST_TRIAL = (
 )
 """What is said of the trial whose errors are shown."""
 
-SHOWN = 20
+MAX_ROWS = 20
 """Rows of a table of trials or examples on the page; all are in the files."""
 
 

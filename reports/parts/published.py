@@ -19,7 +19,7 @@ from reports.reading.load import as_text
 from reports.words.labels import SPLITS, short
 from reports.words.text import NONE, code, escape, number, several, table
 
-SHORT = 0.25
+FEW_STEPS_SHARE = 0.25
 """Share of the published steps below which a page warns."""
 
 
@@ -195,7 +195,7 @@ def section(info: Info) -> list[str]:
 
 def _short(info: Info) -> str:
     """Return a warning where training has a small part of the published steps; nothing elsewhere."""
-    few = [(here, there) for here, there in info.steps if here < SHORT * there]
+    few = [(here, there) for here, there in info.steps if here < FEW_STEPS_SHARE * there]
     if not few:
         return ""
     here, there = (

@@ -24,7 +24,7 @@ from reports.words.text import code, number
 STYLES = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
 """Verdict -> colour and marker; what is not decided is grey."""
 UNDECIDED = ("#777777", "d")
-WIDE = 44
+ROW_CHARACTERS = 44
 """Most characters of a line that names a row."""
 
 
@@ -146,7 +146,7 @@ def _name(claim: Claim, plan: Plan, full: bool) -> str:
     control = (
         " instead of the control" if full and claim.kind == "arm" and claim.control == plan.control else ""
     )
-    lines = textwrap.wrap(f"{compared(claim, plan)}{control} (n\u00a0=\u00a0{claim.n})", WIDE)
+    lines = textwrap.wrap(f"{compared(claim, plan)}{control} (n\u00a0=\u00a0{claim.n})", ROW_CHARACTERS)
     return "\n".join(line.replace("\u00a0", " ") for line in lines)
 
 

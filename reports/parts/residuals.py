@@ -14,7 +14,7 @@ from reports.drawing.style import look, new_figure, plain_text, styled
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
-from reports.parts.part import BEST_TRIAL, SHOWN, Part, figure_link
+from reports.parts.part import BEST_TRIAL, MAX_ROWS, Part, figure_link
 from reports.reading.frames import records
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, folded, number, table
@@ -72,7 +72,9 @@ def section(info: Info) -> list[str]:
 
 
 def _largest(info: Info) -> list[str]:
-    worst = info.of_trial.sort_values("residual", key=lambda errors: -errors.abs(), kind="stable").head(SHOWN)
+    worst = info.of_trial.sort_values("residual", key=lambda errors: -errors.abs(), kind="stable").head(
+        MAX_ROWS
+    )
     rows = [
         [f"{index}", number(row["label"]), number(row["prediction"]), number(row["residual"], signed=True)]
         for index, row in zip(worst.index, records(worst), strict=True)

@@ -18,8 +18,8 @@ from reports.drawing.pieces import BLANK
 from reports.drawing.style import styled
 from reports.evidence import rungs
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FEWEST, rebuilt_study
-from reports.parts.part import SHOWN, Part, figure_link
+from reports.evidence.importances import MIN_TRIALS, rebuilt_study
+from reports.parts.part import MAX_ROWS, Part, figure_link
 from reports.reading.factors import column, level
 from reports.reading.frames import records
 from reports.reading.load import Plan
@@ -60,7 +60,7 @@ def info(evidence: Evidence) -> Info | None:
         return None
     space = tuple(evidence.space[0])
     completed = points[points["status"] == "completed"]
-    drawn = evidence.searches == 1 and len(completed) >= FEWEST and len(space) > 1
+    drawn = evidence.searches == 1 and len(completed) >= MIN_TRIALS and len(space) > 1
     return Info(
         trials=trials,
         lost=searched - len(trials),
@@ -113,7 +113,7 @@ def _one_by_one(info: Info) -> str:
         + [_brief(row[column(name)]) for name in names]
         + [number(reached.get(row["trial_id"]))]
         + [number(row["score"]) + (" so far" if row["status"] == "stopped" else ""), number(row["epochs"], 0)]
-        for row in records(trials.head(SHOWN))
+        for row in records(trials.head(MAX_ROWS))
     ]
     at_rung = NONE if info.rung.epoch is None else f"at epoch {info.rung.epoch:g}"
     symbols = [escape(plan.symbol(name)) for name in names]

@@ -9,7 +9,7 @@ from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
-from reports.reading.data import NAMES
+from reports.reading.data import SPLIT_NAMES
 from reports.reading.factors import level_name, levels, name
 from reports.reading.load import Plan
 from reports.words.labels import short
@@ -118,7 +118,7 @@ def _backbone(environment: EnvironmentRecord) -> str:
     backbone, examples = environment.backbone, environment.dataset.examples
     if not backbone.layers or not examples:
         return ""
-    sizes = several([f"{n:,} {NAMES.get(split, split)}" for split, n in examples.items()])
+    sizes = several([f"{n:,} {SPLIT_NAMES.get(split, split)}" for split, n in examples.items()])
     objective = f" (pretrained for {escape(backbone.objective)})" if backbone.objective else ""
     return (
         f"{escape(backbone.name)}{objective} has {backbone.layers} layers of width {backbone.width}; "

@@ -18,7 +18,7 @@ from adalayers.results.study_file import (
 )
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part
-from reports.reading.data import NAMES, cuts, shared
+from reports.reading.data import SPLIT_NAMES, cuts, shared
 from reports.reading.factors import short
 from reports.reading.frames import numbers
 from reports.reading.load import as_text
@@ -163,7 +163,7 @@ def _labels(info: Info) -> list[str]:
     """Return how often each class occurs in each split, or what describes the numbers that are predicted."""
     if not info.labels:
         return []
-    heads = [NAMES.get(split, split) for split in info.labels]
+    heads = [SPLIT_NAMES.get(split, split) for split in info.labels]
     names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
     rows = []
     for name in names[:CLASSES]:

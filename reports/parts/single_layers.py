@@ -24,7 +24,7 @@ from reports.reading.frames import records
 from reports.words.labels import LABELS, Label
 from reports.words.text import NONE, code, escape, folded, table
 
-KINDS = {
+PROJECTION_STYLES = {
     True: ("projection trained", COLOURS[1], "s"),
     False: ("projection untrained", COLOURS[3], "D"),
 }
@@ -50,7 +50,7 @@ class Info:
     @property
     def kinds(self) -> list[bool]:
         """Whether projections were trained: of the two, what there is."""
-        return [trained for trained in KINDS if trained in set(self.single["trained"])]
+        return [trained for trained in PROJECTION_STYLES if trained in set(self.single["trained"])]
 
     def arms_of(self, trained: bool) -> pd.DataFrame:
         return self.single[self.single["trained"] == trained]
@@ -89,7 +89,10 @@ def section(info: Info) -> list[str]:
         [escape(row["layer"]), *(score.get((row["state"], kind), NONE) for kind in info.kinds)]
         for row in records(info.single.drop_duplicates("state"))
     ]
-    heads = ["layer", *(f"{KINDS[kind][0]}: {scored}, mean [{LEVEL:.0%} interval]" for kind in info.kinds)]
+    heads = [
+        "layer",
+        *(f"{PROJECTION_STYLES[kind][0]}: {scored}, mean [{LEVEL:.0%} interval]" for kind in info.kinds),
+    ]
     return [
         "The same network with all of the mix on one layer. Intervals are t intervals over seeds, not corrected: "
         f"verdicts are under *Quality*. {' '.join(lines)}",
@@ -107,7 +110,7 @@ def draw(info: Info) -> Figure:
     states = info.single.drop_duplicates("state")
     positions = {state: position for position, state in enumerate(states["state"])}
     for kind in info.kinds:
-        name, colour, marker = KINDS[kind]
+        name, colour, marker = PROJECTION_STYLES[kind]
         rows = info.arms_of(kind)
         if (rows["state"].astype(int).diff().dropna() == 1).all():  # else the line would skip some
             axes.plot(
@@ -119,7 +122,7 @@ def draw(info: Info) -> Figure:
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))
     mixes = [
         ("learned mix", info.learned, COLOURS[0], LINES[0]),
-        ("learned mix, untrained", info.untrained, KINDS[False][1], LINES[1]),
+        ("learned mix, untrained", info.untrained, PROJECTION_STYLES[False][1], LINES[1]),
     ]
     for name, mix, colour, line in mixes:
         if mix:
@@ -143,7 +146,9 @@ def answer(info: Info) -> list[str]:
     parts = []
     for kind in info.kinds:
         best = records(info.arms_of(kind).sort_values("mean"))[-1]
-        parts.append(f"with its {KINDS[kind][0]}, {escape(best['layer'])} has the best mean, {summary(best)}")
+        parts.append(
+            f"with its {PROJECTION_STYLES[kind][0]}, {escape(best['layer'])} has the best mean, {summary(best)}"
+        )
     parts += [f"the learned mix has {summary(info.learned)}"] if info.learned else []
     return [
         f"**Layers** ({info.score.name}): {'; '.join(parts)}. The best of many layers looks better than it is."

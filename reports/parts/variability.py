@@ -29,7 +29,7 @@ NU = "variability/nu_"
 """What columns of `trials.csv` begin with that hold nu of a hidden state."""
 ROUNDING = 1e-3
 """Share by which nu of the same data may differ between machines."""
-WIDE = 30.0
+LOGARITHMIC_RANGE = 30.0
 """A range of nu, largest over smallest, that wants a logarithmic axis."""
 
 
@@ -207,7 +207,7 @@ def draw(info: Info) -> Figure:
     names = [brief(layer.name) for layer in info.layers]
     nus = [layer.nu for layer in info.layers]
     left.plot(range(len(nus)), nus, color=COLOURS[1], marker=MARKERS[1], linewidth=1.2)
-    log = min(nus) > 0 and max(nus) > WIDE * min(nus)
+    log = min(nus) > 0 and max(nus) > LOGARITHMIC_RANGE * min(nus)
     if log:
         left.set_yscale("log")
     left.set_ylabel(f"variability ν{', log scale' if log else ''}\n(low: classes lie apart)")

@@ -9,7 +9,7 @@ from reports.parts.cells import level, named
 from reports.reading.load import Plan
 from reports.words.text import escape, interval, number, several
 
-FEW = 2
+MAX_OPEN_TOLD = 2
 """Most undecided comparisons of one kind that are told with their intervals."""
 TOLD = 8
 """Most comparisons of one verdict that are told of one by one."""
@@ -64,7 +64,7 @@ def _beyond(claim: Claim) -> str:
 def _open(claim: Claim, undecided: int) -> str:
     """Return a difference that is not decided, with its interval where few are."""
     seen = number(claim.difference, signed=True)
-    if claim.low is None or claim.high is None or undecided > FEW:
+    if claim.low is None or claim.high is None or undecided > MAX_OPEN_TOLD:
         return seen
     return f"{seen} {interval(claim.low, claim.high, signed=True)}"
 

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from reports.evidence.evidence import Evidence
-from reports.page.report import PARTS, Page
+from reports.page.report import PARTS, ReportPage
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
 
@@ -37,7 +37,7 @@ def test_the_part_is_shown_with_its_numbers_and_its_figure(tmp_path, part):
         row["seconds"] = seconds
     evidence = Evidence(load(made.write(tmp_path)))
     assert module.info(evidence).seconds[CONTROL] == 15.0
-    page = Page(evidence, (*PARTS[:2], name))
+    page = ReportPage(evidence, (*PARTS[:2], name))
     assert "## Training time" in page.text()
     assert f"| `{CONTROL}` | 15.0 |" in page.text()
     FigureCanvasAgg(page.figures()[name]).draw()
@@ -47,4 +47,4 @@ def test_the_part_is_left_out_where_it_does_not_apply(tmp_path, part):
     name, _ = part
     made = MadeUp(seeds=1, search=2, evaluations=2)
     made.trials = [row for row in made.trials if row["stage"] == "search"]
-    assert "Training time" not in Page(Evidence(load(made.write(tmp_path))), (name,)).text()
+    assert "Training time" not in ReportPage(Evidence(load(made.write(tmp_path))), (name,)).text()

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from adalayers.results.measures import Measured, write_measures
 from reports.evidence.evidence import Evidence
-from reports.page.cover import Entry, cover, draw_cover
+from reports.page.cover import CoverEntry, cover, draw_cover
 from reports.page.report import details_page, short_page
 from reports.reading.load import load
 from tests.helpers.long_form import long_but
@@ -240,7 +240,7 @@ def test_every_part_and_figure_survives(tmp_path, name):
     evidence = Evidence(load(folder))
     figures = drawn(evidence)
     assert linked(texts(evidence)) == set(figures)
-    entry = Entry("here", evidence)
+    entry = CoverEntry("here", evidence)
     assert cover("x", [entry]).startswith("# ")
     figures |= draw_cover([entry])
     if change == "whole":

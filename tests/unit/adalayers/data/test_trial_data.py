@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adalayers.backbones.tokens import Encoded
-from adalayers.data.trial_data import _DRAWS, Passes
+from adalayers.data.trial_data import _DRAW_STREAM, Passes
 from adalayers.errors import BadInput
 from adalayers.tasks.kinds.regression import Regression
 from tests.helpers.made_data import made_data
@@ -109,7 +109,9 @@ def test_a_draw_without_any_label_is_refused():
     data = made_data("token", sizes=(20, 4, 4))
     split = data.splits["train"]
     split.word_starts[split.word_offsets[1] :] = -1  # but for the first sentence
-    draws = [draw for draw in range(10) if 0 not in np.random.default_rng([draw, _DRAWS]).permutation(20)[:2]]
+    draws = [
+        draw for draw in range(10) if 0 not in np.random.default_rng([draw, _DRAW_STREAM]).permutation(20)[:2]
+    ]
     with pytest.raises(
         BadInput, match=r"labelled words in the 2 examples of train that draw \d+ gives, got none"
     ):

@@ -13,7 +13,7 @@ from adalayers.tuning import ray_private
 from tests.conftest import ROOT
 
 
-@pytest.mark.parametrize(("name", "needed_by"), ray_private.NAMES.items())
+@pytest.mark.parametrize(("name", "needed_by"), ray_private.PRIVATE_NAMES.items())
 def test_a_private_name_is_there(name, needed_by):
     try:
         pkgutil.resolve_name(name)

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from adalayers.results.study_file import Run
-from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across, study_runs
+from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, CaseEvidence, across, study_runs
 from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
 from reports.evidence.spending import HALF, PLANNED, PRIMARY, RESERVE
 from reports.evidence.statistics import sample, unpaired_critical
@@ -35,12 +35,12 @@ def case(
     of=PLAN,
     data: str = "",
     flags: Mapping[str, object] | None = None,
-) -> Case:
+) -> CaseEvidence:
     """Return a case of one run at noon with as many seeds as there are scores, unless runs are given."""
     table = by_seed(scores)
     most = max(map(len, scores.values()))
     runs = runs or [at(12, run({arm: range(1, len(row) + 1) for arm, row in scores.items()}, most, most))]
-    return Case(
+    return CaseEvidence(
         name=name,
         plan=of,
         trials=trials(table),

@@ -22,7 +22,7 @@ def test_a_method_is_an_arms_name_without_its_conditions_and_base_model(tmp_path
     made.arms[0]["role"], made.arms[1]["role"] = "tuned", "best"
     loaded = load(made.write(tmp_path))
     table = methods.by_method(tables.arms(loaded.results.trials, loaded.plan), loaded.plan)
-    assert table.columns.tolist() == methods.COLUMNS
+    assert table.columns.tolist() == methods.METHOD_COLUMNS
     assert table["arm"].tolist() == [
         arm["name"] for arm in made.arms[2:]
     ]  # searches' own arms have other rates

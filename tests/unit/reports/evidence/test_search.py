@@ -17,9 +17,9 @@ from reports import write
 from reports.evidence import fanova_cache
 from reports.evidence.importances import (
     FANOVA,
-    FEWEST,
+    MIN_TRIALS,
     PED_ANOVA,
-    RESAMPLES,
+    RESAMPLES_BY_EVALUATOR,
     importances,
     search_points,
     target_share,
@@ -129,7 +129,7 @@ def test_importances_in_min_mode_are_those_of_the_negated_score():
 @pytest.mark.parametrize(
     ("done", "space"),
     [
-        (points(FEWEST - 1), SPACE),
+        (points(MIN_TRIALS - 1), SPACE),
         (points().assign(status="stopped"), SPACE),
         (points().assign(score=0.5), SPACE),
         (points(), [ALPHA]),
@@ -147,7 +147,7 @@ def test_equal_scores_but_one_are_no_error():
 @pytest.fixture
 def few_resamples(monkeypatch):
     """fANOVA's forests take a quarter of a second each."""
-    monkeypatch.setitem(RESAMPLES, FANOVA, 3)
+    monkeypatch.setitem(RESAMPLES_BY_EVALUATOR, FANOVA, 3)
 
 
 def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch, few_resamples):

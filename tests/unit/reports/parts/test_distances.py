@@ -11,7 +11,7 @@ from scipy import stats
 from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, write_measures
 from adalayers.storage.folder import Folder
-from reports.evidence.distances import LEAST, Placed, correlations, reached, share_of_the_way
+from reports.evidence.distances import MIN_CASES, Placed, correlations, reached, share_of_the_way
 from reports.write import write_cover
 from tests.helpers.made_up import MadeUp
 
@@ -35,7 +35,7 @@ def test_the_share_of_the_way_puts_metrics_on_one_scale():
 
 
 def test_a_correlation_takes_five_cases():
-    cases = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
+    cases = [placed(0.1 * i, 1 - 0.1 * i) for i in range(MIN_CASES)]
     assert correlations(cases[:-1]) == []
     (found,) = correlations(cases)
     assert (found.n, found.tau, found.significant) == (5, pytest.approx(-1.0), True)
@@ -45,7 +45,7 @@ def test_a_correlation_takes_five_cases():
 
 
 def test_the_correction_is_for_the_number_of_measures():
-    of = [placed(0.1 * i, 1 - 0.1 * i) for i in range(LEAST)]
+    of = [placed(0.1 * i, 1 - 0.1 * i) for i in range(MIN_CASES)]
     two = [
         Placed(c.name, c.backbone, {**c.measured, "e": c.measured["d"]}, *list(vars(c).values())[3:])
         for c in of

@@ -7,7 +7,7 @@ import dataclasses
 from adalayers.comparisons import pair
 from reports.evidence import caveats
 from reports.evidence.evidence import Evidence
-from reports.page.report import Page
+from reports.page.report import ReportPage
 from reports.parts import (
     importances,
     mix,
@@ -67,7 +67,7 @@ def test_parts_under_one_title_are_one_section(tmp_path, monkeypatch):
         Part("C", lambda evidence: 1, lambda info: ["three"]),
     ]
     monkeypatch.setattr("reports.page.report.parts", lambda names, short: made)
-    text = Page(small(tmp_path), tuple("vwxyz")).text()
+    text = ReportPage(small(tmp_path), tuple("vwxyz")).text()
     assert text.endswith("\n\n## A\n\none\n\ntwo\n\n## C\n\nthree\n")
 
 
