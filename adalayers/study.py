@@ -206,11 +206,11 @@ class Setting:
     def travel_words(self) -> str:
         """The same in words."""
         how, (here, there) = self.own_settings("mix_lr", "batch_size", "epochs"), self.travel
-        more, less = ("further", here / there) if here > there else ("less far", there / here)
+        direction, ratio = ("further", here / there) if here > there else ("less far", there / here)
+        compared = f"{ratio:.2g} times {direction} here" if ratio >= 1.05 else "about as far"
         return (
             f"At mix_lr {how['mix_lr']:g} and batch {how['batch_size']}, a logit of its mix can travel {here:.3g} "
-            f"in the at most {how['epochs']} epochs here and {there:.3g} in the published run: {less:.2g} times "
-            f"{more} here"
+            f"in the at most {how['epochs']} epochs here and {there:.3g} in the published run: {compared}"
         )
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from reports.drawing.fronts import cost_panel, front_legend
+from reports.drawing.fronts import cost_panel, front_legend, number_points
 from reports.drawing.pieces import unit_below
 from reports.drawing.style import COLOURS, new_figure, styled
 from reports.evidence import use_cost
@@ -85,10 +85,12 @@ def draw(info: Info) -> Figure:
     figure = new_figure(3.8)
     axes = figure.add_subplot()
     names, looks = info.front[:NAMED], {"arm": (COLOURS[0], "o")}
-    cost_panel(axes, info.costs.assign(kind="arm"), "operations", info.front, looks, names)
+    cost_panel(axes, info.costs.assign(kind="arm"), "operations", info.front, looks)
     front_legend(figure, looks, names)
     axes.set_xlabel("operations per token at use (millions, computed)")
     axes.set_ylabel(unit_below(info.score))
+    figure.draw_without_rendering()
+    number_points(axes, info.costs, "operations", names)
     return figure
 
 

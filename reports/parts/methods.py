@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.comparisons import PlannedArm
-from reports.drawing.fronts import cost_panel, front_legend
+from reports.drawing.fronts import cost_panel, front_legend, legend_height, number_points
 from reports.drawing.style import COLOURS, new_figure, plain_text, styled
 from reports.evidence import costs
 from reports.evidence.claims import Claim
@@ -155,13 +155,16 @@ def _short(value: float, how: str) -> str:
 def draw(info: Info) -> Figure:
     """Mean score of each method against the cost of training, and of one more task; each front is a line."""
     names = info.costs["arm"].tolist()
-    figure = new_figure(max(4.6, 1.6 + 0.17 * len(names)), width=10.0)
+    figure = new_figure(4.6 + legend_height(names), width=10.0)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (cost, label) in zip(panels, COSTS.items(), strict=True):
-        cost_panel(axes, info.costs, cost, info.fronts[cost], METHOD_STYLES, names)
+        cost_panel(axes, info.costs, cost, info.fronts[cost], METHOD_STYLES)
         axes.set_xlabel(label)
     panels[0].set_ylabel(plain_text(textwrap.fill(info.score, 40)))
     front_legend(figure, METHOD_STYLES, names)
+    figure.draw_without_rendering()
+    for axes, cost in zip(panels, COSTS, strict=True):
+        number_points(axes, info.costs, cost, names)
     return figure
 
 

@@ -41,6 +41,18 @@ def test_the_travel_of_a_mix_is_said_over_a_whole_run_and_in_its_direction():
         in words
     )
     assert "further here" in setting("conll2003", "token", "methods", epochs=40).travel_words
+    assert setting("imdb", epochs=4).travel_words.endswith("17 in the published run: about as far")
+
+
+def test_methods_tell_of_the_mix_that_its_search_left_and_no_travel_of_another():
+    (note, *_) = arms("methods", dataset="conll2003", head="token")[1]
+    assert "as its own search left it" in note
+    assert "travel" not in note
+
+
+def test_adapters_whose_spans_are_taken_away_have_rates_at_which_they_learn():
+    adapters = arms("layer_spans", dataset="conll2003", head="token")[0]["adapters"]
+    assert (adapters["schedule"], adapters["lr"], adapters["base_lr"]) == ("linear", 1e-2, 3e-3)
 
 
 def test_epochs_that_the_user_fixed_stay():

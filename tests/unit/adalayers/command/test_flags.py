@@ -78,6 +78,7 @@ def test_smoke_is_small_where_the_user_says_nothing():
     asked = flags.study
     assert (asked.trials, asked.seeds, asked.epochs) == (7, SMOKE["seeds"], SMOKE["epochs"])
     assert (request.train_examples, request.max_length) == (SMOKE["train_examples"], SMOKE["max_length"])
+    assert 0 < request.test_examples <= request.eval_examples <= SMOKE["eval_examples"]
     assert flags.label == "smoke"
     assert parse(STUDY, ["--smoke", "--label", "mine"]).label == "mine"
     small = dataclasses.replace(

@@ -173,6 +173,12 @@ def test_a_cut_layer_is_not_read_and_gets_no_gradient(options):
         assert mix(states, LENGTHS).abs().max() > 0
     with mix.without(STATES):
         assert mix({}, LENGTHS).abs().max() == 0
+    with torch.no_grad():  # it returns where others lose weight
+        mix.p[:2] = -3.0
+    assert STATES[2] not in mix.live()
+    with torch.no_grad():
+        mix.p[3:] = -2.0
+    assert STATES[2] in mix.live()
 
 
 def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_pass():

@@ -194,6 +194,32 @@ def test_the_wider_interval_adds_the_variances(tmp_path):
     assert [replace(claim, examples_low=None, examples_high=None) for claim in wide] == plain
 
 
+@pytest.mark.parametrize(("examples", "only_these"), [(1e-8, False), (2e-5, True)])
+def test_no_difference_is_qualified_where_examples_carry_it_out_of_the_zone(tmp_path, examples, only_these):
+    """Seeds alone leave 0.005; with so much variance over examples the one-sided tests no longer reject 0.01."""
+    of_seeds = Evidence(load(made().write(tmp_path))).over_seeds[0]
+    half = 0.005 / of_seeds.critical * math.sqrt(of_seeds.n)
+    alike = replace(of_seeds, difference=0.0, low=-0.005, high=0.005, sd=half, verdict=claiming.SAME)
+    (wide,) = claiming.with_examples([alike], {0: examples}, "max", 0.01)
+    assert wide.on_these_examples == only_these
+    assert (abs(wide.examples_low) > 0.01) == only_these == (wide.examples_high > 0.01)
+
+
+def test_on_validation_the_searchs_best_has_no_interval_over_the_examples_that_chose_it(tmp_path):
+    study = made()
+    for row in study.trials:
+        row["val/accuracy"] = row.pop("test/accuracy")
+    for row in study.predictions:
+        row["split"] = "val"
+    assert [arm["name"] for arm in study.arms if arm["role"] == "best"] == ["best"]
+    found = Evidence(load(study.write(tmp_path))).claims
+    assert {claim.split for claim in found} == {"val"}
+    assert {("best" in claim.weights, claim.examples_low is None) for claim in found} == {
+        (True, True),
+        (False, False),
+    }
+
+
 def test_predictions_that_do_not_give_the_scores_are_not_used(tmp_path):
     study = made()
     study.of(OTHER)[0]["test/accuracy"] += 0.1

@@ -139,12 +139,15 @@ def test_a_mix_that_stayed_uniform_is_said_first_and_in_every_figure(tmp_path):
     head = shown.text().split("\n## ", 1)[0]
     assert f"> **Effectively uniform: the mix of `{CONTROL}`" in head
     for figure in shown.figures().values():
-        assert "effectively uniform" in figure.get_supxlabel()
+        assert "effectively uniform" in figure.get_suptitle()
+        figure.draw_without_rendering()
+        note = figure._suptitle.get_window_extent()
+        assert not note.count_overlaps([legend.get_window_extent() for legend in figure.legends])
     for row in made.of(CONTROL):
         row["mix/entropy"] = 1.0
     shown = short_page(evidence_of(made, tmp_path))
     assert "ffectively uniform" not in shown.text()
-    assert not any(figure.get_supxlabel() for figure in shown.figures().values())
+    assert not any(figure.get_suptitle() for figure in shown.figures().values())
 
 
 def test_scores_near_the_baseline_are_said_before_the_answer(tmp_path):

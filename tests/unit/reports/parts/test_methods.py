@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from reports.evidence import costs
 from reports.evidence.evidence import Evidence
@@ -59,11 +63,25 @@ def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_p
         page.figures()
 
 
-def test_every_method_is_numbered_in_both_panels(evidence):
+def test_forty_methods_are_numbered_in_both_panels_and_named_below_within_the_figure(evidence):
     found = methods.info(evidence)
-    legend = " ".join(text.get_text() for text in methods.draw(found).legends[0].get_texts())
-    names = found.costs["arm"].tolist()
-    for axes in methods.draw(found).axes[:2]:
-        numbers = [int(number) for text in axes.texts for number in text.get_text().split(", ")]
-        assert sorted(numbers) == list(range(1, len(names) + 1))
-    assert all(f"{number}:" in legend for number in range(1, len(names) + 1))
+    rng = np.random.default_rng(0)
+    costs = pd.concat([found.costs.iloc[[0]]] * 40).assign(
+        arm=[f"method {number} by a name of thirty characters" for number in range(40)],
+        score=0.5 + 0.02 * rng.normal(size=40),
+        use=10 ** rng.uniform(0, 2, size=40),
+        training=10 ** rng.uniform(9, 12, size=40),
+    )
+    figure = methods.draw(replace(found, costs=costs, fronts=dict.fromkeys(found.fronts, ())))
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_texts()
+    assert [text.get_text().split(":")[0] for text in legend[4:]] == [str(number) for number in range(1, 41)]
+    assert all(
+        figure.bbox.fully_contains(*corner)
+        for text in legend
+        for corner in text.get_window_extent().get_points()
+    )
+    for axes in figure.axes:
+        assert sorted(int(of) for text in axes.texts for of in text.get_text().split(", ")) == [*range(1, 41)]
+        boxes = [Text.get_window_extent(text) for text in axes.texts]
+        assert all(box.count_overlaps(boxes) == 1 for box in boxes)  # its own
