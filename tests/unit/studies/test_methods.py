@@ -51,7 +51,8 @@ def test_houlsbys_adapters_are_two_a_layer_with_their_norms_and_one_classifier()
 
 def test_ranges_hold_what_methods_need():
     domains = {search.name: search.space.domains for search in planned().searches}
-    assert domains["last layer as published"]["lr"].upper == 0.3
+    for name in ("last layer as published", "concat as published", "scalar mix at own width"):
+        assert domains[name]["lr"].upper == 0.3, name
     for name, search in domains.items():
         if name.startswith(("adapters", "fine-tuning")):
             assert (search["lr"].lower, search["lr"].upper) == (1e-4, 1e-1), name

@@ -73,7 +73,14 @@ def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
         assert ("control" in found.arms) == kept
 
 
-@pytest.mark.parametrize(("later", "out"), [([0.47, 0.43, 0.45], True), ([0.2, 0.2, 0.2], False)])
+@pytest.mark.parametrize(
+    ("later", "out"),
+    [
+        ([0.47, 0.43, 0.45], True),
+        ([0.368, 0.367, 0.368], False),  # the plain interval begins at 0.005, within the smallest effect
+        ([0.2, 0.2, 0.2], False),
+    ],
+)
 def test_what_was_ruled_out_stays_out_while_later_seeds_bear_it_out(later, out):
     rng = np.random.default_rng(0)
     scores = by_seed({"control": 0.4 + 0.001 * rng.normal(size=9), "a": [*[0.5, 0.501, 0.499] * 2, *later]})

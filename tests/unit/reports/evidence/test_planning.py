@@ -85,11 +85,11 @@ def test_seeds_for_an_effect_find_it_nine_times_in_ten():
     made = [Analysis(1, {}, next_budget(None, seeds=6, planned=6))]
     claim = Claim(**vars(pair("a", "control")), metric="f1", split="test", comparisons=9, analyses=1)
     claim = replace(claim, n=6, share=0.1, schedule=((6, 0.004),))
-    needed = [seeds_for(effect, claim, made) for effect in (3.0, 2.0, 1.5, 1.0)]
+    needed = [seeds_for(effect, claim, made) for effect in (3.0, 2.2, 1.5, 1.0)]
     assert needed == sorted(needed)
     assert all(seeds % 3 == 0 for seeds in needed)
     assert seeds_for(0.1, claim, made) is None
-    for effect, seeds in zip((1.5, 1.0), needed[2:], strict=True):
+    for effect, seeds in zip((2.2, 1.5, 1.0), needed[1:], strict=True):
         assert found_of_open(effect, seeds - 3) < 0.89 < found_of_open(effect, seeds), effect
 
 
