@@ -15,14 +15,14 @@ prints its help pays for no pandas and no matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
 
-__all__ = ["undecided_arms", "write_cover", "write_report"]
+__all__ = ["undecided_across", "undecided_arms", "write_cover", "write_report"]
 
 
 def write_report(folder: Folder | str | Path) -> str:
@@ -61,3 +61,12 @@ def undecided_arms(folder: Folder | str | Path) -> frozenset[str]:
     trials = evidence.trials
     ended = trials[(trials["stage"] == "confirm") & (trials["status"] != "unfinished")]
     return undecided(evidence.over_seeds, set(ended["arm"]))
+
+
+def undecided_across(folders: Sequence[Folder]) -> dict[str, frozenset[str]]:
+    """Return a folder's name -> the arms of its case that open primary comparisons across cases need more seeds of."""
+    from reports.evidence.across import across, case_of, undecided
+    from reports.evidence.evidence import Evidence
+    from reports.reading.load import load
+
+    return undecided(across(case_of(folder.name, Evidence(load(folder))) for folder in folders))

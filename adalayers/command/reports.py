@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from adalayers.storage.folder import Folder
@@ -14,3 +14,4 @@ class Reports(Protocol):
     def write_report(self, folder: Folder, /) -> str: ...
     def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
     def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
+    def undecided_across(self, folders: Sequence[Folder], /) -> Mapping[str, Collection[str]]: ...

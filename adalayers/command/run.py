@@ -38,6 +38,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         resources=flags.resources,
         deadline=deadline,
         undecided=reports.undecided_arms,
+        across=reports.undecided_across,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)

@@ -213,6 +213,15 @@ class Agenda:
 
     # Until decided
 
+    def go_on(self, arms: Collection[str]) -> bool:
+        """Let arms that no comparison of this study needs run a further block; return whether there is one to come.
+
+        To be asked once the agenda is done: until the analysis of that block.
+        """
+        self._wanted, self._confirmations_counted = frozenset(arms), None
+        self._confirmations = self._confirm()
+        return self._block() is not None
+
     def analyses(self, *, closing: bool = False) -> list[InterimAnalysis]:
         """Return the analyses that this run has made.
 

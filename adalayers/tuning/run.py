@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,9 @@ class StudyOutcome:
 Undecided = Callable[[Folder], Collection[str]]
 """Reads a results folder; returns the arms that a primary comparison which is not decided yet compares."""
 
+UndecidedAcross = Callable[[Sequence[Folder]], Mapping[str, Collection[str]]]
+"""Reads the folders of all cases; returns the same of comparisons across them: a folder's name -> arms."""
+
 
 def run_study(
     study: Study,
@@ -67,6 +70,7 @@ def run_study(
     resources: Resources,
     deadline: float | None,
     undecided: Undecided,
+    across: UndecidedAcross,
 ) -> list[StudyOutcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
 
@@ -77,14 +81,25 @@ def run_study(
         resources: What trials may use.
         deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
         undecided: Says which arms need more seeds.
+        across: Says the same of what is compared across cases; asked once each case has decided its own.
 
     Raises:
         BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
     """
     running = [_RunningCase(study, case, request, undecided) for case in cases]
     interrupt = Interrupt(deadline)
-    if left := sum(case.agenda.remaining() for case in running):
-        searcher = StudySearcher(running, resources)
+
+    def go_on() -> bool:
+        """Let the arms go on that an open comparison across cases needs; return whether there are any."""
+        if not request.until_decided or len(running) < 2:
+            return False
+        wanted = across([case.flushed() for case in running])
+        return sum(case.go_on(wanted) for case in running) > 0
+
+    if (left := sum(case.agenda.remaining() for case in running)) or (
+        go_on() and (left := sum(case.agenda.remaining() for case in running))
+    ):
+        searcher = StudySearcher(running, resources, go_on)
         data = [case.data for case in cases]
         stopping = scheduler(request.scheduler, searcher, epochs=cases[0].case.plan.base.epochs)
         try:
@@ -144,13 +159,25 @@ class _RunningCase:
         return True
 
     def _undecided_arms(self) -> Collection[str]:
-        self.record.write()
-        self._write("running")
-        arms = self._undecided(self._case.folder)
+        arms = self._undecided(self.flushed())
         if analyses := self.agenda.analyses():
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             logger.info(f"{self._case.folder.name}: analysis after {analyses[-1].after} seeds: {left}")
         return arms
+
+    def flushed(self) -> Folder:
+        """Return the case's folder, its files as whole as they can be while it runs."""
+        self.record.write()
+        self._write("running")
+        return self._case.folder
+
+    def go_on(self, wanted: Mapping[str, Collection[str]]) -> bool:
+        """Let the arms go on that are `wanted` of this case, by its folder's name; return whether any can."""
+        arms = wanted.get(self._case.folder.name, ())
+        if not arms or not self.agenda.go_on(arms):
+            return False
+        logger.info(f"{self._case.folder.name}: {len(arms)} arms go on for comparisons across cases")
+        return True
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and log that a trial ended."""

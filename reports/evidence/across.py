@@ -183,6 +183,27 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
     return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(steps))
 
 
+def undecided(result: Across) -> dict[str, frozenset[str]]:
+    """Return case -> the arms that open primary comparisons need more seeds of.
+
+    Of the cases of a comparison, those with the fewest seeds: pairs are as many as these have, and two samples of one
+    size tell most.
+    """
+    seeds = {
+        case.name: max((after for run in case.runs for after in run.analyses), default=0)
+        for case in result.cases
+    }
+    wanted: dict[str, set[str]] = {}
+    for item in result.claims:
+        if item.claim.primary and item.claim.n and not item.claim.decided:
+            fewest = min(seeds[name] for name in item.cases)
+            for case in result.cases:
+                if case.name in item.cases and seeds[case.name] == fewest:
+                    arms = {arm.name for arm in case.plan.arms if case.cell(arm.name) in item.claim.weights}
+                    wanted.setdefault(case.name, set()).update(arms)
+    return {name: frozenset(arms) for name, arms in wanted.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Planned:
     """A comparison across cases, before any score is seen; fields as in `AcrossClaim`."""

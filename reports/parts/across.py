@@ -137,8 +137,8 @@ def _how(result: Across) -> str:
         f"together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds first planned, "
         f"{RESERVE:.0%} kept for later seeds and cases; {count(len(result.analyses), 'analysis', 'analyses')} so far). "
         f"Each case's page has an error of 5% of its own: a false claim on any of these {many} pages is up to "
-        f"{many * (1 - claims[0].claim.level):.0%} likely. `--until-decided` waits for each case's own "
-        "comparisons alone: for what is open here, more `--seeds` without it. Claims are about these cases and these "
+        f"{many * (1 - claims[0].claim.level):.0%} likely. `--until-decided` adds seeds until "
+        "these comparisons are decided too, of the cases that have fewest. Claims are about these cases and these "
         "test examples: other backbones or data may differ."
     )
 

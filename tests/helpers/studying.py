@@ -104,6 +104,7 @@ class NoPages:
     """The reports of a study whose pages nobody reads."""
 
     undecided_arms = staticmethod(reports.undecided_arms)
+    undecided_across = staticmethod(reports.undecided_across)
     write_cover = staticmethod(reports.write_cover)
 
     @staticmethod

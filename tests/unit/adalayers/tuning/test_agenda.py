@@ -352,6 +352,15 @@ def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder, monkeypatch
     assert said[0] == "decided after 6 seeds, no more trials of: alpha=8"
 
 
+def test_a_decided_study_goes_on_by_a_block_for_what_is_compared_across_cases(folder):
+    made = agenda(folder, trials=0, seeds=9, undecided=Deciding(set(), set()))
+    assert len(run(made)) == 3 * 6
+    assert made.go_on({"uniform"})
+    assert (made.remaining(), names(run(made))) == (3, [("uniform", seed) for seed in (7, 8, 9)])
+    assert ends(made) == [6, 9]
+    assert not made.go_on({"uniform"})  # all seeds have run
+
+
 def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
     made = agenda(folder, seeds=9, undecided=Deciding(set()))
     ran = names(run(made))

@@ -6,8 +6,9 @@ import pytest
 from ray.tune.schedulers import TrialScheduler
 
 from adalayers.config import trial_config
+from adalayers.request import Resources
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.searcher import Rungs, SearchOnlyASHA
+from adalayers.tuning.searcher import Rungs, SearchOnlyASHA, StudySearcher
 
 EPOCHS = 8
 
@@ -42,3 +43,26 @@ def test_one_that_is_trained_again_or_done_is_not(asha):
     assert decisions(asha, round=2.0) == TrialScheduler.CONTINUE
     assert decisions(asha, last=True) == TrialScheduler.CONTINUE
     assert not asha._stopped
+
+
+def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs():
+    left, asked = [["wait", "done"], ["done", "done"]], []
+    cases = [
+        SimpleNamespace(
+            live=False, agenda=SimpleNamespace(next_group=lambda most, of=of: of.pop(0), waiting=int)
+        )
+        for of in left
+    ]
+
+    def go_on():
+        asked.append(True)
+        left[0][:], left[1][:] = ["wait"], ["done"]
+        return len(asked) == 1
+
+    searcher = StudySearcher(cases, Resources(), go_on)
+    assert searcher.suggest("a") is None
+    assert not asked
+    assert searcher.suggest("b") is None  # for there is more to do
+    left[0][:], left[1][:] = ["done"], ["done"]
+    assert searcher.suggest("c") == StudySearcher.FINISHED
+    assert len(asked) == 2

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from adalayers.results.study_file import Run
-from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, CaseEvidence, across, study_runs
+from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, CaseEvidence, across, study_runs, undecided
 from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
 from reports.evidence.spending import HALF, PLANNED, PRIMARY, RESERVE
 from reports.evidence.statistics import sample, unpaired_critical
@@ -124,6 +124,17 @@ def test_cases_are_compared_with_all_seeds_that_each_has_and_means_over_common_o
     fewer = across([case("one", {arm: row[:6] for arm, row in one.items()}), case("two", two)])
     narrow, wide = (claim.high - claim.low for claim in (difference, the(fewer, DIFFERENCE, "a", "two")))
     assert narrow < wide
+
+
+def test_open_primary_comparisons_need_more_seeds_of_the_cases_with_fewest():
+    effects = {"a": 0.2}  # decided; the mean effect of b is open
+    cases = [case("one", noisy(9, effects, seed=1)), case("two", noisy(6, effects, seed=2))]
+    found = across(cases)
+    assert (the(found, MEAN, "a").decided, the(found, MEAN, "b").decided) == (True, False)
+    assert undecided(found) == {"two": {"control", "b"}}
+    both = across([replace(of, runs=cases[0].runs) for of in cases])
+    assert undecided(both) == {name: {"control", "b"} for name in ("one", "two")}
+    assert undecided(across(cases[:1])) == {}
 
 
 def test_a_failed_trial_of_one_case_withholds_verdicts_across_cases():

@@ -9,8 +9,11 @@ import pandas as pd
 
 from adalayers.results.study_file import Factor
 from reports.drawing.style import look
-from reports.parts import convergence, mix
+from reports.evidence.evidence import Evidence
+from reports.parts import convergence, data_size, mix
+from reports.reading.load import load
 from tests.helpers.made_scores import plan
+from tests.helpers.made_up import MadeUp
 
 
 def test_layers_that_lead_as_often_are_both_named():
@@ -32,3 +35,23 @@ def test_panels_of_other_arms_have_titles_of_their_own():
 def test_eight_lines_have_eight_colours_and_later_ones_another_marker():
     assert len({look(place)[0] for place in range(8)}) == 8
     assert len({look(place)[:2] for place in range(16)}) == 16
+
+
+def test_arms_of_a_figure_against_data_size_differ_in_colour():
+    """The seven settings of `small_data`."""
+    rows = [
+        {"line": f"setting {line}", "examples": examples, "mean": 0.1 * line, "low": 0.0, "high": 1.0, "n": 6}
+        for line in range(7)
+        for examples in (100, 1000)
+    ]
+    info: Any = SimpleNamespace(sizes=pd.DataFrame(rows), score="test accuracy (share correct)")
+    (axes,) = data_size.draw(info).axes
+    lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert len({line.get_color() for line in lines}) == len(lines) == 7
+
+
+def test_each_trained_model_has_a_line_of_its_own_mix(tmp_path):
+    found = mix.info(Evidence(load(MadeUp(seeds=2, search=0, evaluations=2).write(tmp_path))))
+    drawn = mix.draw_layers(found)
+    lines = [tuple(line.get_ydata()) for axes in drawn.axes for line in axes.lines]
+    assert sorted(lines) == sorted(found.weights[list(found.layers)].itertuples(index=False, name=None))
