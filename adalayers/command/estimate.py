@@ -17,6 +17,7 @@ from torch import Tensor
 from adalayers.backbones.loading import weight_bytes
 from adalayers.backbones.pretrained import bytes_per_parameter, weights
 from adalayers.command.flags import Flags
+from adalayers.comparisons import FIRST
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
 from adalayers.data.feature_plan import SAMPLE, feature_plan, missing_bytes, not_stored
@@ -119,7 +120,8 @@ def describe(case: Case, flags: Flags) -> str:
         *_line("shared", _shared(prepared.task.shared)),
         *_line("search", _search_line(request, searches, planned_searched, searched)),
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}"
-        f"{f', {taken} taken from other studies' if taken else ''}",
+        f"{f', {taken} taken from other studies' if taken else ''}"
+        f"{f'; a verdict takes {FIRST} seeds' if request.seeds < FIRST else ''}",
         *(f"  dropped     {name}: {reason}" for name, reason in plan.dropped),
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
         f"  features    {features.mode}: {features.why}",

@@ -140,10 +140,16 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
         n, found = middle.n, chance(middle.schedule, 1.0)
         spreads = [claim.sd for claim in undecided if claim.sd]
         size = f" (here about {number(median(spreads), 2)})" if spreads else ""
-        if found < POWER:
+        if n < FIRST:
+            yield Caveat(
+                SERIOUS,
+                f"Too few seeds for what is open: a verdict takes {FIRST}, here are {n}.",
+                "See the next run.",
+            )
+        elif found < POWER:
             yield Caveat(
                 SERIOUS if found < POWER / 2 else CAUTION,
-                f"Few seeds for what is open: {n} find{'s' if n == 1 else ''} a true difference of one standard "
+                f"Few seeds for what is open: {n} find a true difference of one standard "
                 f"deviation over seeds{size} {found:.0%} of the time.",
                 "See the next run.",
             )

@@ -62,5 +62,5 @@ def test_the_dry_run_plans_its_arms_on_the_embedded_demo(written, monkeypatch, c
     assert "minilm" in said
     assert "acceptability-demo" in said
     *_, arms, trials = SHOWN[written[1]]
-    assert re.search(rf"arms +{arms}, 2 seeds each: {trials} trials", said), said
+    assert re.search(rf"arms +{arms}, 2 seeds each: {trials} trials; a verdict takes 6 seeds", said), said
     assert not (written[0] / "results").exists()

@@ -1,6 +1,7 @@
 """Flags that change how a study runs or what it leaves, in one process over one Ray session."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from adalayers.tuning import trainable
 from tests.helpers.documented import undocumented
-from tests.helpers.studying import RAYS_OWN, SMALL, flags, run_here, world
+from tests.helpers.studying import RAYS_OWN, SMALL, NoPages, flags, run_here, world
 
 pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
 
@@ -179,3 +180,22 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
     assert max(claim["n"] for claim in claims) == 8
     assert "Seeds were added in blocks" in (folder / "report.md").read_text()
+
+
+def test_until_decided_goes_on_for_what_is_open_across_cases(made, tmp_path, monkeypatch):
+    """Each case has decided its own comparisons after six seeds; a mean over both within a millionth is open."""
+    monkeypatch.setattr(NoPages, "undecided_arms", lambda folder: ())
+    twin = shutil.copytree(made["dataset"], tmp_path / "twin")
+    more = (
+        *("--seeds", "8", "--until-decided", "--smallest-effect", "0.000001", "--set", "alpha=1"),
+        *("entropy_weight=0", "--trials", "0", "--epochs", "1"),
+    )
+    argv = flags(made, tmp_path / "results", *more)
+    argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
+    assert run_here(argv, report=False).code == 0
+    for folder in (tmp_path / "results/alpha_lambda").glob("tiny-*"):
+        (run,) = json.loads((folder / "study.json").read_text())["runs"]["history"]
+        assert run["analyses"] == [6, 8]
+        assert pd.read_csv(folder / "trials.csv")["seed"].max() == 8
+    ran = run_here(argv, report=False)
+    assert "all trials are done, nothing to run" in ran.out + ran.err

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from reports.evidence import rungs, tables
 from reports.evidence.caveats import CAUTION, NOTE, SERIOUS, caveats
@@ -146,6 +149,22 @@ def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
     assert (claims["uniform"].verdict, claims["uniform"].n) == ("better", 6)
     words = "put its mean outside the interval of its claim: `uniform`."
     assert (words in said(made, tmp_path, CAUTION)) == (later < 0)
+
+
+def test_the_power_of_few_seeds_is_that_of_the_studys_own_analyses(tmp_path):
+    """Six seeds as planned: a single t test at the comparison's share of 4%; of five no verdict comes."""
+    made = MadeUp(seeds=6, search=0, evaluations=2, noise=0.05)
+    claim = next(
+        one for one in Evidence(load(made.write(tmp_path / "six"))).claims if one.primary and not one.decided
+    )
+    critical = stats.t.isf(0.04 * claim.share / 2, 5)
+    power = stats.nct.sf(critical, 5, math.sqrt(6)) + stats.nct.cdf(-critical, 5, math.sqrt(6))
+    (share,) = re.findall(
+        r"6 find a true difference .* (\d+)% of the time", said(made, tmp_path / "again", SERIOUS)
+    )
+    assert int(share) == pytest.approx(100 * power, abs=2)
+    made = MadeUp(seeds=5, search=0, evaluations=2)
+    assert "a verdict takes 6, here are 5." in said(made, tmp_path / "five", SERIOUS)
 
 
 def test_better_only_on_these_examples(tmp_path):
