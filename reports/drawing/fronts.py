@@ -79,7 +79,7 @@ def number_points(axes: Axes, arms: pd.DataFrame, cost: str, names: Sequence[str
         free = [box for box in places if not box.count_overlaps(others) and axes.bbox.fully_containsx(box.x0)]
         box = next(iter(free), places[0])
         taken.append(box)
-        to_data = axes.transData.inverted().transform
+        to_data: Any = axes.transData.inverted().transform
         line = (
             {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6}
             if abs(box.y0 + TALL / 2 - y) > TALL
