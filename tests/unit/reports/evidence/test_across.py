@@ -13,7 +13,17 @@ import pytest
 from scipy import stats
 
 from adalayers.results.study_file import Run
-from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, CaseEvidence, across, study_runs, undecided
+from reports.evidence.across import (
+    ALL,
+    DIFFERENCE,
+    MEAN,
+    SCORE,
+    Across,
+    CaseEvidence,
+    across,
+    study_runs,
+    undecided,
+)
 from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
 from reports.evidence.spending import HALF, PLANNED, PRIMARY, RESERVE
 from reports.evidence.statistics import sample, unpaired_critical
