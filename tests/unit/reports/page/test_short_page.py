@@ -139,7 +139,7 @@ def test_a_mix_that_stayed_uniform_is_said_first_and_in_every_figure(tmp_path):
     head = shown.text().split("\n## ", 1)[0]
     assert f"> **Effectively uniform: the mix of `{CONTROL}`" in head
     for figure in shown.figures().values():
-        assert "effectively uniform" in figure.get_suptitle()
+        assert "Effectively uniform" in figure.get_suptitle()
         figure.draw_without_rendering()
         note = figure._suptitle.get_window_extent()
         assert not note.count_overlaps([legend.get_window_extent() for legend in figure.legends])
