@@ -20,9 +20,18 @@ from adalayers.command.flags import Flags
 from adalayers.comparisons import FIRST
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
-from adalayers.data.feature_plan import SAMPLE, feature_plan, missing_bytes, not_stored
+from adalayers.data.feature_plan import (
+    SAMPLE,
+    Seconds,
+    feature_plan,
+    missing_bytes,
+    not_stored,
+    padded_tokens,
+    time_backbone,
+    time_work,
+)
 from adalayers.data.prepare import Prepared
-from adalayers.data.trial_data import TrialData
+from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
@@ -49,8 +58,10 @@ WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 LARGE = 1_000_000_000
 """Parameters from which on a backbone is not loaded to be timed."""
-PROBE_TOKENS, PROBE_SECONDS = 64, 0.2
-"""Of a matrix product that stands for a backbone's: its rows, and how long it is repeated."""
+PROBE_TOKENS, PROBE_OPERATIONS = 64, 2e10
+"""Of a matrix product that stands for a backbone's: its rows, and operations of all its repetitions."""
+BUSY = 1.5
+"""From how many times as long as on a quiet machine on the plan says that this one is not."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,8 @@ def describe(case: Case, flags: Flags) -> str:
     missing = not_stored(prepared, flags.cache_dir)
     # Without a search the control arm's settings are timed, which may set all of them.
     timed = plan.base if request.trials else plan.arms[0].config
-    forward, per_example = _rates(prepared, timed)
+    sample = _sample(prepared, timed)
+    forward, per_example, busy = sample.forward, *_seconds_per_example(sample, timed)
     live = features.mode == "live"
     group = min(
         len(arms),
@@ -91,8 +103,8 @@ def describe(case: Case, flags: Flags) -> str:
     searched = planned_searched - sum(run.searched for run in runs)
     confirmed = planned_confirmed - taken - sum(run.confirmed for run in runs)
     left = planned_searched + planned_confirmed - searched - confirmed - taken
-    extraction = 0.0 if live else forward * sum(len(encoded.input_ids) for encoded in missing)
-    each = _seconds_by_run(prepared, timed, runs, per_example, forward if live else 0.0)
+    extraction = 0.0 if live else forward.quiet * padded_tokens(missing)
+    each = _seconds_by_run(sample, timed, runs, per_example, forward.one_core if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
     expected = sum(
         seconds * (run.searched * min(_asha(run.config, request), _patient(run.config)))
@@ -135,6 +147,12 @@ def describe(case: Case, flags: Flags) -> str:
         ),
         f"  disk        {missing_bytes(prepared, flags.cache_dir) / 1e6:.0f} MB of hidden states to come; results "
         f"about {_disk(prepared, [run.config for run in runs], concurrency) / 1e6:.0f} MB",
+        *_line(
+            "busy",
+            f"other work on this machine makes trials take {busy:.1f} times as long now: not counted below"
+            if busy >= BUSY
+            else "",
+        ),
         f"  time        hidden states {duration(extraction)}; a trial at most {duration(max(each))}; {left} "
         f"trials left: in all about {duration(fixed + extraction + expected / concurrency)}, "
         f"at most {duration(SPREAD * (fixed + extraction + most / concurrency))}",
@@ -234,19 +252,20 @@ def _line(name: str, text: str) -> list[str]:
 
 
 def _seconds_by_run(
-    prepared: Prepared, timed: TrialConfig, runs: Sequence[_Runs], per_example: float, forward: float
+    sample: _Sample, timed: TrialConfig, runs: Sequence[_Runs], per_example: float, forward: float
 ) -> list[float]:
     """Return about how long a trial of each configuration takes with all its epochs.
 
     forward: seconds per token of a pass of the backbone, where each epoch takes one
     """
+    prepared = sample.prepared
     sizes = {name: len(prepared.task.splits[name]) for name in ("train", "validation")}
-    tokens = sum(len(prepared.encoded[name].input_ids) for name in sizes)
+    tokens = padded_tokens(prepared.encoded[name] for name in sizes)
     own, passes = timed.epochs * per_example * _cost(*sizes.values()), timed.epochs * forward * tokens
     # The first configuration of each kind that trains the base model is timed by itself.
     first = {run.config.base_model: run.config for run in reversed(runs)}
     dearer = {
-        kind: 1.0 if kind == "frozen" else _rates(prepared, config)[1] / per_example
+        kind: 1.0 if kind == "frozen" else _seconds_per_example(sample, config)[0] / per_example
         for kind, config in first.items()
     }
     return [
@@ -311,7 +330,7 @@ def _timed(prepared: Prepared) -> bool:
     return prepared.source.has_weights and prepared.backbone_parameters[0] < LARGE
 
 
-def _pass_seconds(prepared: Prepared) -> float:
+def _pass_seconds(prepared: Prepared) -> Seconds:
     """Return about how long the backbone takes for a token, from the speed of one product of matrices of its width.
 
     Two operations for each weight of its layers; attention between tokens is left out.
@@ -319,20 +338,20 @@ def _pass_seconds(prepared: Prepared) -> float:
     source = prepared.source
     parameters, of_layer = prepared.backbone_parameters
     run = prepared.shape.depth(source.states) * of_layer or parameters
-    return _seconds_per_weight(source.width, source.dtype) * run
+    taken = _seconds_per_weight(source.width, source.dtype)
+    return Seconds(taken.all_cores * run, taken.one_core * run)
 
 
 @functools.cache
-def _seconds_per_weight(width: int, dtype: str) -> float:
+def _seconds_per_weight(width: int, dtype: str) -> Seconds:
     """Return how long a matrix product on this CPU takes for one row and one weight."""
     states = torch.zeros(PROBE_TOKENS, width, dtype=getattr(torch, dtype))
     weight = torch.zeros(width, width, dtype=getattr(torch, dtype))
+    products = PROBE_TOKENS * weight.numel()
+    times = max(1, int(PROBE_OPERATIONS / 2 / products))
     torch.mm(states, weight)
-    began, times = time.monotonic(), 0
-    while time.monotonic() - began < PROBE_SECONDS:
-        torch.mm(states, weight)
-        times += 1
-    return (time.monotonic() - began) / (times * PROBE_TOKENS * weight.numel())
+    taken = time_work(lambda: [torch.mm(states, weight) for _ in range(times)])
+    return Seconds(taken.all_cores / (times * products), taken.one_core / (times * products))
 
 
 def _disk(prepared: Prepared, configs: Sequence[TrialConfig], concurrency: int) -> float:
@@ -370,30 +389,46 @@ class _InMemory:
         return {state: self._states[state][rows] for state in states}
 
 
-def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
-    """Return seconds per token of the backbone's pass, and per example of a trial's epoch, evaluation included."""
+@dataclass(frozen=True)
+class _Sample:
+    """A few training sequences with their hidden states in memory, and seconds per token of the backbone's pass."""
+
+    prepared: Prepared
+    split: SplitData
+    tokens: int
+    forward: Seconds
+
+
+def _sample(prepared: Prepared, config: TrialConfig) -> _Sample:
+    """Return what trials are timed on: at least two batches of `config`."""
     whole = prepared.data("live").splits["train"]
     states, device = prepared.source.states, torch.device("cpu")
-    sample = np.random.default_rng(0).permutation(len(whole))[: max(SAMPLE, 2 * base.batch_size)]
-    offsets = np.concatenate([[0], np.cumsum(whole.features.lengths[sample])])
+    chosen = np.random.default_rng(0).permutation(len(whole))[: max(SAMPLE, 2 * config.batch_size)]
+    offsets = np.concatenate([[0], np.cumsum(whole.features.lengths[chosen])])
     tokens = int(offsets[-1])
     if _timed(prepared):
-        began = time.monotonic()
-        parts = [whole.features.read(sample[i : i + 16], states, device) for i in range(0, len(sample), 16)]
-        forward = (time.monotonic() - began) / tokens
+        forward = time_backbone(prepared, device)
+        parts = [whole.features.read(chosen[i : i + 16], states, device) for i in range(0, len(chosen), 16)]
         read = {state: torch.cat([part[state] for part in parts]) for state in states}
         if pooling := prepared.source.pooling:
             lengths = torch.from_numpy(np.diff(offsets))
             read = {state: pooled(values, lengths, pooling) for state, values in read.items()}
-            offsets = np.arange(len(sample) + 1)
+            offsets = np.arange(len(chosen) + 1)
         in_memory = _InMemory(offsets, read)
     else:
         forward = _pass_seconds(prepared)
         random_state = torch.randn(tokens, prepared.source.width, generator=torch.Generator().manual_seed(0))
-        in_memory = _InMemory(
-            offsets, dict.fromkeys(states, random_state)
-        )  # one for all: a trial's time depends on shapes alone
-    split = whole.subset(sample, in_memory)
+        # One for all: a trial's time depends on shapes alone.
+        in_memory = _InMemory(offsets, dict.fromkeys(states, random_state))
+    return _Sample(prepared, whole.subset(chosen, in_memory), tokens, forward)
+
+
+def _seconds_per_example(sample: _Sample, config: TrialConfig) -> tuple[float, float]:
+    """Return the seconds per example of a trial's epoch, evaluation included, and by what other work prolongs them.
+
+    A trial has one thread by default; its time is that of its core, which other processes do not add to.
+    """
+    prepared, split = sample.prepared, sample.split
     data = TrialData(
         prepared.shape,
         prepared.task.label_names,
@@ -403,14 +438,19 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         prepared.task.kind,
         source=prepared.source,
     )
-    ends: list[float] = []
+    ends: list[tuple[float, float]] = []
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as many as a trial has by default
+    torch.set_num_threads(1)
     try:
-        config = dataclasses.replace(base, epochs=3, patience=3)
+        short = dataclasses.replace(config, epochs=3, patience=3)
         if not _timed(prepared):
-            config = dataclasses.replace(config, base_model="frozen")
-        train(config, data, seed=0, on_evaluation=lambda evaluation: ends.append(time.monotonic()))
+            short = dataclasses.replace(short, base_model="frozen")
+        train(
+            short,
+            data,
+            seed=0,
+            on_evaluation=lambda evaluation: ends.append((time.process_time(), time.monotonic())),
+        )
     except Diverged as error:
         raise BadInput(
             f"wanted settings that can be timed, those of the study diverge within a few steps ({error}); change what "
@@ -418,12 +458,12 @@ def _rates(prepared: Prepared, base: TrialConfig) -> tuple[float, float]:
         ) from error
     finally:
         torch.set_num_threads(threads)
-    per_example = (ends[-1] - ends[0]) / (len(ends) - 1) / len(sample)
-    if base.base_model != config.base_model:
-        per_example += (
-            3 * forward * tokens / len(sample)
-        )  # its own pass, and one back through it, which takes two
-    return forward, per_example
+    core, clock = (ends[-1][i] - ends[0][i] for i in range(2))
+    per_example = core / (len(ends) - 1) / len(split)
+    if config.base_model != short.base_model:
+        # Its own pass, and one back through it, which takes two.
+        per_example += 3 * sample.forward.one_core * sample.tokens / len(split)
+    return per_example, clock / core
 
 
 def _share(config: TrialConfig, prepared: Prepared, timed: TrialConfig) -> float:

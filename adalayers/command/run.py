@@ -46,6 +46,8 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
             logger.info(f"misclassified texts: {write_examples(case.folder, case.prepared.task)}")
         for sentence in ready_case.mirror.finish(case.folder):
             logger.warning(sentence)
+        if page := ready_case.mirror.page:
+            logger.info(f"MLflow: {page}")
         logger.info(f"{case.folder.name} {outcome.state}: {_counted(outcome.counts)}")
         show(report)
     if len(cases) > 1:

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,13 +18,14 @@ import torch
 from adalayers.backbones.tokens import Encoded
 from adalayers.console.progress import size
 from adalayers.data.prepare import Prepared
+from adalayers.features.extract import extraction_batches
 from adalayers.features.features import Mode, stored_bytes, usable_folder
 from adalayers.features.store import is_complete
 
 MEMORY_SHARE = 0.6
 """Most of the free memory, or GPU memory, that hidden states may take: the rest is for trials and for others."""
-SAMPLE, BATCH = 96, 16
-"""Training sequences, and sequences of a forward pass, that the backbone is timed on."""
+SAMPLE = 96
+"""Training sequences that the backbone is timed on."""
 PROBE_BYTES = 64 << 20
 
 
@@ -101,16 +103,63 @@ def free_bytes(cache: Path) -> tuple[int, int, float | None]:
     return psutil.virtual_memory().available, shutil.disk_usage(existing).free, gpu
 
 
+@dataclass(frozen=True)
+class Seconds:
+    """How long the same work takes: on all cores; and on one, in time of that core, which no other process adds to."""
+
+    all_cores: float
+    one_core: float
+
+    @property
+    def quiet(self) -> float:
+        """About the time on all cores of a quiet machine.
+
+        Next to other work the threads of an operation wait for each other, and all take longer than one would alone.
+        """
+        return min(self.all_cores, self.one_core)
+
+
+def time_work(work: Callable[[], object]) -> Seconds:
+    """Do work twice, on all of torch's threads and on one, and return how long it took."""
+    threads, began = torch.get_num_threads(), time.monotonic()
+    work()
+    all_cores = time.monotonic() - began
+    torch.set_num_threads(1)
+    try:
+        began = time.process_time()
+        work()
+        return Seconds(all_cores, time.process_time() - began)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def time_backbone(prepared: Prepared, device: torch.device) -> Seconds:
+    """Return about how long the backbone takes for a token, padding counted, in a batch as extraction makes it."""
+    features, states = prepared.data("live").splits["train"].features, prepared.source.states
+    sample = np.random.default_rng(0).permutation(len(features.lengths))[:SAMPLE]
+    batches = extraction_batches(features.lengths[sample])
+    batch = sample[batches[len(batches) // 2]]
+    features.read(batch[:1], states, device)  # which loads the backbone
+    # The sum waits for a GPU.
+    taken = time_work(lambda: features.read(batch, states, device)[states[-1]].sum().item())
+    tokens = len(batch) * int(features.lengths[batch].max())
+    return Seconds(taken.all_cores / tokens, taken.one_core / tokens)
+
+
 def forward_seconds(prepared: Prepared) -> float:
     """Return about how long the backbone takes over all splits, from a few training sequences."""
-    split = prepared.data("live").splits["train"]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    chosen = np.random.default_rng(0).permutation(len(split))[:SAMPLE]
-    began = time.monotonic()
-    for start in range(0, len(chosen), BATCH):
-        split.features.read(chosen[start : start + BATCH], prepared.source.states[-1:], device)
-    tokens = int(split.features.lengths[chosen].sum())
-    return (time.monotonic() - began) * prepared.n_tokens / tokens
+    taken = time_backbone(prepared, device)
+    seconds = taken.quiet if device.type == "cpu" else taken.all_cores
+    return seconds * padded_tokens(prepared.encoded.values())
+
+
+def padded_tokens(splits: Iterable[Encoded]) -> int:
+    """Return the tokens of all passes of the backbone over these splits, padding counted."""
+    lengths = [np.diff(encoded.offsets) for encoded in splits]
+    return sum(
+        len(batch) * int(of_split[batch[0]]) for of_split in lengths for batch in extraction_batches(of_split)
+    )
 
 
 def read_rate(folder: Path) -> float:

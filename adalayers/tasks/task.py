@@ -191,6 +191,11 @@ def canonical(name: str, data_dir: str | Path | None = None) -> DatasetName:
             path = local
             safe = hub.safe_name(path.name, "dataset")
             return DatasetName(safe, f"local:{safe}", folder=path)
+        if name and path.is_file():
+            raise BadInput(
+                f"wanted a folder as --dataset, got the file {path}; put it into a folder of its own, called "
+                f"train{''.join(path.suffixes)}"
+            )
         if name.startswith(("/", ".", "~")) or identifier.count("/") > 1:
             raise BadInput(
                 f"wanted a dataset, got the path {name!r}, which is no folder; name an existing folder, "

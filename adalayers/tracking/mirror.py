@@ -6,6 +6,7 @@ folder later. What is written, and as what, says `session`. Importing this modul
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -23,6 +24,8 @@ from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 from adalayers.tracking.session import RUN_STATUS, SQLITE, Session, is_outage, set_environment
 from adalayers.tracking.values import Trial
+
+logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
 """A server that failed is left alone for so long."""
@@ -60,6 +63,14 @@ def check_uri(uri: str) -> None:
         raise BadInput(f"wanted a file as MLflow's database, {path} is a folder; name a file in it")
 
 
+def runs_page(uri: str, page: str) -> str:
+    """Return where a browser finds the runs of a study, in words; `page`: `Session.page`."""
+    if uri.startswith(("http://", "https://")):
+        return f"{redacted(uri).rstrip('/')}/{page}"
+    command = f"mlflow server --backend-store-uri {redacted(uri)} --workers 1"
+    return f"http://127.0.0.1:5000/{page}, once `{command}` runs"
+
+
 def sync(folder: Folder | str, uri: str) -> int:
     """Mirror a whole results folder; return the number of trial runs written, without those already there.
 
@@ -81,9 +92,8 @@ def sync(folder: Folder | str, uri: str) -> int:
     try:
         study = read_document(opened)
         named = {key: str(study.get(key) or "") for key in ("study", "name", "id")}
-        return Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"]).mirror(
-            opened
-        )
+        session = Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"])
+        written = session.mirror(opened)
     # A database's driver may not be installed, hence ImportError.
     except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
         raise BadInput(
@@ -91,6 +101,8 @@ def sync(folder: Folder | str, uri: str) -> int:
             f"which failed ({reason(error, uri)})\n"
             "Check that the server runs and that the URI is right; the results folder itself is complete."
         ) from None  # the libraries' own messages may repeat the URI with its password
+    logger.info(f"MLflow: {runs_page(uri, session.page)}")
+    return written
 
 
 class Mirror:
@@ -103,6 +115,9 @@ class Mirror:
         experiment: name of the MLflow experiment, the study's ("alpha_lambda").
         run_name: name of the parent run ("minilm-cola").
         study_key: what identifies the study; the same key continues the same parent run.
+
+    Attributes:
+        page: Where a browser finds the study's runs, in words, once they are written.
     """
 
     def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
@@ -112,7 +127,7 @@ class Mirror:
         self._queue: queue.SimpleQueue[Callable[[Session], object] | Folder] = queue.SimpleQueue()
         # A daemon, so that a server that hangs does not hold up the end of the process.
         self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
-        self._why = ""
+        self._why = self.page = ""
 
     def start(self, study: dict[str, Any]) -> None:
         """Find or create the parent run, and write what study.json says was asked, and on what.
@@ -172,7 +187,7 @@ class Mirror:
                     session.describe(self._study)
                 if isinstance(item, Folder):
                     session.mirror(item)
-                    self._why = ""
+                    self._why, self.page = "", runs_page(self._uri, session.page)
                 else:
                     item(session)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study

@@ -9,6 +9,7 @@
               tags: MLflow draws a chart of every metric
     tags      `adalayers.kind` (study, trial), `adalayers.study`, `adalayers.trial_id`, `stage`, `arm`,
               `status`, `error`; MLflow's own for the source, and for the kind of experiment: models are trained
+    view      a tag of the experiment for each study, by which `Session.page` shows its runs by arm, with their scores
     inputs    the dataset, with its fingerprint as digest
     status    completed FINISHED, stopped KILLED, failed and diverged FAILED; unfinished trials are left out
 
@@ -50,7 +51,7 @@ from adalayers.results.files import (
 from adalayers.results.frames import StudyResults
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean, redacted
-from adalayers.tracking.values import Trial, flat, mlflow_name, run_name
+from adalayers.tracking.values import Trial, flat, mlflow_name, run_name, runs_view, symbols
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,9 @@ _DIGEST, _NOTE, _MOST_RUNS = 36, 4000, 50_000
 
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """By this tag MLflow opens an experiment as one of models that are trained; else it asks, or guesses traces."""
+
+VIEW = "mlflow.sharedViewState."
+"""With a key behind it, a tag of an experiment: how MLflow's page of runs looks when an address names that key."""
 
 # Without these a dead server holds one call for minutes, and MLflow writes to the terminal. What the user set
 # stays.
@@ -105,6 +109,8 @@ class Session:
             self._written = self._find_trials()
         self._source: dict[str, str] = {}
         self._inputs: list[Any] = []
+        self._symbols: dict[str, str] = {}
+        self.page = f"#/experiments/{self._experiment}/runs?workflowType=machine_learning&viewStateShareKey={study_key}"
 
     def describe(self, study: Mapping[str, Any]) -> None:
         """Write what was asked, and on what, as params of the parent; what changed since as tags.
@@ -115,7 +121,8 @@ class Session:
         from mlflow.entities import Param, RunTag
 
         texts = dict(flat({name: study.get(name) or {} for name in ("request", "environment")}))
-        self._source, self._inputs = _source(study), _inputs(study)
+        self._source, self._inputs, self._symbols = _source(study), _inputs(study), symbols(study)
+        metric = str((study.get("request") or {}).get("metric") or "")
         with _quiet():
             data = self._client.get_run(self._parent).data
             params = [Param(name, text) for name, text in texts.items() if name not in data.params]
@@ -128,6 +135,7 @@ class Session:
             self._log_to_parent(params, tags)
             if self._inputs:  # the same one twice is one
                 self._client.log_inputs(self._parent, self._inputs)
+            self._client.set_experiment_tag(self._experiment, VIEW + self._key, runs_view(self._key, metric))
 
     def write(self, trial: Trial) -> bool:
         """Write the nested run of a trial, unless it is there; return whether it was written."""
@@ -151,7 +159,7 @@ class Session:
                 "mlflow.parentRunId": self._parent,
             }
             run_id = self._client.create_run(
-                self._experiment, start_time=begin, tags=tags, run_name=run_name(trial)
+                self._experiment, start_time=begin, tags=tags, run_name=run_name(trial, self._symbols)
             ).info.run_id
             self._written[trial.trial_id] = (run_id, "")
             if self._inputs:
@@ -239,13 +247,13 @@ class Session:
             self._client.log_batch(self._parent, params=params[part], tags=tags[part], synchronous=True)
 
     def _log_arms(self, folder: Folder) -> None:
-        """Write each arm's mean score and its interval as metrics of the parent: `arm/<arm>/test/f1`, `low`, `high`."""
+        """Write each arm's mean score and its interval as metrics of the parent: `test by arm/f1 <arm>`, `... low`."""
         from mlflow.entities import Metric
 
         study, now = StudyResults(folder), int(time.time() * 1000)
         for row in study.arms.to_dict("records"):
-            score = f"arm/{row['arm']}/{row['split']}/{study.study.request.metric}"
-            values = {score: row["mean"], f"{score}/low": row["low"], f"{score}/high": row["high"]}
+            score = f"{row['split']} by arm/{study.study.request.metric} {row['arm']}"
+            values = {score: row["mean"], f"{score} low": row["low"], f"{score} high": row["high"]}
             finite = {mlflow_name(name): float(value) for name, value in values.items() if not pd.isna(value)}
             metrics = [Metric(name, value, now, 0) for name, value in finite.items()]
             self._client.log_batch(self._parent, metrics=metrics, synchronous=True)

@@ -80,12 +80,42 @@ def _is_bookkeeping(name: str) -> bool:
     return name in _BOOKKEEPING or name.startswith("cost/")
 
 
-def run_name(trial: Trial) -> str:
-    """Return the name of a trial's run: sorted by it, runs stand by arm and seed, with those of the search apart."""
+def run_name(trial: Trial, symbols: Mapping[str, str]) -> str:
+    """Return the name of a trial's run: sorted by it, runs stand by arm and seed, with those of the search apart.
+
+    MLflow shows about 20 characters of it: factors stand by their symbols.
+    """
     arm, seed = trial.params.get("arm"), trial.params.get("seed", "")
     if trial.params.get("stage") != "confirm" or not arm:
         return f"search {trial.trial_id}"
+    for name, symbol in symbols.items():
+        arm = re.sub(rf"\b{re.escape(name)}=", f"{symbol}=", arm)
     return f"{arm} seed {seed:0>3}"[:_NAME_LENGTH]
+
+
+def symbols(study: Mapping[str, Any]) -> dict[str, str]:
+    """Return the factors of a study's document whose label is shorter than their name, by name: {"alpha": "α"}."""
+    factors = (study.get("request") or {}).get("factors") or []
+    labels = {str(factor["name"]): str(factor.get("label") or "") for factor in factors}
+    return {name: label for name, label in labels.items() if label and len(label) < len(name)}
+
+
+def runs_view(study_key: str, metric: str) -> str:
+    """Return what MLflow's page of runs is to show of a study: all arms, each with its runs, scores as columns."""
+    name = "attributes.`Run Name`"
+    scores = [f"metrics.`{part}/{metric}`" for part in ("test", "val")]
+    view = {
+        "searchFilter": f"tags.`adalayers.study` = '{study_key}'",
+        "selectedColumns": [*scores, "metrics.`mix/entropy`", "params.`seed`", "params.`arm`"],
+        "columnOrder": [name],
+        "columnWidths": {name: 330},
+        "groupBy": {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "param", "groupByData": "arm"}],
+        },
+        "runsHiddenMode": "SHOW_ALL",  # else charts are of the first ten
+    }
+    return json.dumps(view)
 
 
 def flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -109,6 +109,7 @@ def test_a_known_name_goes_before_a_folder_and_a_folder_before_an_id(tmp_path):
         ("./nowhere", "the path './nowhere', which is no folder"),
         ("/no/such/place", "which is no folder"),
         ("a/b/c", "which is no folder"),
+        (__file__, "got the file /.*; put it into a folder of its own, called train.py"),
         ("entities-demo@main", "is embedded; drop @main"),
     ],
 )

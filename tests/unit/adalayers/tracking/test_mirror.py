@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import socket
 import subprocess
@@ -37,6 +39,7 @@ STUDY = {
         "metric": "f1",
         "trials": 4,
         "space": {"alpha": [1, 4]},
+        "factors": [{"name": "entropy_weight", "label": "λ"}, {"name": "k", "label": "width"}],
         "address": "ray://me:hunter2@head:1",
         "command": "python studies/alpha_lambda.py --trials 4",
     },
@@ -208,10 +211,10 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     assert parent.data.params["environment/hub_token"] == "***"
     assert parent.data.tags["adalayers.study"] == "study-1"
     limits = {
-        "arm/core/test/f1/low": pytest.approx(0.6037, abs=1e-4),
-        "arm/core/test/f1/high": pytest.approx(0.9963, abs=1e-4),
+        "test by arm/f1 core low": pytest.approx(0.6037, abs=1e-4),
+        "test by arm/f1 core high": pytest.approx(0.9963, abs=1e-4),
     }
-    assert parent.data.metrics == {"arm/core/test/f1": pytest.approx(0.8), **limits}, (
+    assert parent.data.metrics == {"test by arm/f1 core": pytest.approx(0.8), **limits}, (
         "counts would be drawn as charts"
     )
     assert parent.data.tags["runs/analyses"] == "2"
@@ -244,6 +247,15 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
         assert (used.dataset.name, used.dataset.digest) == ("cola", "0123456789abcdef")
     assert first.info.run_name == "search t1"
     assert nested["t6"].info.run_name == "core seed 006"
+    from mlflow import MlflowClient
+
+    view = MlflowClient(uri).get_experiment(first.info.experiment_id).tags["mlflow.sharedViewState.study-1"]
+    assert {"metrics.`test/f1`", "params.`arm`"} <= set(json.loads(view)["selectedColumns"])
+    symbols = mlflow_values.symbols(STUDY)
+    named = mlflow_values.Trial.from_row(
+        row("t", stage="confirm", arm="k=8 entropy_weight=0"), pd.DataFrame()
+    )
+    assert mlflow_values.run_name(named, symbols) == "k=8 λ=0 seed 003"
     assert first.data.metrics == {
         "val/f1": 0.75,
         "val/f1/ä_b": 0.5,  # as MLflow takes names
@@ -432,7 +444,8 @@ def test_a_dead_server_neither_stops_nor_slows_the_study(
     assert f"`adalayers sync {folder.uri}` writes what is missing" in sentence
     assert "hunter2" not in sentence
     assert sync(folder, uri) == 2
-    assert capfd.readouterr() == ("", "")
+    assert "hunter2" not in (said := "".join(capfd.readouterr()))
+    assert re.fullmatch(r"(MLflow: http://\S+=study-1, once `mlflow server .*` runs\n)?", said), said
 
     with pytest.raises(BadInput) as caught:
         sync(folder, closed_port)
