@@ -22,8 +22,8 @@ from typing import Any
 from adalayers.command.main import DONE
 from adalayers.results.files import read_trials
 from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.small_study import PATIENCE, Study, waited
 from tests.helpers.studying import ROOT, world
-from tests.soak import PATIENCE, Study, waited
 
 FLAGS = (
     *("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "8", "--epochs", "8"),
