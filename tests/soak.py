@@ -112,7 +112,7 @@ class Soak:
         """Run a study again and again, with faults while there are any left, until it has ended."""
         while True:
             run, left = Run(study, self.rng, server), self.faults - self.done.total()
-            if server is not None:
+            if server is not None and not server.lives():
                 server.start()
             before, during, last = (
                 list(itertools.islice(deck, most))

@@ -48,19 +48,10 @@ worker grows. Lower thresholds save a third more memory and cost up to half of t
 asked of the system again. Another C library ignores these."""
 
 
-RAY_PROCESSES = {
-    "raylet/raylet": "raylet",
-    "gcs/gcs_server": "gcs_server",
-    # The raylet ends itself without its agents.
-    "dashboard/agent.py": "dashboard agent",
-    "ray::DashboardAgent": "dashboard agent",
-    "runtime_env/agent/main.py": "runtime environment agent",
-    "ray::RuntimeEnvAgent": "runtime environment agent",
-}
-"""Processes of a local Ray without which it does nothing any more, by how their command begins; what they are called."""
-WATCH_SECONDS, LEAVE_SECONDS = 0.2, 10.0
-"""How often they are looked at (Ray may end this process, exit 1, once it has noticed itself), and how long the main
-thread then has to leave Ray."""
+RAY_PROCESSES = ("raylet", "gcs_server")
+"""Processes of a local Ray without which it does nothing any more."""
+WATCH_SECONDS, LEAVE_SECONDS = 1.0, 10.0
+"""How often they are looked at, and how long the main thread then has to leave Ray."""
 STARTS = 2
 """How often a local Ray is started before that counts as failed."""
 SOCKET_ROOM = 41
@@ -171,7 +162,8 @@ def watched() -> Iterator[None]:
     then ends the process.
     """
     listening = interrupts.listening()
-    ours = {child: name for child in psutil.Process().children(recursive=True) if (name := _needed(child))}
+    children = {child: child.name() for child in psutil.Process().children()}
+    ours = {child: name for child, name in children.items() if name in RAY_PROCESSES}
     if listening is None or not ours:
         yield
         return
@@ -194,15 +186,6 @@ def watched() -> Iterator[None]:
         yield
     finally:
         ended.set()
-
-
-def _needed(process: psutil.Process) -> str | None:
-    """Return what a process is called without which Ray does nothing any more; None for another one."""
-    try:
-        begins = " ".join(process.cmdline()[:3])  # an agent's script comes after `python -u`
-    except psutil.Error:
-        return None
-    return next((name for words, name in RAY_PROCESSES.items() if words in begins), None)
 
 
 def _lives(process: psutil.Process) -> bool:

@@ -201,26 +201,27 @@ def _second_driver(run: Run) -> bool:
 
 
 def _tracker(run: Run) -> bool:
-    if run.server is None or not run.server.runs or not run.goes_on(3):
+    if run.server is None or not run.server.lives() or not run.goes_on(3):
         return False
     run.server.kill()
     return True
 
 
-KILLED = -signal.SIGKILL
+KILLED, RAYS_OWN = -signal.SIGKILL, (130, 1)
+"""Exit codes: of SIGKILL, and of a death of Ray's own processes: Ray may end the driver before that has noticed."""
 WHILE: Mapping[str, Fault] = {
     "SIGKILL worker": Fault(_kill("worker"), noisy=True),
     "SIGSTOP worker": Fault(_stop("worker")),
     "SIGSTOP driver": Fault(_stop("driver")),
-    "SIGSTOP all": Fault(_stop("all"), (130,), noisy=True),
+    "SIGSTOP all": Fault(_stop("all"), RAYS_OWN, noisy=True),
     "hanging worker": Fault(_hang, noisy=True),
     **{
-        f"{how} {kind}": Fault(make(kind), (130,), noisy=True)
+        f"{how} {kind}": Fault(make(kind), RAYS_OWN, noisy=True)
         for kind in ("idle worker", "monitor", "dashboard", "log monitor")
         for how, make in (("SIGKILL", _kill), ("SIGSTOP", _stop))
     },
     **{
-        f"SIGSTOP {kind}": Fault(_stop(kind), (130,), noisy=True)
+        f"SIGSTOP {kind}": Fault(_stop(kind), RAYS_OWN, noisy=True)
         for kind in ("raylet", "gcs_server", "agent", "environment agent")
     },
     "second driver": Fault(_second_driver),
@@ -324,7 +325,7 @@ ENDS: Mapping[str, Fault] = {
     "a signal at the start": Fault(_starting, (KILLED, 130, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)),
     "a signal at the end": Fault(_ending, (KILLED, 130)),
     **{
-        f"SIGKILL {kind}": Fault(_kill(kind), (130,), noisy=True)
+        f"SIGKILL {kind}": Fault(_kill(kind), RAYS_OWN, noisy=True)
         for kind in ("raylet", "gcs_server", "agent", "environment agent")
     },
     "full disk": Fault(_full, (2,), noisy=True),
