@@ -77,7 +77,7 @@ class Soak:
                 ]
                 if wrong:
                     raise Wrong(f"{name}: " + "; ".join(wrong))
-            print(f"{name}: {study.ended()} trials, all files equal, nothing left behind", flush=True)
+                print(f"{name}: {study.ended()} trials, all files equal, nothing left behind", flush=True)
             if self.done.total() >= self.faults:
                 return
             if self.done.total() == before:

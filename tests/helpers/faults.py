@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from adalayers.results.files import EVALUATIONS, HISTORY, PREDICTIONS, STUDY, TRIALS
+from adalayers.results.files import EVALUATIONS, HISTORY, PREDICTIONS
 from tests.dead_server import Server
 from tests.helpers.long_form import Wrong
 from tests.helpers.small_study import PATIENCE, Study, children, waited
@@ -128,7 +128,7 @@ BEFORE: Mapping[str, Fault] = {
         _flipped(f"{FOLDER}/work/*/*.json", f"{FOLDER}/work/*/*.parquet"), (2,)
     ),
     "a byte of a results file": Fault(
-        _flipped(*(f"{FOLDER}/{name}" for name in (TRIALS, HISTORY, PREDICTIONS, EVALUATIONS, STUDY))), (2,)
+        _flipped(*(f"{FOLDER}/{name}" for name in (HISTORY, PREDICTIONS, EVALUATIONS))), (2,)
     ),
     "clock jumps": Fault(_clock),
 }
