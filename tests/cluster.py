@@ -29,8 +29,8 @@ from adalayers.results.files import WORK
 from adalayers.results.record import PROGRESS
 from adalayers.tuning.heartbeat import HEARTBEAT
 from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.small_study import Study, differences, waited
 from tests.helpers.studying import world
-from tests.soak import Study, differences, waited
 
 RAY = Path(sys.executable).with_name("ray")
 FLAGS = (

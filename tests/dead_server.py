@@ -22,8 +22,8 @@ from typing import Any
 from adalayers.command.main import DONE
 from adalayers.results.files import read_trials
 from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.small_study import PATIENCE, Study, waited
 from tests.helpers.studying import ROOT, world
-from tests.soak import PATIENCE, Study, waited
 
 FLAGS = (
     *("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "8", "--epochs", "8"),
@@ -41,6 +41,7 @@ class Server:
             port = found.getsockname()[1]
         self.uri, self._root = f"http://127.0.0.1:{port}", root
         self._address = ("127.0.0.1", port)
+        self._process: subprocess.Popen[bytes] | None = None
         self._argv = [
             sys.executable,
             "-m",
@@ -76,9 +77,13 @@ class Server:
             return True
         return False
 
+    def lives(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        if self._process is not None and self.lives():
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 def runs(uri: str) -> tuple[dict[str, str], dict[str, list[Any]]]:

@@ -8,10 +8,11 @@ seed of its batches, and `seed`, that of its start and its dropout, its scores, 
 machine. As a rule both seeds are the same; of every tenth order there are eight trials that share its batches alone.
 
 A study of four arms is drawn from it, run by `--until-decided`'s own agenda and judged by the report's own code, over
-its files. What is counted is conditional on the pool: its trials come again in many studies. Seeds of two machines are
-not mixed: the pool is of one so far.
+its files. What is counted is conditional on the pool: its trials come again in many studies. The pool is of two
+machines, and so are the trials of an arm, but for `machines`.
 
 same             one configuration under four names, disjoint seeds; until decided, then extended by two blocks
+machines         the same; two arms of one machine, two of the other
 fixed            the same with six seeds, then extended to twelve
 order            the same until decided; the arms of a seed share its batches, and nothing else
 diverged         as `same`; the worst 15% of the trials of the configuration have diverged
@@ -28,6 +29,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import tempfile
 import time
@@ -72,6 +74,7 @@ SHARED, STREAMS = 10, 8
 APART = 1_000_000
 """Seeds of trials that share an order lie so far apart."""
 KEEP_SECONDS = 60.0
+CPUS, MEMORY = Path("/proc/cpuinfo"), "/dev/shm"
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,9 @@ class _Maker:
         if len(self.pool) and self.pool.attrs != about:
             raise SystemExit(f"wanted a pool of what is trained now, {self.path} is of {self.pool.attrs}")
         self.about = about
-        self.machine = parse({"environment": provenance()})[0].environment.machine
+        model = re.search(r"model name\s*: (.*)", CPUS.read_text()) if CPUS.exists() else None
+        about_machine = parse({"environment": provenance()})[0].environment.machine
+        self.machine = ", ".join([*([model[1]] if model else []), about_machine])
         self._kept = time.monotonic()
 
     def add(self) -> None:
@@ -182,7 +187,7 @@ def train(data: TrialData, configs: Mapping[str, TrialConfig], order: int) -> li
 
 
 ARMS = ("control", "first", "second", "third")
-SAME_ARMS = ("same", "fixed", "order", "diverged")
+SAME_ARMS = ("same", "fixed", "order", "diverged", "machines")
 FORMS = (*SAME_ARMS, "shift 0.5", "shift 1", "shift 2", "real")
 
 
@@ -238,6 +243,13 @@ def draw(pool: pd.DataFrame, form: str, configuration: str, rng: np.random.Gener
     if form == "diverged":
         trials["status"] = np.where(trials["test"] < trials["test"].quantile(0.15), "diverged", "completed")
     parts = {name: trials.iloc[place * most : (place + 1) * most] for place, name in enumerate(ARMS)}
+    if form == "machines":
+        by_machine = [rows for _, rows in trials.groupby("machine", observed=True)]
+        places = [(own, half) for half in range(2) for own in by_machine]
+        parts = {
+            name: own.iloc[half * most : (half + 1) * most]
+            for name, (own, half) in zip(ARMS, places, strict=True)
+        }
     truth = dict.fromkeys(ARMS[1:], 0.0)
     if form == "order":
         of_order = pool[(pool["configuration"] == configuration) & (pool["order"] % SHARED == 0)]
@@ -343,16 +355,20 @@ def studies(pool: pd.DataFrame, form: str, numbers: Sequence[int]) -> Tally:
     """Run the studies of these numbers, and count what they claim."""
     tally, configurations = Tally(), sorted(pool["configuration"].unique())
     about = pool.attrs
-    pool = pool.astype({"configuration": str}).drop(columns=["machine"])
+    pool = pool.astype({"configuration": str, "machine": str})
     fixed = _planned(len(ARMS) - 1)[0] * len(ARMS)
     seeds = int((pool["order"] == pool["seed"]).sum()) // len(configurations) // len(ARMS)
     if form == "order":
         seeds = int(pool["order"].max()) // SHARED
+    if form == "machines":
+        own = pool[(pool["order"] == pool["seed"]) & (pool["configuration"] == configurations[0])]
+        seeds = int(own["machine"].value_counts().min()) // 2
     for number in numbers:
         rng = np.random.default_rng([number, FORMS.index(form)])
         requests = commands_of(form, seeds)
         drawn = draw(pool, form, configurations[number % len(configurations)], rng, requests[-1].seeds)
-        with tempfile.TemporaryDirectory() as folder:
+        # In memory where there is such a place: most of a study here is waiting for a disk.
+        with tempfile.TemporaryDirectory(dir=MEMORY if Path(MEMORY).is_dir() else None) as folder:
             study = PoolStudy(Folder(folder), drawn, about)
             for request in requests:
                 study.run(request)

@@ -1,12 +1,17 @@
-"""A small study killed again and again at random moments, and continued by the same command each time:
+"""A small study that goes wrong again and again, and is continued by the same command each time:
 
-    python -m tests.soak [--kills 30] [--seed 0] [--folder DIR]
+    python -m tests.soak [--faults 1000] [--first N] [--seed 0] [--folder DIR]
 
-It is run undisturbed once. Then it is run in rounds until so many kills are spent: SIGKILL to the driver, to it and all
-that Ray has started, in the midst of a write, while hidden states are computed, to a worker, to Ray's own processes;
-and SIGTERM, while Ray starts and ends too. At the end of every round rows, curves and predictions must equal the
-undisturbed run's, times aside, and nothing may be left behind. It takes a while (figures
-of the last run: docs/reliability.md) and prints a table of the kills.
+Faults (`tests/helpers/faults.py`): signals to the driver and to each kind of Ray's processes, stopped and hanging
+ones, a full disk and one that can only be read (where mounts are allowed), a bit flipped in stored hidden states,
+checkpoints and results, a clock that jumps, a tracker that dies, a second driver. Studies of single trials, of groups
+over one pass of the base model, of groups whose steps are one, and with a tracker take turns. Whenever one has ended,
+its rows, curves, predictions and claims must equal those of the same study that nothing disturbed, times aside
+(of groups whose steps are one: to rounding), and nothing may be left behind. Where a run says that what a
+damaged file held is lost, the file is put back from a copy, as a user would.
+
+It prints a line per run; the last line is JSON: faults, first, seconds, and how many there were of each kind. Parts
+of other `--first` draw other moments: their sums are those of one long run.
 """
 
 from __future__ import annotations
@@ -14,280 +19,179 @@ from __future__ import annotations
 import collections
 import contextlib
 import itertools
-import os
+import json
 import random
-import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pandas as pd
-import psutil
-
-from adalayers.results.files import HISTORY, PREDICTIONS, TRIALS, read_trials
-from adalayers.storage.folder import Folder
+from tests.dead_server import Server
+from tests.helpers.faults import BEFORE, ENDS, WHILE, Fault, Run, small_disk
 from tests.helpers.long_form import Wrong, in_folder, parser_of
-from tests.helpers.studying import command, world
+from tests.helpers.small_study import FLAGS, PATIENCE, Study, differences, left_behind, waited
+from tests.helpers.studying import world
 
-FLAGS = (
-    *("--set", "alpha=8", "entropy_weight=0", "--search", "grid", "--scheduler", "fifo", "--trials", "4"),
-    *("--seeds", "12", "--epochs", "8", "--tracking-uri", "none"),
-)
-"""A search whose trials and outcome do not depend on the order in which they end."""
-RUNS = (
-    *[("driver",)] * 6,
-    *[("all",)] * 3,
-    *[("write",)] * 5,
-    *[("extraction",)] * 4,
-    *[("worker", "driver")] * 2,
-    *[("worker", "worker", "term")] * 1,
-    *[("raylet",)] * 3,
-    *[("gcs_server",)] * 1,
-    *[("term",)] * 2,
-    *[("starting",)] * 2,
-    *[("ending",)] * 1,
-)
-"""What is killed in a run, one after the other; the last ends the run."""
-ENDS_AS = {"raylet": 130, "gcs_server": 130, "term": 130, "starting": 130, "ending": 130}
-"""Exit codes; of other kills that of SIGKILL."""
-PATIENCE = 600.0
-"""Seconds after which a run that has not ended, or not begun its trials, counts as hanging."""
-
-
-@dataclass
-class Kill:
-    """One kill: what, in which run, how long after its start, how many trials had ended, and what followed."""
-
-    what: str
-    place: str
-    seconds: float
-    ended: int
-    outcome: str
-
-
-class Study:
-    """The study in one output folder, run by its user's command in a process group of its own."""
-
-    def __init__(self, made: dict[str, Path], root: Path, name: str, flags: Sequence[str] = FLAGS):
-        self.output = root / name / "results"
-        self.folder = Folder(self.output / "alpha_lambda" / "tiny-echo")
-        self.cache, self.log = root / name / "cache", root / f"{name}.log"
-        self._argv = command(made, self.output, *flags)
-        self._environment = {
-            **os.environ,
-            "TMPDIR": str(root / "t"),
-            "OMP_NUM_THREADS": "1",
-            "RAY_worker_niceness": "0",
-        }
-        self.runs = 0
-
-    def start(
-        self, environment: Mapping[str, str] | None = None, at: tuple[str, ...] = ()
-    ) -> subprocess.Popen[bytes]:
-        """Start the user's command; `at`: code to run it by, and that code's arguments."""
-        self.runs += 1
-        python, *script = self._argv
-        with self.log.open("a") as log:
-            log.write(f"--- run {self.runs}\n")
-            log.flush()
-            return subprocess.Popen(
-                [python, *(["-c", *at] if at else []), *script],
-                stdout=log,
-                stderr=log,
-                env={**(environment or self._environment), "TMPDIR": self._environment["TMPDIR"]},
-                start_new_session=True,
-            )
-
-    def said(self) -> str:
-        """Return what the last run has said so far."""
-        return self.log.read_text(errors="replace").rpartition("--- run ")[2]
-
-    def statuses(self) -> collections.Counter[str]:
-        if not self.folder.exists(TRIALS):
-            return collections.Counter()
-        return collections.Counter(read_trials(self.folder)["status"])
-
-    def ended(self) -> int:
-        return sum(n for status, n in self.statuses().items() if status not in ("unfinished", "failed"))
-
-
-def waited(process: subprocess.Popen[bytes], until: Callable[[], object], every: float = 0.05) -> bool:
-    """Return whether `until` came true before the process ended. Raises `Wrong` where neither happens in time."""
-    end = time.monotonic() + PATIENCE
-    while process.poll() is None:
-        if until():
-            return True
-        if time.monotonic() > end:
-            raise Wrong(f"a run hangs (process {process.pid})")
-        time.sleep(every)
-    return False
-
-
-def children(process: subprocess.Popen[bytes], name: str = "") -> list[psutil.Process]:
-    """Return the processes below a driver, those of a name alone; "worker" is one that runs trials."""
-    found = []
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(process.pid).children(recursive=True):
-            trains = "".join(child.cmdline()[:1]).startswith("ray::ImplicitFunc")
-            title = "worker" if trains else child.name()
-            if name in ("", title):
-                found.append(child)
-    return found
-
-
-MOMENTS: dict[str, tuple[Callable[[Study], object], float, signal.Signals]] = {
-    "extraction": (lambda study: any(study.cache.glob("*/encoder_00.npy")), 0.1, signal.SIGKILL),
-    # Ray starts, and takes SIGTERM for itself.
-    "starting": (lambda study: "hidden states:" in study.said(), 4.0, signal.SIGTERM),
-    # Ray ends.
-    "ending": (lambda study: re.search(r"\[(\d+)/\1\]", study.said()), 2.0, signal.SIGTERM),
+STUDIES = {
+    "alone": (),
+    "group, one pass": ("--group", "3", "--features", "live"),
+    "tracked": (),
+    "group, one step": ("--group", "4"),
 }
-"""Kind of kill -> what it waits for, at most how many seconds it then waits, and the signal."""
+"""What kinds of studies take turns; flags."""
+WITHOUT_FIGURES = """
+import runpy, sys
+import reports.write
+reports.write.images = lambda *_: {"png": b"", "svg": b""}
+sys.argv.pop(0)
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
-def strike(what: str, study: Study, process: subprocess.Popen[bytes], rng: random.Random) -> bool:
-    """Wait for a moment of this kind and kill; return whether there was such a moment."""
-    if what in MOMENTS:
-        reached, seconds, number = MOMENTS[what]
-        if not waited(process, lambda: reached(study), every=0.001 if what == "extraction" else 0.05):
-            return False
-        time.sleep(rng.uniform(0, seconds))
-        process.send_signal(number)
-        return True
-    if not waited(process, lambda: "at a time" in study.said()):
-        return False
-    if what == "write":
-        skip = rng.randrange(6)
+class Soak:
+    """A part of the faults: studies, one after the other, until so many have been made."""
 
-        def writes() -> bool:
-            nonlocal skip
-            seen = any(path.name.endswith(".partial") for path in study.folder.path().glob(".*"))
-            skip -= seen
-            return skip < 0 and seen
+    def __init__(self, root: Path, faults: int, first: int, seed: int):
+        self.root, self.faults, self.rng = root, faults, random.Random(f"{seed} {first}")
+        (root / "t").mkdir(exist_ok=True)
+        self.made, self.server = world(root), Server(root)
+        self.done: collections.Counter[str] = collections.Counter()
+        self._whole: dict[str, Study] = {}
+        self._decks = [_shuffled(kinds, self.rng) for kinds in (BEFORE, WHILE, ENDS)]
 
-        if not waited(process, writes, every=0.0):
-            return False
-        process.kill()
-        return True
-    begun, pause = time.monotonic(), rng.uniform(0, 6)
-    if not waited(process, lambda: time.monotonic() - begun > pause):
-        return False
-    if what == "driver":
-        process.kill()
-    elif what == "term":
-        process.send_signal(signal.SIGTERM)
-    else:
-        if what == "all":
-            struck = [psutil.Process(process.pid), *children(process)]
-        elif waited(process, lambda: children(process, what)):
-            struck = children(process, what)[:1]
-        else:
-            return False
-        for target in struck:
-            with contextlib.suppress(psutil.Error):  # it was quicker
-                target.kill()
-    return True
+    def run(self) -> None:
+        """Raises `Wrong` for whatever is."""
+        for number, kind in enumerate(itertools.cycle(STUDIES), 1):
+            before = self.done.total()
+            name = f"{number}-{kind.replace(', ', '-').replace(' ', '-')}"
+            study = self._study(kind, name)
+            with small_disk(study.output.parent), self._tracker(kind) as server:
+                self._disturb(study, server)
+                rounded = kind == "group, one step"
+                wrong = [
+                    *differences(study, self._undisturbed(kind), rounded=rounded),
+                    *left_behind(self.root),
+                ]
+                if wrong:
+                    raise Wrong(f"{name}: " + "; ".join(wrong))
+                print(f"{name}: {study.ended()} trials, all files equal, nothing left behind", flush=True)
+            if self.done.total() >= self.faults:
+                return
+            if self.done.total() == before:
+                raise Wrong("a study ended without a fault: it is too quick for this machine")
 
+    def _study(self, kind: str, name: str) -> Study:
+        flags = [*FLAGS, "--max-concurrent", "1", "--hang-minutes", "0.2", *STUDIES[kind]]
+        if kind == "tracked":
+            flags[flags.index("none")] = self.server.uri
+        return Study(self.made, self.root, name, flags)
 
-def disturb(study: Study, round: int, runs: Iterator[tuple[str, ...]], rng: random.Random) -> Iterator[Kill]:
-    """Run the study to its end, disturbed by one of `runs` at a time while there are any; yield each kill."""
-    while True:
-        kinds = next(runs, ())
-        if "extraction" in kinds:
-            shutil.rmtree(study.cache, ignore_errors=True)
-        process, began = study.start(), time.monotonic()
-        for left, what in zip(reversed(range(len(kinds))), kinds, strict=True):
-            if not strike(what, study, process, rng):
-                break  # all trials had ended before
-            seconds, ended, last = time.monotonic() - began, study.ended(), left == 0
-            if last:
-                process.wait(PATIENCE)
-            outcome = f"exit {process.returncode}" if last else "went on"
-            yield Kill(what, f"round {round}, run {study.runs}", seconds, ended, outcome)
-        wanted = {0, ENDS_AS.get(kinds[-1], -signal.SIGKILL)} if kinds else {0}
-        if process.wait(PATIENCE) not in wanted:
-            raise Wrong(f"a run ended with {process.returncode}, not one of {wanted}:\n{study.said()}")
-        if "Traceback" in study.said() and not {"worker", "raylet", "gcs_server", "all"} & {*kinds}:
-            raise Wrong(f"a run ended in a traceback:\n{study.said()}")
-        if process.returncode == 0 and not study.statuses().keys() & {"failed", "unfinished"}:
+    def _undisturbed(self, kind: str) -> Study:
+        """Return the study that nothing disturbed, run where it has not been."""
+        flags = STUDIES[kind]
+        if (name := "whole" + "".join(flags).replace("--", "-")) not in self._whole:
+            study = self._whole[name] = self._study("alone" if kind == "tracked" else kind, name)
+            if (code := study.start(at=(WITHOUT_FIGURES,)).wait(PATIENCE)) != 0:
+                raise Wrong(f"the undisturbed run ended with {code}:\n{study.said()}")
+        return self._whole[name]
+
+    @contextlib.contextmanager
+    def _tracker(self, kind: str) -> Iterator[Server | None]:
+        if kind != "tracked":
+            yield None
             return
-
-
-def differences(study: Study, whole: Study) -> list[str]:
-    """Return what differs between two studies that have ended, times aside."""
-    found = []
-    for name, drop in ((TRIALS, ["seconds"]), (HISTORY, []), (PREDICTIONS, [])):
-        frames = []
-        for folder in (study.folder, whole.folder):
-            frame = read_trials(folder) if name == TRIALS else folder.read_parquet(name)
-            order = [column for column in ("trial_id", "step", "epoch", "split", "index") if column in frame]
-            frames.append(frame.drop(columns=drop).sort_values(order).reset_index(drop=True))
         try:
-            pd.testing.assert_frame_equal(*frames, check_exact=True, check_like=True)
-        except AssertionError as error:
-            found.append(f"{name}: {' '.join(str(error).split())[:300]}")
-    return found
+            yield self.server
+        finally:
+            self.server.kill()
+
+    def _disturb(self, study: Study, server: Server | None) -> None:
+        """Run a study again and again, with faults while there are any left, until it has ended."""
+        while True:
+            run, left = Run(study, self.rng, server), self.faults - self.done.total()
+            if server is not None and not server.lives():
+                server.start()
+            before, during, last = (
+                list(itertools.islice(deck, most))
+                for deck, most in zip(self._decks, (min(1, left), min(3, left), min(1, left)), strict=True)
+            )
+            struck = [name for name in before if BEFORE[name].make(run)]
+            if "SIGKILL in extraction" in last:
+                shutil.rmtree(study.cache, ignore_errors=True)
+            environment, began = {**study.environment, **run.environment}, time.monotonic()
+            run.process = study.start(environment, at=(WITHOUT_FIGURES,))
+            if last and last[0] in ("SIGKILL in extraction", "a signal at the start"):
+                during = []
+            elif run.damaged is None or not self._refused(run):
+                run.begun()
+            struck += [name for name in during if run.process.poll() is None and WHILE[name].make(run)]
+            struck += [name for name in last if run.process.poll() is None and ENDS[name].make(run)]
+            self._ended(run, struck)
+            self.done.update(struck)
+            seconds = time.monotonic() - began
+            told = f"{study.ended():>3} trials  exit {run.process.returncode:>3}  {', '.join(struck)}"
+            print(f"{self.done.total():>4}  {seconds:5.1f} s  {told}", flush=True)
+            if run.process.returncode == 0 and not study.statuses().keys() & {"failed", "unfinished"}:
+                return
+
+    def _refused(self, run: Run) -> bool:
+        """Return whether a run has said that what a damaged file held is lost; the file is then put back."""
+        run.begun()
+        said = run.study.said()
+        if not (run.process.poll() == 2 or "lost" in said):
+            return False
+        if str(run.damaged) not in said:
+            raise Wrong(f"{run.damaged} was damaged, and is not named:\n{said}")
+        run.process.kill()
+        run.process.wait()
+        shutil.rmtree(run.study.folder.path())
+        shutil.copytree(run.copy, run.study.folder.path())
+        return True
+
+    def _ended(self, run: Run, struck: list[str]) -> None:
+        """Wait for the end of a run. Raises `Wrong` where it ends otherwise than its faults allow."""
+        if not struck or run.process.poll() is None:
+            waited(run.process, lambda: False)
+        faults = [self._fault(name) for name in struck]
+        wanted = {0, *(code for fault in faults for code in fault.codes)}
+        if run.damaged is not None:
+            wanted.add(-signal.SIGKILL)
+        said, code = run.study.said(), run.process.returncode
+        if code not in wanted:
+            raise Wrong(f"after {struck} a run ended with {code}, not one of {wanted}:\n{said}")
+        if "Traceback" in said and not any(fault.noisy for fault in faults):
+            raise Wrong(f"after {struck} a run ended in a traceback:\n{said}")
+
+    @staticmethod
+    def _fault(name: str) -> Fault:
+        return {**BEFORE, **WHILE, **ENDS}[name]
 
 
-def left_behind(root: Path) -> list[str]:
-    """Return the scratch folders, and the processes with anything in them, that are there although no run is."""
-    folders = [path.name for path in (root / "t").glob("adalayers-ray-*")]
-    processes = []
-    for process in psutil.process_iter(["cmdline"]):
-        if str(root / "t") in " ".join(process.info["cmdline"] or []):
-            processes.append(f"process {process.pid}")
-    return [*folders, *processes]
-
-
-def soak(root: Path, kills: int, seed: int) -> None:
-    """Raises `Wrong` for whatever is."""
-    (root / "t").mkdir(exist_ok=True)
-    made, rng = world(root), random.Random(seed)
-    whole = Study(made, root, "undisturbed")
-    began = time.monotonic()
-    if (code := whole.start().wait(PATIENCE)) != 0:
-        raise Wrong(f"the undisturbed run ended with {code}:\n{whole.said()}")
-    print(f"undisturbed: {whole.ended()} trials in {time.monotonic() - began:.0f} s")
-    print(f"{'kill':>4}  {'of':<10}  {'where':<16}  {'after':>7}  {'ended':>5}  outcome", flush=True)
-    runs = _shuffled(rng)
-    done: list[Kill] = []
-    for number in itertools.count(1):
-        study, before = Study(made, root, f"round-{number}"), len(done)
-        for kill in disturb(study, number, itertools.takewhile(lambda _: len(done) < kills, runs), rng):
-            done.append(kill)
-            told = f"{kill.what:<10}  {kill.place:<16}  {kill.seconds:6.1f}s  {kill.ended:>5}  {kill.outcome}"
-            print(f"{len(done):>4}  {told}", flush=True)
-        if wrong := [*differences(study, whole), *left_behind(root)]:
-            raise Wrong("; ".join(wrong))
-        print(f"round {number}: {study.ended()} trials, all files equal, nothing left behind", flush=True)
-        if len(done) >= kills:
-            break
-        if len(done) == before:
-            raise Wrong("a round ended without a kill: the study is too quick for this machine")
-    said = ", ".join(
-        f"{n} {what}" for what, n in collections.Counter(kill.what for kill in done).most_common()
-    )
-    print(
-        f"{len(done)} kills ({said}) in {time.monotonic() - began:.0f} s: all files equal the undisturbed run's"
-    )
-
-
-def _shuffled(rng: random.Random) -> Iterator[tuple[str, ...]]:
+def _shuffled(kinds: Mapping[str, Fault], rng: random.Random) -> Iterator[str]:
     while True:
-        yield from rng.sample(RUNS, len(RUNS))
+        yield from rng.sample(list(kinds), len(kinds))
+
+
+def soak(root: Path, faults: int, first: int, seed: int) -> None:
+    """Raises `Wrong` for whatever is."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # else under nohup the studies too would not hear it
+    began, part = time.monotonic(), Soak(root, faults, first, seed)
+    part.run()
+    kinds = dict(part.done.most_common())
+    seconds = round(time.monotonic() - began)
+    print(json.dumps({"faults": part.done.total(), "first": first, "seconds": seconds, "kinds": kinds}))
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = parser_of("soak", __doc__)
-    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--faults", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of this part's first fault")
     parser.add_argument("--seed", type=int, default=0)
     flags = parser.parse_args(argv)
-    return in_folder(flags.folder, lambda root: soak(root, flags.kills, flags.seed))
+    return in_folder(flags.folder, lambda root: soak(root, flags.faults, flags.first, flags.seed))
 
 
 if __name__ == "__main__":

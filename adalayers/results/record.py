@@ -89,7 +89,7 @@ class StudyRecord:
             with contextlib.suppress(
                 OSError, ValueError, TypeError, KeyError, AttributeError
             ):  # none, or damaged
-                noted = self.work(trial_id).read_json(ROW)
+                noted = self.work(trial_id).read_sealed(ROW)
                 row = {key: value for key, value in noted["row"].items() if value is not None}
                 if {"stage", "arm", "status", "seed"} <= row.keys():
                     numbered.append((int(noted["number"]), {**row, "trial_id": trial_id}))
@@ -98,7 +98,7 @@ class StudyRecord:
     def _note(self, trial_id: str) -> None:
         """Write a trial's row to its own folder, until the study's files have it."""
         number = self._numbers.setdefault(trial_id, len(self.rows))
-        self.work(trial_id).write_json(ROW, {"number": number, "row": self.rows[trial_id]})
+        self.work(trial_id).write_sealed(ROW, {"number": number, "row": self.rows[trial_id]})
 
     def _read_rows(self, name: str) -> pd.DataFrame:
         """Return a file of rows; one that cannot be read is kept under another name, and what it held is lost."""
@@ -251,7 +251,7 @@ def _left(work: Folder) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     try:
         progress = {}
         if work.exists(PROGRESS):
-            progress = work.read_json(PROGRESS)
+            progress = work.read_sealed(PROGRESS)
             pd.DataFrame(progress["history"])
             progress = {
                 "status": str(progress["status"]),

@@ -14,12 +14,13 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
+import xxhash
 from pyarrow import fs
 
 from adalayers.errors import FULL, BadInput, CannotWrite, Unreachable
@@ -200,12 +201,28 @@ class Folder:
     def write_json(self, name: str, value: Any) -> None:
         self.write_bytes(name, (json.dumps(to_json(value), indent=1) + "\n").encode())
 
+    def read_sealed(self, name: str) -> dict[str, Any]:
+        """Return what `write_sealed` has written. Raises `ValueError` where it is not what was written."""
+        document = self.read_json(name)
+        if not isinstance(document, dict) or document.pop("checksum", None) not in (
+            None,
+            _checksum(document),
+        ):
+            raise ValueError("its checksum is wrong")
+        return document
+
+    def write_sealed(self, name: str, document: Mapping[str, Any]) -> None:
+        """Write an object of JSON with a checksum: nobody but the study reads or changes it."""
+        content = to_json(dict(document))
+        self.write_json(name, {**content, "checksum": _checksum(content)})
+
     def read_parquet(self, name: str) -> pd.DataFrame:
-        return pd.read_parquet(io.BytesIO(self.read_bytes(name)))
+        """Raises `OSError` where a page is not what its checksum says; files of others may have none."""
+        return pd.read_parquet(io.BytesIO(self.read_bytes(name)), page_checksum_verification=True)
 
     def write_parquet(self, name: str, frame: pd.DataFrame) -> None:
         buffer = io.BytesIO()
-        frame.to_parquet(buffer, index=False, compression="zstd")
+        frame.to_parquet(buffer, index=False, compression="zstd", write_page_checksum=True)
         self.write_bytes(name, buffer.getvalue())
 
     def delete(self, name: str) -> None:
@@ -276,6 +293,10 @@ class Folder:
             f"wanted to write {redacted(self.uri)}/{name}, which failed: {why}; {advice}, then run the same command "
             "again: what was there before is as it was"
         )
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    return str(xxhash.xxh3_128_hexdigest(json.dumps(document).encode()))
 
 
 def _replace(target: str, data: bytes) -> None:

@@ -89,6 +89,7 @@ def ray_session(asked: str | None) -> Iterator[None]:
         finally:
             with interrupts.deferred(), interrupts.insisting():
                 ray.shutdown()
+                end_processes([scratch])  # a worker that is still there would make its folder again
 
 
 def _start(scratch: Path) -> None:

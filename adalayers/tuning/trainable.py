@@ -153,7 +153,7 @@ def _trial(
 
 def _has_completed(work: Folder) -> bool:
     try:
-        return work.exists(PROGRESS) and work.read_json(PROGRESS)["status"] == "completed"
+        return work.exists(PROGRESS) and work.read_sealed(PROGRESS)["status"] == "completed"
     except (ValueError, LookupError, TypeError):  # damaged: it is written again
         return False
 
@@ -198,11 +198,11 @@ def _write_progress(
     """Write the trial's progress; last of all it writes, so that a status never promises files that are not there."""
     if history is None:
         try:
-            history = work.read_json(PROGRESS)["history"]
+            history = work.read_sealed(PROGRESS)["history"]
         except (OSError, ValueError, TypeError, KeyError):  # none yet, or damaged
             history = []
     row = row or {}
-    work.write_json(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
+    work.write_sealed(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
 
 def _device() -> str:

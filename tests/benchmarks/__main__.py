@@ -18,7 +18,18 @@ from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import log_to_stderr
 from adalayers.features.features import LiveFeatures
 from adalayers.tuning.session import ray_session
-from tests.benchmarks import gpu, groups, made, methods, precision, scaling, streaming, study, training
+from tests.benchmarks import (
+    driver,
+    gpu,
+    groups,
+    made,
+    methods,
+    precision,
+    scaling,
+    streaming,
+    study,
+    training,
+)
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import logger, report
 from tests.benchmarks.memory import in_new_process
@@ -138,6 +149,7 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
 }
 """What `make bench` runs."""
 LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
+    "driver": driver.driver,
     "scaling": scaling.scaling,
     "precision": precision.score_differences,
     "streaming": lambda root, sizes: streaming.all_shapes(

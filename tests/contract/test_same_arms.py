@@ -22,7 +22,7 @@ def pool():
                     "configuration": name,
                     "order": order,
                     "seed": order + APART * number,
-                    "machine": "made",
+                    "machine": f"made {order % 2}",
                 }
                 rows.append({**row, "val": score, "test": score, "predictions": str(len(rows))})
     frame = pd.DataFrame(rows)
@@ -30,7 +30,7 @@ def pool():
     return frame
 
 
-@pytest.mark.parametrize("form", ["same", "order", "diverged"])
+@pytest.mark.parametrize("form", ["same", "order", "diverged", "machines"])
 def test_one_configuration_under_several_names_is_seldom_called_different(pool, form):
     assert studies(pool, form, range(3)).false <= 1
 

@@ -27,6 +27,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
 from tests.contract.test_installed import snippet
+from tests.helpers.small_study import Study, children, waited
 from tests.helpers.studying import (
     RAYS_OWN,
     ROOT,
@@ -38,7 +39,6 @@ from tests.helpers.studying import (
     without_figures,
     world,
 )
-from tests.soak import Study, children, waited
 
 pytestmark = [
     *RAYS_OWN,

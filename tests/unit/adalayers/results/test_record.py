@@ -1,5 +1,6 @@
 """The record: what is written when a trial ends, and what a kill at any moment leaves."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -171,6 +172,22 @@ def test_files_that_are_not_due_are_made_whole_on_opening_in_the_order_of_the_tr
     }
 
 
+@pytest.mark.parametrize("name", [PREDICTIONS, "sealed.json"])
+def test_a_flipped_bit_is_not_read_as_another_value(folder, name):
+    """Anywhere in the scores of a trial: a file is as it was, or cannot be read."""
+    rows = pd.DataFrame({"trial_id": [T1] * 300, "score": np.random.default_rng(0).random(300)})
+    sealed, rng = name == "sealed.json", np.random.default_rng(1)
+    if sealed:
+        folder.write_sealed(name, {"row": rows.to_dict("list")})
+    else:
+        folder.write_parquet(name, rows)
+    whole = folder.read_bytes(name)
+    for place in rng.integers(len(whole) // 10, len(whole) // 2, 50):
+        folder.write_bytes(name, whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+        with pytest.raises((ValueError, OSError)):
+            folder.read_sealed(name) if sealed else folder.read_parquet(name)
+
+
 def damage(folder, name, left):
     """Cut a file off after so many bytes, at its end where that is negative."""
     folder.write_bytes(name, folder.read_bytes(name)[:left])
@@ -255,7 +272,7 @@ def test_what_a_worker_that_outlived_its_driver_leaves_changes_no_finished_row(f
     before = folder.read_bytes(TRIALS)
     history = record.history(T1)
     leave(record, T1, score=0.9)
-    late = record.work(T1).read_json(PROGRESS)
+    late = record.work(T1).read_sealed(PROGRESS)
     late["row"]["epochs"], late["row"]["seconds"] = 7, 99.0
     record.work(T1).write_json(PROGRESS, late)
     again = StudyRecord(folder, "f1")

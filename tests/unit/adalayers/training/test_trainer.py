@@ -67,7 +67,7 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
             trial_id=name, stage="confirm", arm="", seed=3, config=config(**changes), work=work.uri
         )
         run_in_study([job], data, Resources())
-        note = work.read_json(PROGRESS)
+        note = work.read_sealed(PROGRESS)
         note["row"].pop("seconds", None)
         return note
 
@@ -141,7 +141,7 @@ def test_a_trial_that_fails_is_tried_again_as_often_as_asked(retries, status, tr
     work = Folder(tmp_path)
     job = TrialJob(trial_id="t", stage="search", arm="", seed=3, config=config(), work=work.uri)
     run_in_study([job], made_data(), Resources(retries=retries))
-    note = work.read_json(PROGRESS)
+    note = work.read_sealed(PROGRESS)
     assert (note["status"], len(begun)) == (status, tried)
     assert note["error"] == ("" if status == "completed" else "OSError: the file system went away")
 

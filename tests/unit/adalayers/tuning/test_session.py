@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import psutil
 import pytest
 import ray
 
@@ -72,6 +73,16 @@ def test_workers_of_a_local_ray_inherit_them(init, monkeypatch):
         assert os.environ["MALLOC_ARENA_MAX"] == "3"
         assert "MALLOC_TRIM_THRESHOLD_" not in os.environ, "they are the workers' alone"
     assert {name: inherited[name] for name in MALLOC} == {**MALLOC, "MALLOC_ARENA_MAX": "3"}
+
+
+def test_processes_that_outlive_ray_end_with_the_session(init):
+    """A worker that is still there when the scratch folder goes would make its own folder in it again."""
+    started = []
+    init.side_effect = lambda **_: started.append(subprocess.Popen(["sleep", "300"]))
+    with ray_session(None):
+        assert started[0].poll() is None
+    assert not psutil.pid_exists(started[0].pid)
+    started[0].wait()
 
 
 @pytest.fixture

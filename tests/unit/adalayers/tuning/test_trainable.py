@@ -54,7 +54,7 @@ def ran(folder, names, **resources):
         for name in names
     ]
     run_in_study(jobs, made_data(), Resources(**resources))
-    notes = {name: Folder(folder / name).read_json(PROGRESS) for name in names}
+    notes = {name: Folder(folder / name).read_sealed(PROGRESS) for name in names}
     for note in notes.values():
         note["row"].pop("seconds", None)
     return notes

@@ -1,0 +1,169 @@
+"""A small study of a user's own process, as long forms run it and disturb it."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+import psutil
+
+from adalayers.results.files import CLAIMS, HISTORY, PREDICTIONS, STUDY, TRIALS, read_trials
+from adalayers.storage.folder import Folder
+from reports.write import write_claims
+from tests.helpers.long_form import Wrong
+from tests.helpers.studying import command
+
+FLAGS = (
+    *("--set", "alpha=8", "entropy_weight=0", "--search", "grid", "--scheduler", "fifo", "--trials", "4"),
+    *("--seeds", "12", "--epochs", "8", "--tracking-uri", "none"),
+)
+"""A search whose trials and outcome do not depend on the order in which they end."""
+PATIENCE = 600.0
+"""Seconds after which a run that has not ended, or not begun its trials, counts as hanging."""
+
+
+class Study:
+    """The study in one output folder, run by its user's command in a process group of its own."""
+
+    def __init__(self, made: dict[str, Path], root: Path, name: str, flags: Sequence[str] = FLAGS):
+        self.output = root / name / "results"
+        self.folder = Folder(self.output / "alpha_lambda" / "tiny-echo")
+        self.cache, self.log = root / name / "cache", root / f"{name}.log"
+        self._argv = command(made, self.output, *flags)
+        self.environment = {
+            **os.environ,
+            "TMPDIR": str(root / "t"),
+            "OMP_NUM_THREADS": "1",
+            "RAY_worker_niceness": "0",
+        }
+        self.runs = 0
+
+    def start(
+        self,
+        environment: Mapping[str, str] | None = None,
+        at: tuple[str, ...] = (),
+        log: Path | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start the user's command.
+
+        Args:
+            environment: Its variables.
+            at: Code to run it by, and that code's arguments.
+            log: Where it writes what it says; the study's own where it is not said.
+        """
+        self.runs += 1
+        python, *script = self._argv
+        with (log or self.log).open("a") as file:
+            file.write(f"--- run {self.runs}\n")
+            file.flush()
+            return subprocess.Popen(
+                [python, *(["-c", *at] if at else []), *script],
+                stdout=file,
+                stderr=file,
+                env={**(environment or self.environment), "TMPDIR": self.environment["TMPDIR"]},
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        """Return what the last run has said so far."""
+        return self.log.read_text(errors="replace").rpartition("--- run ")[2]
+
+    def statuses(self) -> collections.Counter[str]:
+        if not self.folder.exists(TRIALS):
+            return collections.Counter()
+        return collections.Counter(read_trials(self.folder)["status"])
+
+    def ended(self) -> int:
+        return sum(n for status, n in self.statuses().items() if status not in ("unfinished", "failed"))
+
+
+def waited(process: subprocess.Popen[bytes], until: Callable[[], object], every: float = 0.05) -> bool:
+    """Return whether `until` came true before the process ended. Raises `Wrong` where neither happens in time."""
+    end = time.monotonic() + PATIENCE
+    while process.poll() is None:
+        if until():
+            return True
+        if time.monotonic() > end:
+            raise Wrong(f"a run hangs (process {process.pid})")
+        time.sleep(every)
+    return False
+
+
+KINDS = {
+    "worker": ("ray::ImplicitFunc",),  # runs trials
+    "idle worker": ("ray::IDLE", "default_worker.py"),
+    "raylet": ("raylet/raylet",),
+    "gcs_server": ("gcs/gcs_server",),
+    "monitor": ("_private/monitor.py",),
+    "dashboard": ("dashboard/dashboard.py",),
+    "log monitor": ("log_monitor.py",),
+    "agent": ("dashboard/agent.py", "ray::DashboardAgent"),
+    "environment agent": ("runtime_env/agent/main.py", "ray::RuntimeEnvAgent"),
+}
+"""Kinds of Ray's processes by how their command begins."""
+
+
+def children(process: subprocess.Popen[bytes], kind: str = "") -> list[psutil.Process]:
+    """Return the processes below a driver, or those of a kind alone."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                begins = " ".join(child.cmdline()[:3])[:300]
+                if not kind or any(words in begins for words in KINDS[kind]):
+                    found.append(child)
+    return found
+
+
+def differences(study: Study, whole: Study, *, rounded: bool = False) -> list[str]:
+    """Return what differs between two studies that have ended, times and groups aside.
+
+    Claims are those of both studies' rows in view of one history of analyses: a run that ends early makes one.
+
+    Args:
+        study: The one that was disturbed.
+        whole: The other one.
+        rounded: Whether numbers may differ as those of one trial in two groups.
+    """
+    found = []
+    for name, drop in ((TRIALS, ["seconds", "group"]), (HISTORY, []), (PREDICTIONS, [])):
+        frames = []
+        for folder in (study.folder, whole.folder):
+            frame = read_trials(folder) if name == TRIALS else folder.read_parquet(name)
+            order = [column for column in ("trial_id", "step", "epoch", "split", "index") if column in frame]
+            frames.append(frame.drop(columns=drop).sort_values(order).reset_index(drop=True))
+        how = {"check_exact": False, "rtol": 1e-4, "atol": 1e-5} if rounded else {"check_exact": True}
+        try:
+            pd.testing.assert_frame_equal(*frames, check_like=True, **how)
+        except AssertionError as error:
+            found.append(f"{name}: {' '.join(str(error).split())[:300]}")
+    if not rounded and _claims(study, whole) != _claims(whole, whole):
+        found.append(f"{CLAIMS} differs")
+    return found
+
+
+def _claims(study: Study, whole: Study) -> bytes:
+    """Return what a report claims of the rows of one study, had it the request and the analyses of the other."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Folder(scratch)
+        for name, source in ((TRIALS, study), (PREDICTIONS, study), (STUDY, whole)):
+            folder.write_bytes(name, source.folder.read_bytes(name))
+        write_claims(folder)
+        return folder.read_bytes(CLAIMS)
+
+
+def left_behind(root: Path) -> list[str]:
+    """Return the scratch folders, and the processes with anything in them, that are there although no run is."""
+    folders = [path.name for path in (root / "t").glob("adalayers-ray-*")]
+    processes = []
+    for process in psutil.process_iter(["cmdline"]):
+        if str(root / "t") in " ".join(process.info["cmdline"] or []):
+            processes.append(f"process {process.pid}")
+    return [*folders, *processes]
