@@ -115,7 +115,7 @@ class TrialProgress:
         best = "" if self._best is None else f", best {self._best:.4f}"
         left = duration(remaining * elapsed / self._ended)
         logger.info(
-            f"[{total - remaining}/{total}] {row['trial_id']} {row['arm'] or 'search'} seed {row['seed']}: "
-            f"{row['status']}{named}{best} | {60 * self._ended / elapsed:.1f} trials/min, about {left} left",
+            f"[{total - remaining}/{total}] about {left} left, {60 * self._ended / elapsed:.1f} trials/min | "
+            f"{row['arm'] or 'search'} seed {row['seed']}: {row['status']}{named}{best} ({row['trial_id']})",
             extra={"refreshes": row["status"] in ("completed", "stopped")},
         )

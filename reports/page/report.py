@@ -97,7 +97,9 @@ class ReportPage:
         figures = {name: figure for name, figure in drawn.items() if figure is not None}
         if uniform_mix(self.evidence):
             note = plain_text(f'Effectively uniform: the mix of "{self.evidence.plan.control}"')
-            for figure in figures.values():  # top left: below the panels or to their right there may be a legend
+            for (
+                figure
+            ) in figures.values():  # top left: below the panels or to their right there may be a legend
                 figure.suptitle(note, x=0.01, ha="left", fontsize=8, color="0.3")
         return figures
 

@@ -1,6 +1,7 @@
 """Flags that change how a study runs or what it leaves, in one process over one Ray session."""
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from ray import tune
 
+import search_spaces
 from adalayers.backbones import loading
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
-from adalayers.tuning import trainable
 from tests.helpers.documented import undocumented
 from tests.helpers.studying import RAYS_OWN, SMALL, NoPages, flags, run_here, world
 
@@ -121,25 +121,19 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(runs):
 
 
 def test_the_trainable_serves_a_users_own_tuner(made, tmp_path, monkeypatch):
+    """The documented code, over smaller data."""
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
-    space = {
-        "alpha": tune.choice([1.0, 8.0]),
-        "k": 8,
-        "heads": 2,
-        "epochs": 2,
-        "lr": tune.loguniform(1e-3, 1e-2),
-        "backbone": str(made["backbone"]),
-        "dataset": str(made["dataset"]),
-    }
-    results = tune.Tuner(
-        trainable,
-        param_space=space,
-        tune_config=tune.TuneConfig(metric="val/f1_macro", mode="max", num_samples=1),
-        run_config=tune.RunConfig(storage_path=str(tmp_path / "ray"), verbose=0),
-    ).fit()
+    monkeypatch.chdir(tmp_path)
+    text = (Path(search_spaces.__path__[0]) / "README.md").read_text().partition("own Ray code")[2]
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    data = {"backbone": str(made["backbone"]), "dataset": str(made["dataset"]), "k": 8, "heads": 2}
+    code = re.sub(r"^data = .*$", f"data = {data}", code, flags=re.M)
+    names = {}
+    exec(code.replace("num_samples=4", "num_samples=2"), names)
+    results = names["results"]
     assert not results.errors
-    assert [result.metrics["epoch"] for result in results] == [2.0]
-    assert results.get_best_result().metrics["val/f1_macro"] >= 0
+    assert [result.metrics["epoch"] for result in results] == [5.0, 5.0]
+    assert Path(results.experiment_path).is_relative_to(tmp_path / "results")
 
 
 def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):

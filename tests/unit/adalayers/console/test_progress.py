@@ -37,9 +37,10 @@ def lines_of(monkeypatch):
 def test_a_terminal_has_one_line_that_refreshes_and_failures_stay(lines_of):
     written = lines_of(Terminal())
     first, failed, *rest = written.split("\n")
-    assert first.startswith("\r\x1b[K[1/4] t1 mix seed 1: completed")
+    assert first.startswith("\r\x1b[K[1/4] about 3 s left, 60.0 trials/min | mix seed 1:")
     assert len(first) <= len("\r\x1b[K") + 59
-    assert failed.startswith("[2/4] t2 mix seed 2: failed")
+    assert failed.startswith("[2/4] about ")
+    assert failed.endswith("mix seed 2: failed (t2)")
     assert rest[0].count("\r\x1b[K") == 2
     assert rest[1:] == ["finished", ""]
 
