@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
+from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
 from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
@@ -64,7 +65,7 @@ def double():
 def steps(monkeypatch):
     """How often a step was taken as one."""
     counted = mock.Mock(side_effect=together._Several.step, autospec=True)
-    monkeypatch.setattr(together._Several, "step", lambda self, request: counted(self, request))
+    monkeypatch.setattr(together._Several, "step", lambda self, requests: counted(self, requests))
     return counted
 
 
@@ -129,14 +130,14 @@ def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
 
 
 def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, capsys, steps):
-    wanted, outputs = trained(ARMS), together.outputs
+    wanted, forward = trained(ARMS), FusionModels.forward
 
-    def at_most_three(model, batch):
+    def at_most_three(model, states, parts):
         if len(model.stacked[-1].owners) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return outputs(model, batch)
+        return forward(model, states, parts)
 
-    monkeypatch.setattr(together, "outputs", at_most_three)
+    monkeypatch.setattr(FusionModels, "forward", at_most_three)
     for outcome, alone in zip(trained(ARMS, several=Together()), wanted, strict=True):
         assert_close(outcome, alone, 1e-4)
     assert "it is passed for 2 at a time" in capsys.readouterr().err
