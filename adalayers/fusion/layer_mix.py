@@ -292,7 +292,7 @@ class LayerMix(WeightedFusion):
 
 
 class LayerMixes(Fusions):
-    """What each of several `LayerMix`es gives, in one operation for all pairs of a mix and a hidden state that it reads.
+    """What each of several `LayerMix`es gives: one node of autograd for all pairs of a mix and a state that it reads.
 
     Args:
         members: Alike but for their weights, and how these are learned or fixed.

@@ -101,7 +101,7 @@ class FusionModels(nn.Module):
 
     def _rows(
         self, fused: Float[Tensor, "tokens members k"], part: Part, time: int
-    ) -> tuple[Float[Tensor, "members batch time k"], Tensor | None, Tensor | None]:
+    ) -> tuple[Float[Tensor, "own batch time k"], Tensor | None, Tensor | None]:
         """Return a batch's sequences that the head is given, as `padded` returns them, for each who reads it."""
         before, lengths = part.lengths[: part.now.start], part.lengths[part.now]
         start = int(before.sum())

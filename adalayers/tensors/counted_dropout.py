@@ -1,7 +1,7 @@
 """Dropout without a stream: what is dropped follows from where it stands, not from what was drawn before.
 
-On a GPU, where batches are padded and trials grouped, a number is dropped or kept by a hash of (seed, epoch, step, place
-in the model, example, token, feature): the same whatever else the group holds, and in one operation for all members.
+On a GPU, where batches are padded and trials grouped, a number is dropped or kept by a hash of (seed, epoch, step,
+place in the model, example, token, feature): the same whatever else a group holds, and in one operation for all of it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Draws:
     def keys(
         self, where: str, examples: NDArray[np.int64], tokens: NDArray[np.int64] | int = 0
     ) -> NDArray[np.uint32]:
-        """Return a key for each row, [rows], of an example, or of a token of it, where `where` in the model drops out."""
+        """Return a key for each row, [rows], of an example or of a token of it, of the part `where` of the model."""
         key = _after(self._key, zlib.crc32(where.encode()))
         return _after(_after(key, examples), tokens)
 

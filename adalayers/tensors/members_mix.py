@@ -95,8 +95,8 @@ def _runs(members: Sequence[int]) -> Iterator[list[int]]:
 class MixOfMembers(torch.autograd.Function):
     """F_m = sum_i w_mi N(A_i W_im^T) of activated states A_i [tokens, K] for members m, each over its own batch.
 
-    apply(weights [members, states], matrices [states, members, k, K], activated [live states * batches, tokens, K], work,
-    eps, masks [states * members, tokens, k] or None) -> [tokens, members, k]
+    apply(weights [members, states], matrices [states, members, k, K], activated [live states * batches, tokens, K],
+    work, eps, masks [states * members, tokens, k] or None) -> [tokens, members, k]
 
     Args:
         work: All `Pairs`.

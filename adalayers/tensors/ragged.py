@@ -83,7 +83,7 @@ def padded(
 
 
 def padded_rows(sizes: Sequence[int], device: torch.device) -> Int[Tensor, " rows"]:
-    """Return the rows of parts of these sizes that lie end to end, each part padded with its first row to the longest."""
+    """Return the rows of parts that lie end to end, each padded with its own first row to the size of the largest."""
     starts, places = np.cumsum([0, *sizes[:-1]]), np.arange(max(sizes))
     rows = [start + np.where(places < size, places, 0) for start, size in zip(starts, sizes, strict=True)]
     return to_device(torch.from_numpy(np.concatenate(rows)), device)

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MEMORY_SHARE = 0.8
+"""Of a GPU's free memory that a group may take; the rest is for what a step needs for a moment."""
+HEAD_VECTORS = 24
+"""Vectors of a token that a head's backward pass keeps, its feed-forward among them."""
+
 
 class Together:
     """Passes the batches that several trials ask for, for all at once where their models are alike.
@@ -39,7 +44,8 @@ class Together:
 
     def __init__(self, *, counted: bool = False) -> None:
         self._several: dict[Any, _Several] = {}
-        self._most, self._counted = MAX_GROUP, counted
+        self._counted = counted
+        self._most: int | None = None if counted else MAX_GROUP
 
     def __call__(self, requests: Sequence[Request]) -> None:
         """Fill in the results of the requests that can be passed together; the rest is left to the trials."""
@@ -48,9 +54,19 @@ class Together:
             if (kind := _kind(request)) is not None:
                 by_kind.setdefault(kind, []).append(request)
         for (*_, kind), alike_requests in by_kind.items():
+            if self._most is None:
+                self._most = self._fitting(alike_requests[0].trainer)
             ordered = sorted(alike_requests, key=lambda request: _place(request.trainer))
             for start in range(0, len(ordered), self._most):
                 self._pass((kind, start), ordered[start : start + self._most])
+
+    @staticmethod
+    def _fitting(trainer: Trainer) -> int:
+        """Return how many trials like this one a GPU's free memory holds, at least one."""
+        if trainer.device.type != "cuda":
+            return MAX_GROUP
+        free, _ = torch.cuda.mem_get_info(trainer.device)
+        return max(1, min(MAX_GROUP, int(MEMORY_SHARE * free / member_bytes(trainer))))
 
     def _pass(self, kind: Any, requests: Sequence[Request]) -> None:
         if len(requests) == 1 and not self._counted:
@@ -75,6 +91,18 @@ class Together:
             return
         for request, result in zip(requests, results, strict=True):
             request.result = result
+
+
+def member_bytes(trainer: Trainer) -> int:
+    """Return about how much memory a further member of a group takes, in bytes.
+
+    Of each parameter: itself, its gradient, two moments and the best model's; of each token and hidden state: what the
+    backward pass keeps of its projection; of each token: about a dozen vectors of the head.
+    """
+    parameters = sum(parameter.numel() for parameter in trainer.model.parameters())
+    tokens = trainer.config.batch_size * int(trainer.data.splits["train"].features.lengths.max())
+    fusion = trainer.model.fusion
+    return 4 * (5 * parameters + tokens * fusion.width * (5 * len(fusion.states) + HEAD_VECTORS))
 
 
 def _kind(request: Request) -> Any:
@@ -111,7 +139,7 @@ class _Several:
     def step(self, requests: Sequence[Request]) -> list[Tensor]:
         """Train each on its batch; return the objective of each before the step, detached."""
         self.model.train()
-        first, losses = self.trainers[0], []
+        losses = []
         for outputs, (batch, members) in self._passed(requests):
             for own, trainer in zip(outputs, self.trainers[members], strict=True):
                 losses.append(trainer.data.kind.loss(own, batch.labels, trainer.class_weights))

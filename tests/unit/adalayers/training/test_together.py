@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
+from adalayers.fusion import layer_mix
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
 from adalayers.training import together
@@ -26,14 +27,13 @@ CUTOFF = [
 ARMS = [*ALPHA_LAMBDA, *SINGLE_LAYER, *CUTOFF]
 
 
-def trained(
-    arms, kind="sequence", *, several=None, seed=1, data=None, folder=None, on_evaluation=lambda at: None
-):
+def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_evaluation=lambda at: None):
     """Return what comes of trials that train in turn, of those that end."""
     data, clock, outcomes = data or made_data(kind, sizes=(256, 48, 48)), SharedClock(), {}
 
     def trial(number, arm):
-        config = trial_config(**{**SMALL, **arm})
+        arm = {**SMALL, "seed": 1, **arm}
+        seed, config = arm.pop("seed"), trial_config(**arm)
         work = None if folder is None else Folder(folder / str(number))
         device = torch.device("cpu")
         trainer = restored(config, data, seed=seed, device=device, checkpoint=work)
@@ -76,6 +76,37 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
     assert steps.call_count == 32, "two epochs of 16 steps"
     for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_trials_of_different_seeds_are_padded_and_masked(kind, double, steps):
+    arms = [{**arm, "seed": seed} for arm in (ARMS[1], ARMS[5], ARMS[8]) for seed in (1, 2)]
+    group = trained(arms, kind, several=Together())
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {6}
+    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double):
+    drops = {"dropout": 0.3, "projection_dropout": 0.2}
+    arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[5]) for seed in (1, 2)]
+    group = trained(arms, kind, several=Together(counted=True))
+    alone = [trained([arm], kind, several=Together(counted=True))[0] for arm in arms]
+    for outcome, wanted in zip(group, alone, strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+def test_cells_joined_as_on_a_gpu_give_the_same(double, monkeypatch):
+    drops = {"projection_dropout": 0.2}
+    arms = [{**arm, **drops, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
+    wanted = trained(arms, several=Together())
+    pairs = layer_mix.paired
+    monkeypatch.setattr(
+        layer_mix, "paired", lambda *args, **options: pairs(*args, **{**options, "joined": True})
+    )
+    for outcome, ours in zip(trained(arms, several=Together()), wanted, strict=True):
+        assert_close(outcome, ours, 1e-9)
 
 
 @pytest.mark.parametrize(
