@@ -174,6 +174,26 @@ def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, c
     assert "it is passed for 2 at a time" in capsys.readouterr().err
 
 
+def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
+    data = made_data(sizes=(64, 16, 16))
+    one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
+    wider = Trainer(trial_config(**{**SMALL, "k": 16}), data, seed=1, device=torch.device("cpu"))
+    assert together.member_bytes(wider) > 1.9 * together.member_bytes(one) > 4 * 5 * one.model.n_parameters()
+    monkeypatch.setattr(together.Together, "_fitting", lambda self, trainer: 3)
+    trained(ARMS[:5], several=Together(counted=True))
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2, 3}
+
+
+def test_what_fits_follows_from_free_memory(monkeypatch):
+    data = made_data(sizes=(64, 16, 16))
+    trainer = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
+    trainer.device = torch.device("cuda")
+    for free, fits in ((7.1, 5), (0.1, 1), (1e6, 64)):
+        amount = free * together.member_bytes(trainer)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device, amount=amount: (amount, 2 * amount))
+        assert Together._fitting(trainer) == fits
+
+
 def test_a_member_that_diverges_changes_no_other(double):
     arms = [ARMS[1], {"lr": 1e300}, ARMS[5]]
     data = made_data(sizes=(64, 16, 16))
