@@ -57,12 +57,10 @@ def paired(
         members = [member for member in of_state[state] if member in own]
         for run in [members] if joined else _runs(members):
             cells.append((row * len(batches) + batch, state, run))
-    size = len if joined else (lambda run: next(numbers))  # each run is an operation of its own
-    numbers = itertools.count()
     by_size: dict[int, list[tuple[int, int, list[int]]]] = {}
-    for cell in cells:
-        if cell[2]:
-            by_size.setdefault(size(cell[2]), []).append(cell)
+    for number, cell in enumerate(cells):
+        if cell[2]:  # where they are not joined, each is an operation of its own
+            by_size.setdefault(len(cell[2]) if joined else -number, []).append(cell)
 
     def places(all_numbers: Sequence[int]) -> Places:
         first, last = all_numbers[0], all_numbers[-1]

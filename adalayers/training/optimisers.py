@@ -63,8 +63,8 @@ def step_as_one(optimisers: Sequence[torch.optim.Optimizer]) -> None:
         options = {
             name: group[name] for name in ("amsgrad", "lr", "weight_decay", "eps", "maximize", "fused")
         }
-        decoupled = group["decoupled_weight_decay"]
-        adam(*tensors, beta1=beta1, beta2=beta2, decoupled_weight_decay=decoupled, **options)
+        options |= {"decoupled_weight_decay": group["decoupled_weight_decay"]}
+        adam(*tensors, beta1=beta1, beta2=beta2, **options)  # type: ignore[arg-type]  # six lists
 
 
 class Schedule:

@@ -164,7 +164,8 @@ class _Several:
     def _passed(self, requests: Sequence[Request]) -> list[tuple[Tensor, tuple[Any, slice]]]:
         """Return, by batch, its readers' outputs for its labels, the batch, and which trials its readers are."""
         device, live = self.trainers[0].device, self.model.fusion.live()
-        batches, parts = [], []
+        batches: list[Any] = []
+        parts: list[Part] = []
         for place, request in enumerate(requests):
             if place and _batch(request) == _batch(requests[place - 1]):
                 parts[-1].members = range(parts[-1].members.start, place + 1)
