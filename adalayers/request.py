@@ -163,8 +163,9 @@ class Resources:
         most=100,
     )
     group: str = flag(
-        "how many trials that read the same batches run in one program, and share passes of the base model: auto, or a "
-        "number (default: auto: as many as keep all CPUs busy where hidden states are computed again, else 1)",
+        "how many trials run in one program, which share passes of the base model or take their steps as one: auto, "
+        "or a number (default: auto: as many as keep all CPUs or GPUs busy where hidden states are computed again or "
+        "trials run on a GPU, else 1)",
         "auto",
         "auto|N",
     )
@@ -178,14 +179,15 @@ class Resources:
         """Threads of a trial's computations."""
         return max(1, int(self.cpus_per_trial))
 
-    def group_size(self, *, live: bool, waiting: Callable[[], int], concurrency: int) -> int:
+    def group_size(self, *, live: bool, on_gpu: bool, waiting: Callable[[], int], concurrency: int) -> int:
         """Return how many trials at most run in one program.
 
         Args:
             live: Whether the base model is passed again for every batch.
+            on_gpu: Whether trials run on one, where steps of many cost about those of one.
             waiting: Counts the trials that have not begun.
             concurrency: Programs that run at a time.
         """
         if self.group != "auto":
             return int(self.group)
-        return min(MAX_GROUP, max(1, math.ceil(waiting() / concurrency))) if live else 1
+        return min(MAX_GROUP, max(1, math.ceil(waiting() / concurrency))) if live or on_gpu else 1

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.states import State
+from adalayers.tensors.members import Part
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,15 @@ class Stacked:
     def rows(self) -> Float[Tensor, "owners numbers"]:
         """Return the numbers of each owner."""
         return self.whole.detach().view(len(self.owners), -1)
+
+    def hand_out_gradients(self) -> None:
+        """Give the owners that were used their parts of the gradient, which are views of it, the others none."""
+        gradient, self.whole.grad = self.whole.grad, None
+        rows = None if gradient is None else gradient.view(len(self.owners), -1)
+        live = set(range(len(self.owners)) if self.live is None else self.live)
+        for i, owner in enumerate(self.owners):
+            if owner is not None:
+                owner.grad = rows[i].view(owner.shape) if rows is not None and i in live else None
 
 
 @runtime_checkable
@@ -240,13 +250,28 @@ class Fusion(nn.Module, ABC):
             self._dropped, self._renormalise = before
 
 
-class Fusions(Fusion):
-    """Several fusions over the same hidden states, as one: `forward` returns [tokens, members, width]."""
+class Fusions(nn.Module, ABC):
+    """Several fusions over the same hidden states, as one."""
 
     @abstractmethod
     def stacked(self) -> list[Stacked]:
         """Return all their parameters."""
 
     @abstractmethod
+    def live(self) -> list[State]:
+        """Return the hidden states that the next `mixed` needs, in order."""
+
+    @abstractmethod
+    def mixed(
+        self, states: Iterable[Float[Tensor, "batches*tokens K"]], parts: Sequence[Part]
+    ) -> Float[Tensor, "tokens members width"]:
+        """Return what each gives, float32, of the live states, one after the other.
+
+        Args:
+            states: By batch, padded at the end to as many tokens as the longest has.
+            parts:  The batches, and who reads them.
+        """
+
+    @abstractmethod
     def penalties(self) -> Float[Tensor, " members"] | None:
-        """Return each one's `penalty` after `forward`, 0 for none; None where no one has any."""
+        """Return each one's `penalty` after `mixed`, 0 for none; None where no one has any."""

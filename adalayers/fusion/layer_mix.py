@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
@@ -19,7 +19,9 @@ from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.cpu_dropout import Dropout
-from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
+from adalayers.tensors.cpu_mix import ACTIVATIONS, GeluProjectNormaliseMix
+from adalayers.tensors.members import Part
+from adalayers.tensors.members_mix import MixOfMembers, Pairs, paired
 
 ROUNDING = 1e-5
 """How far a float32 softmax of equal logits may lie from 1/l, relatively, with room to spare."""
@@ -290,16 +292,15 @@ class LayerMix(WeightedFusion):
 
 
 class LayerMixes(Fusions):
-    """What each of several `LayerMix`es gives, of hidden states that all read.
-
-    Of each hidden state there is one product for all members that mix it. Their dropout draws as it does alone.
+    """What each of several `LayerMix`es gives: one node of autograd for all pairs of a mix and a state that it reads.
 
     Args:
         members: Alike but for their weights, and how these are learned or fixed.
     """
 
     def __init__(self, members: Sequence[LayerMix]):
-        super().__init__(members[0].states, members[0].width)
+        super().__init__()
+        self.states, self.width = members[0].states, members[0].width
         self.members = tuple(members)
         self.eps, self.gelu_after = members[0].eps, members[0].gelu_after
         trained = _matrix(members[0], 0).requires_grad
@@ -318,6 +319,7 @@ class LayerMixes(Fusions):
         self._logits = Stacked(self.p, learned)
         self._log_weights = self.p.detach()
         self._live: list[list[int]] | None = None
+        self._work: tuple[Any, list[Pairs]] = None, []
 
     def stacked(self) -> list[Stacked]:
         """Return the stacked projections, by state and member, and p."""
@@ -334,7 +336,7 @@ class LayerMixes(Fusions):
         return torch.log_softmax(logits, dim=1)
 
     def live(self) -> list[State]:
-        """Return the hidden states that the next `forward` needs, in order; note whose."""
+        """Return the hidden states that the next `mixed` needs, in order; note whose."""
         whole = [member.mix == "learned" and not member.cuts for member in self.members]
         if self._live is None or any(member.cuts for member in self.members):
             with torch.no_grad():
@@ -344,57 +346,49 @@ class LayerMixes(Fusions):
             ]
         return [state for state, members in zip(self.states, self._live, strict=True) if members]
 
-    def fuse(
+    def mixed(
         self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
+        states: Iterable[Float[Tensor, "batches*tokens K"]],
+        parts: Sequence[Part],
     ) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
         assert self._live is not None
-        of_state, several = self._live, len(self.members)
-        self._projections.live = [i * several + m for i, members in enumerate(of_state) for m in members]
+        several = len(self.members)
+        self._projections.live = [i * several + m for i, members in enumerate(self._live) for m in members]
         self._log_weights = self.log_weights()
-        weights, tokens = self._log_weights.exp(), int(lengths.sum())
-        masks = self._masks(of_state, tokens)
-        total = weights.new_zeros(tokens, several, self.width)
-        parts = zip(self.states, self.matrices.unbind(0), of_state, strict=True)
-        for i, (state, matrices, members) in enumerate(parts):
-            if not members:
-                continue
-            some = len(members) < several
-            hidden = functional.gelu(states[state].to(matrices.dtype))
-            chosen = matrices[members] if some else matrices
-            f = functional.linear(hidden, chosen.flatten(0, 1)).view(tokens, len(members), self.width)
-            if self.eps is not None:
-                f = functional.layer_norm(f, (self.width,), eps=self.eps)
-            with torch.autocast(f.device.type, enabled=False):  # F is float32, whatever the products were
-                f = f.to(weights.dtype) * weights[members, i].view(1, -1, 1)
-                if i in masks:
-                    f = f * masks[i]
-                places = torch.tensor(members, device=f.device)
-                total = total.index_add(1, places, f) if some else total + f
+        batches = [part.members for part in parts]
+        if self._work[0] != (self._live, batches):
+            work = paired(self._live, batches, joined=self.p.is_cuda, device=self.p.device)
+            self._work = ([*self._live], batches), work
+        activated = ACTIVATIONS.activated(sum(map(bool, self._live)), iter(states), self.p.dtype)
+        activated = activated.unflatten(1, (len(batches), -1)).flatten(0, 1)
+        masks = self._masks(self._live, parts, activated.shape[1])
+        work, weights = self._work[1], self._log_weights.exp()
+        total = MixOfMembers.apply(weights, self.matrices, activated, work, self.eps, masks)
         return functional.gelu(total) if self.gelu_after else total
 
-    def _masks(self, of_state: Sequence[Sequence[int]], tokens: int) -> dict[int, Tensor]:
-        """Return, by hidden state, what the members' dropout multiplies f_i by; {} where nothing drops out."""
-        drawn: dict[tuple[int, int], Tensor] = {}
-        for m, member in enumerate(self.members):
-            if (mask := member.dropout.mask) is not None:
-                mixed = [i for i, members in enumerate(of_state) if m in members]
-                like = self.p.new_empty(len(mixed), tokens, self.width)
-                drawn |= {(i, m): part for i, part in zip(mixed, mask(like), strict=True)}
-        if not drawn:
-            return {}
-        ones = self.p.new_ones(tokens, self.width)
-        return {
-            i: torch.stack([drawn.get((i, m), ones) for m in members], dim=1)
-            for i, members in enumerate(of_state)
-            if members
-        }
+    def _masks(
+        self, of_state: Sequence[Sequence[int]], parts: Sequence[Part], tokens: int
+    ) -> Float[Tensor, "states*members tokens k"] | None:
+        """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
+        drops = [member.dropout.mask for member in self.members]
+        if not any(drops):
+            return None
+        masks = self.matrices.new_ones(len(of_state), len(self.members), tokens, self.width)
+        for part in parts:
+            n = int(part.lengths.sum())
+            for m in part.members if part.draws is None else ():
+                if (mask := drops[m]) is not None:
+                    mixed = [i for i, members in enumerate(of_state) if m in members]
+                    masks[mixed, m, :n] = mask(masks.new_empty(len(mixed), n, self.width))
+            for i, state in enumerate(self.states if part.draws is not None else ()):
+                if some := [m for m in of_state[i] if m in part.members]:
+                    ps = [self.members[m].dropout.p for m in some]
+                    masks[i, some, :n] = part.mask_of_tokens(f"mix/{state.key}", ps, self.width, masks)
+        return masks.flatten(0, 1)
 
     def penalties(self) -> Float[Tensor, " members"] | None:
-        """Return lambda * H(p~) of each member, of the weights of the last `forward`."""
+        """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""
         if self._lambda is None:
             return None
         logs = self._log_weights

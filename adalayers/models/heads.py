@@ -20,11 +20,11 @@ from adalayers.tensors.members import LayerNorm, Linear
 
 
 def mean_of_real(
-    values: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"]
+    values: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"]
 ) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
     real = ~padding.unsqueeze(-1)
-    return (values * real).sum(dim=-2) / real.sum(dim=1)
+    return (values * real).sum(dim=-2) / real.sum(dim=-2)
 
 
 class SequenceHead(nn.Module):
@@ -44,7 +44,9 @@ class SequenceHead(nn.Module):
         self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+        self,
+        mixed: Float[Tensor, "*members batch time k"],
+        padding: Bool[Tensor, "... batch time"] | None = None,
     ) -> Float[Tensor, "*members batch labels"]:
         """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
         read = mixed if self.attention is None else self.attention(mixed, padding)
@@ -69,21 +71,23 @@ class PooledHead(nn.Module):
     def __init__(self, k: int, n_labels: int, *, pooling: Pooling, dropout: float, layers: int = 1):
         super().__init__()
         self.pooling = pooling
-        self.dropout = Dropout(dropout)
+        self.dropout, self.dropout_before = Dropout(dropout), Dropout(dropout)
         self.before = Linear(k, k) if layers == 2 else None
         self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+        self,
+        mixed: Float[Tensor, "*members batch time k"],
+        padding: Bool[Tensor, "... batch time"] | None = None,
     ) -> Float[Tensor, "*members batch labels"]:
         """Return logits; a sequence begins with a token, and padding, which is never pooled, follows its last one."""
         pooled = self._pooled(mixed, padding)
         if self.before is not None:
-            pooled = torch.tanh(self.before(self.dropout(pooled)))
+            pooled = torch.tanh(self.before(self.dropout_before(pooled)))
         return self.classify(self.dropout(pooled))
 
     def _pooled(
-        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None
+        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"] | None
     ) -> Float[Tensor, "*members batch k"]:
         if self.pooling == "first-token":
             return mixed[..., 0, :]
@@ -91,8 +95,8 @@ class PooledHead(nn.Module):
             return mixed[..., -1, :] if self.pooling == "last-token" else mixed.mean(dim=-2)
         if self.pooling == "mean":
             return mean_of_real(mixed, padding)
-        last = (~padding).sum(dim=1) - 1
-        return mixed[..., torch.arange(len(last), device=mixed.device), last, :]
+        last = (~padding).sum(dim=-1) - 1
+        return mixed.take_along_dim(last.expand(mixed.shape[:-2])[..., None, None], dim=-2).squeeze(-2)
 
 
 class EncoderLayer(nn.Module):
@@ -104,15 +108,15 @@ class EncoderLayer(nn.Module):
         self.linear1 = Linear(k, feedforward)
         self.linear2 = Linear(feedforward, k)
         self.norm1, self.norm2 = LayerNorm(k), LayerNorm(k)
-        self.dropout = Dropout(dropout)
+        self.dropout, self.dropout1, self.dropout2 = (Dropout(dropout) for _ in range(3))
 
     def forward(
-        self, x: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+        self, x: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"] | None = None
     ) -> Float[Tensor, "*members batch time k"]:
         """Return x + attention, then + feed-forward, each of the normalised input; `padding` is not attended to."""
-        x = x + self.dropout(self.self_attn(self.norm1(x), padding))
+        x = x + self.dropout1(self.self_attn(self.norm1(x), padding))
         inner = self.dropout(functional.gelu(self.linear1(self.norm2(x))))
-        return x + self.dropout(self.linear2(inner))
+        return x + self.dropout2(self.linear2(inner))
 
 
 class TokenHead(nn.Module):
@@ -131,7 +135,9 @@ class TokenHead(nn.Module):
         self.classify = Linear(k, n_labels)
 
     def forward(
-        self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "batch time"] | None = None
+        self,
+        mixed: Float[Tensor, "*members batch time k"],
+        padding: Bool[Tensor, "... batch time"] | None = None,
     ) -> Float[Tensor, "*members batch time labels"]:
         """Return logits per token; those at `padding` mean nothing."""
         for layer in self.layers:

@@ -69,7 +69,7 @@ class FusionModel(nn.Module):
 
     def forward(
         self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "*members items outputs"]:
+    ) -> Float[Tensor, "items outputs"]:
         """Return [batch, outputs], or [tokens, outputs] of real tokens end to end, as the task's head gives them.
 
         `lengths` are best on the CPU, where they decide shapes, and best sorted: neighbours are padded together.
@@ -78,8 +78,8 @@ class FusionModel(nn.Module):
         return self.read_out(self.fusion(states, lengths), lengths)
 
     def read_out(
-        self, fused: Float[Tensor, "rows *members width"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "*members items outputs"]:
+        self, fused: Float[Tensor, "rows width"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "items outputs"]:
         """Return the outputs of `forward`, computed from those of the fusion; `lengths` are on the CPU."""
         if self.head is None:
             return fused
@@ -88,23 +88,21 @@ class FusionModel(nn.Module):
         groups, sizes = length_groups(lengths, self.head.pass_tokens)
         parts = zip(fused.split(sizes), groups, strict=True)
         outputs = [self._padded_outputs(part, group) for part, group in parts]
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2)
+        return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
     def _padded_outputs(
-        self, flat: Float[Tensor, "tokens *members k"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "*members items outputs"]:
+        self, flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "items outputs"]:
         """Return what the head gives for a group of sequences that are padded to one length."""
         assert self.head is not None
-        rows, padding, real_rows = padded(flat.flatten(1), lengths)
-        if flat.dim() == 3:
-            rows = rows.unflatten(-1, flat.shape[1:]).movedim(2, 0)
+        rows, padding, real_rows = padded(flat, lengths)
         if self.config.positions:
             rows = rows + sinusoidal_positions(*rows.shape[-2:]).to(rows)
         outputs = self.head(rows, padding)
         if self.shape.head == "sequence":
             return outputs
-        outputs = outputs.flatten(-3, -2)
-        return outputs if real_rows is None else outputs.index_select(-2, real_rows)
+        outputs = outputs.flatten(0, 1)
+        return outputs if real_rows is None else outputs.index_select(0, real_rows)
 
     def prepare_training(self) -> None:
         """Prepare for training, once, after the fusion was fitted to the training data."""
@@ -113,7 +111,7 @@ class FusionModel(nn.Module):
         """Return the hidden states that the next `forward_batch` reads of a batch."""
         return self.fusion.live()
 
-    def forward_batch(self, batch: Examples) -> Float[Tensor, "*members items outputs"]:
+    def forward_batch(self, batch: Examples) -> Float[Tensor, "items outputs"]:
         """Return the outputs of `forward` for a batch."""
         return self(batch.states, batch.lengths)
 

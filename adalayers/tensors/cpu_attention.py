@@ -32,7 +32,7 @@ class SelfAttention(nn.MultiheadAttention):
         """Return [batch, time, width] of `x`, the same; `padding` [batch, time] is True where nothing is.
 
         What is returned at padding means nothing. None: there is no padding. Of several models `x` is
-        [members, batch, time, width].
+        [members, batch, time, width], and so may `padding` be.
         """
         drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
         if drops or (x.device.type == "cpu" and x.shape[-2] <= SHORT):
@@ -45,7 +45,7 @@ class SelfAttention(nn.MultiheadAttention):
         """Return what PyTorch's own gives for several models."""
         joint = linear(x, self.in_proj_weight, self.in_proj_bias).unflatten(-1, (3, self.num_heads, -1))
         queries, keys, values = joint.permute(3, 0, 1, 4, 2, 5)  # each [members, batch, heads, time, each]
-        mask = None if padding is None else ~padding[:, None, None]
+        mask = None if padding is None else ~padding[..., None, None, :]
         mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
         return linear(mixed.transpose(2, 3).flatten(-2), self.out_proj.weight, self.out_proj.bias)
 
@@ -58,15 +58,14 @@ class SelfAttention(nn.MultiheadAttention):
         queries, keys, values = joint.reshape(3, several * batch * self.num_heads, time, each)
         if time < n_keys:
             keys, values = (functional.pad(part, (0, 0, 0, n_keys - time)) for part in (keys, values))
-        bias = x.new_zeros(1 if padding is None else batch, 1, 1, n_keys)
+        bias = x.new_zeros(*((1,) if padding is None else padding.shape[:-1]), 1, 1, n_keys)
         bias[..., time:] = -math.inf
         if padding is not None:
-            bias[:, 0, 0, :time].masked_fill_(padding, -math.inf)
-        bias = (
-            bias.expand(several, batch, self.num_heads, 1, n_keys).reshape(-1, 1, n_keys).expand(-1, time, -1)
-        )
+            bias[..., 0, 0, :time].masked_fill_(padding, -math.inf)
+        bias = bias.expand(*([several] if members else []), batch, self.num_heads, 1, n_keys)
+        bias = bias.reshape(-1, 1, n_keys).expand(-1, time, -1)
         scores = torch.baddbmm(bias, queries, keys.transpose(1, 2), alpha=1 / math.sqrt(each))
-        weights = self.drop_out(scores.softmax(dim=-1).view(*members, -1, time, n_keys))
+        weights = self.drop_out(scores.softmax(dim=-1).view(*members, batch, self.num_heads, time, n_keys))
         mixed = torch.bmm(weights.view(-1, time, n_keys), values)
         mixed = mixed.view(several * batch, self.num_heads, time, each).transpose(1, 2).reshape(x.shape)
         return linear(mixed, self.out_proj.weight, self.out_proj.bias)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.tensors.counted_dropout import Draws, factors
 from adalayers.tensors.cpu_dropout import Dropout
 
 
@@ -38,14 +41,57 @@ class LayerNorm(nn.LayerNorm):
         return normal * self.weight.view(several) + self.bias.view(several)
 
 
-class Dropouts(nn.Module):
-    """The dropout of several models, each of which draws as it does alone."""
+@dataclass
+class Part:
+    """A batch that some of the members read.
 
-    def __init__(self, members: Sequence[Dropout]):
+    Attributes:
+        members:  Which ones, next to each other.
+        lengths:  int64 [batch], on the CPU.
+        examples: int64 [batch]: what the draws of dropout are told by.
+        draws:    Where dropout counts instead of drawing: the members' draws in this step.
+        now:      Which of the sequences a head is given.
+    """
+
+    members: range
+    lengths: Tensor
+    examples: np.ndarray
+    draws: Draws | None = None
+    now: slice = field(default_factory=lambda: slice(None))
+
+    def mask(self, where: str, ps: Sequence[float], shape: Sequence[int], like: Tensor) -> Tensor:
+        """Return what `like` [members, sequences, *shape] is multiplied by where `where` in the models drops out."""
+        assert self.draws is not None
+        return factors(self.draws.keys(where, self.examples[self.now]), ps, shape, like)
+
+    def mask_of_tokens(self, where: str, ps: Sequence[float], width: int, like: Tensor) -> Tensor:
+        """Return what is multiplied by, [members, tokens, width], of sequences end to end."""
+        assert self.draws is not None
+        lengths = self.lengths.numpy()
+        places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        keys = self.draws.keys(where, np.repeat(self.examples, lengths), places)
+        return factors(keys, ps, (width,), like)
+
+
+class Dropouts(nn.Module):
+    """The dropout of several models, each of which draws as it does alone, or all of which count.
+
+    Args:
+        members: The models' own.
+        where:   Their name in the model.
+        parts:   Returns the batches of the step.
+    """
+
+    def __init__(self, members: Sequence[Dropout], where: str, parts: Callable[[], Sequence[Part]]):
         super().__init__()
-        self._members = tuple(members)
+        self._members, self._where, self._parts = tuple(members), where, parts
 
     def forward(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
         if all(member.mask is None for member in self._members):
             return x
-        return torch.stack([member(part) for member, part in zip(self._members, x, strict=True)])
+        parts = self._parts()
+        if parts[0].draws is None:
+            return torch.stack([member(own) for member, own in zip(self._members, x, strict=True)])
+        ps = [[self._members[m].p for m in part.members] for part in parts]
+        own = [part.mask(self._where, p, x.shape[2:], x) for part, p in zip(parts, ps, strict=True)]
+        return x * torch.cat(own)

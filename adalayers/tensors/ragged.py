@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
@@ -62,19 +64,29 @@ def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tenso
 
 
 def padded(
-    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
+    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"], time: int | None = None
 ) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None, Int[Tensor, " tokens"] | None]:
     """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
 
     The latter two are None where all are of one length.
+
+    Args:
+        time: To how many tokens; None: to as many as the longest has.
     """
-    time = int(lengths.max())
+    time = int(lengths.max()) if time is None else time
     if int(lengths.min()) == time:
         return flat.view(len(lengths), time, -1), None, None
     padding = torch.arange(time) >= lengths.unsqueeze(1)
     places = to_device((~padding).flatten().nonzero().squeeze(1), flat.device)
     padded = flat.new_zeros(padding.numel(), flat.shape[-1]).index_copy(0, places, flat)
     return padded.view(*padding.shape, -1), to_device(padding, flat.device), places
+
+
+def padded_rows(sizes: Sequence[int], device: torch.device) -> Int[Tensor, " rows"]:
+    """Return the rows of parts that lie end to end, each padded with its own first row to the size of the largest."""
+    starts, places = np.cumsum([0, *sizes[:-1]]), np.arange(max(sizes))
+    rows = [start + np.where(places < size, places, 0) for start, size in zip(starts, sizes, strict=True)]
+    return to_device(torch.from_numpy(np.concatenate(rows)), device)
 
 
 def sequence_means(

@@ -26,17 +26,17 @@ PREFIXES = {"validation": "val", "test": "test"}
 """Split -> prefix of its scores."""
 
 
-def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "*members items outputs"]:
+def outputs(model: FusionModel, batch: Batch) -> Float[Tensor, "items outputs"]:
     """Return what the model gives for the batch's labels, one by one: its sequences, or its words."""
-    with _reduced(batch.labels.device):
+    with reduced(batch.labels.device):
         given = model.forward_batch(batch)
         if batch.words is not None:
-            given = given.index_select(-2, batch.words)
+            given = given.index_select(0, batch.words)
     return given.float()
 
 
 @contextlib.contextmanager
-def _reduced(device: torch.device) -> Iterator[None]:
+def reduced(device: torch.device) -> Iterator[None]:
     """Compute in bfloat16 on a GPU; on a CPU as the model is."""
     if device.type != "cuda":
         yield

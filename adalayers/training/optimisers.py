@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
+from torch.optim.adam import adam
 
 from adalayers.config import TrialConfig
 from adalayers.models.model import FusionModel
@@ -40,6 +43,28 @@ def build_optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Opti
         if len(group.parameters)
     ]
     return _OPTIMISERS[config.optimiser](groups, lr=config.lr, fused=True)
+
+
+def step_as_one(optimisers: Sequence[torch.optim.Optimizer]) -> None:
+    """Take the steps that several optimisers of one kind would take, each of its own parameters at its own rates.
+
+    Parameters without a gradient are passed over, as each optimiser does. What has the same rate takes one operation.
+    """
+    alike: dict[tuple[float, float], tuple[dict[str, Any], list[list[Tensor]]]] = {}
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            _, tensors = alike.setdefault(
+                (group["lr"], group["weight_decay"]), (group, [[] for _ in range(6)])
+            )
+            optimiser._init_group(group, *tensors)  # type: ignore[attr-defined]  # fills in parameters and moments
+        optimiser._opt_called = True  # type: ignore[attr-defined]  # schedules warn where it took no step
+    for group, tensors in alike.values():
+        beta1, beta2 = group["betas"]
+        options = {
+            name: group[name] for name in ("amsgrad", "lr", "weight_decay", "eps", "maximize", "fused")
+        }
+        options |= {"decoupled_weight_decay": group["decoupled_weight_decay"]}
+        adam(*tensors, beta1=beta1, beta2=beta2, **options)  # type: ignore[arg-type]  # six lists
 
 
 class Schedule:

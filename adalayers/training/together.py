@@ -1,18 +1,23 @@
-"""Steps of several trials, taken as one: their models are stacked, and so is what their optimisers hold."""
+"""Steps of several trials, taken as one: their models are stacked, and each trial's optimiser has its own part."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from adalayers.fusion.fusion import Stacked
 from adalayers.models.several import FusionModels, alike
 from adalayers.request import MAX_GROUP
-from adalayers.training.evaluation import outputs
+from adalayers.states import State
+from adalayers.tensors.counted_dropout import Draws
+from adalayers.tensors.members import Part
+from adalayers.tensors.ragged import padded_rows
+from adalayers.training.evaluation import reduced
+from adalayers.training.optimisers import step_as_one
 from adalayers.training.steps import Request, is_out_of_memory
 
 if TYPE_CHECKING:
@@ -21,17 +26,26 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+MEMORY_SHARE = 0.8
+"""Of a GPU's free memory that a group may take; the rest is for what a step needs for a moment."""
+HEAD_VECTORS = 24
+"""Vectors of a token that a head's backward pass keeps, its feed-forward among them."""
+
 
 class Together:
     """Passes the batches that several trials ask for, for all at once where their models are alike.
 
-    Trials must ask for the same examples of the same data. A step is that of each trial alone, to rounding; where
-    memory does not hold all of them it is taken for half as many at a time.
+    A step is that of each trial alone, to rounding; where memory does not hold all of them it is taken for half as many
+    at a time.
+
+    Args:
+        counted: Whether dropout counts instead of drawing, and a trial alone is a group of one, as on a GPU.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counted: bool = False) -> None:
         self._several: dict[Any, _Several] = {}
-        self._most = MAX_GROUP
+        self._counted = counted
+        self._most: int | None = None if counted else MAX_GROUP
 
     def __call__(self, requests: Sequence[Request]) -> None:
         """Fill in the results of the requests that can be passed together; the rest is left to the trials."""
@@ -39,19 +53,33 @@ class Together:
         for request in requests:
             if (kind := _kind(request)) is not None:
                 by_kind.setdefault(kind, []).append(request)
-        for (kind, *_), alike_requests in by_kind.items():
-            for start in range(0, len(alike_requests), self._most):
-                self._pass((kind, start), alike_requests[start : start + self._most])
+        for (*_, kind), alike_requests in by_kind.items():
+            if self._most is None:
+                self._most = self._fitting(alike_requests[0].trainer)
+            ordered = sorted(alike_requests, key=lambda request: _place(request.trainer))
+            for start in range(0, len(ordered), self._most):
+                self._pass((kind, start), ordered[start : start + self._most])
+
+    @staticmethod
+    def _fitting(trainer: Trainer) -> int:
+        """Return how many trials like this one a GPU's free memory holds, at least one."""
+        if trainer.device.type != "cuda":
+            return MAX_GROUP
+        free, _ = torch.cuda.mem_get_info(trainer.device)
+        return max(1, min(MAX_GROUP, int(MEMORY_SHARE * free / member_bytes(trainer))))
 
     def _pass(self, kind: Any, requests: Sequence[Request]) -> None:
-        if len(requests) == 1:
+        if len(requests) == 1 and not self._counted:
             return
         trainers = [request.trainer for request in requests]
         several = self._several.get(kind)
         try:
             if several is None or several.trainers != trainers:
-                several = self._several[kind] = _Several(trainers)
-            results = several.step(requests[0]) if requests[0].training else several.outputs(requests[0])
+                several = _Several(trainers, counted=self._counted)
+                others = self._several.items()  # but for those whose parameters are now in this one
+                self._several = {key: other for key, other in others if not {*trainers} & {*other.trainers}}
+                self._several[kind] = several
+            results = several.step(requests) if requests[0].training else several.outputs(requests)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -65,117 +93,120 @@ class Together:
             request.result = result
 
 
+def member_bytes(trainer: Trainer) -> int:
+    """Return about how much memory a further member of a group takes, in bytes.
+
+    Of each parameter: itself, its gradient, two moments and the best model's; of each token and hidden state: what the
+    backward pass keeps of its projection; of each token: about a dozen vectors of the head.
+    """
+    parameters = sum(parameter.numel() for parameter in trainer.model.parameters())
+    tokens = trainer.config.batch_size * int(trainer.data.splits["train"].features.lengths.max())
+    fusion = trainer.model.fusion
+    return 4 * (5 * parameters + tokens * fusion.width * (5 * len(fusion.states) + HEAD_VECTORS))
+
+
 def _kind(request: Request) -> Any:
     """Return what must be the same of requests that are passed together, None where one is passed alone."""
     trainer = request.trainer
     if trainer is None or trainer.parts > 1 or (kind := alike(trainer.model)) is None:
         return None
     config = trainer.config
-    kind = (kind, config.optimiser, config.class_weights, config.word_token(trainer.model.shape))
-    return kind, request.training, request.examples.tobytes()
+    kind = (kind, config.optimiser, config.word_token(trainer.model.shape))
+    return request.training, len(request.examples), kind
+
+
+def _batch(request: Request) -> Any:
+    """Return what is the same of requests for one batch."""
+    return request.examples.tobytes(), request.trainer.drawn
+
+
+def _place(trainer: Trainer) -> tuple[Any, ...]:
+    """Return what trials are ordered by: those that read one batch stand together, the few that mix one state last."""
+    return (
+        trainer.seed,
+        str(trainer.drawn),
+        trainer.config.used(trainer.model.shape).get("mix") in ("single", "last"),
+    )
 
 
 class _Several:
-    """Trials whose models are alike, and their optimisers, as one."""
+    """Trials whose models are alike, as one."""
 
-    def __init__(self, trainers: Sequence[Trainer]):
-        self.trainers = list(trainers)
+    def __init__(self, trainers: Sequence[Trainer], *, counted: bool):
+        self.trainers, self._counted = list(trainers), counted
         self.model = FusionModels([trainer.model for trainer in trainers])
-        groups = {
-            id(parameter): (trainer, group)
-            for trainer in trainers
-            for group in trainer.optimiser.param_groups
-            for parameter in group["params"]
-        }
-        self._moments = [
-            _Moments(stacked, groups)
-            for stacked in self.model.stacked
-            if stacked.whole.requires_grad and any(owner is not None for owner in stacked.owners)
-        ]
 
-    def step(self, request: Request) -> list[Tensor]:
-        """Train all on a batch; return the objective of each before the step, detached."""
-        first, split = self.trainers[0], request.split
+    def step(self, requests: Sequence[Request]) -> list[Tensor]:
+        """Train each on its batch; return the objective of each before the step, detached."""
         self.model.train()
-        batch = split.batch(request.examples, self.model.live(), first.device)
-        kind, weights = first.data.kind, first.class_weights
-        losses = torch.stack([kind.loss(part, batch.labels, weights) for part in outputs(self.model, batch)])
+        losses = []
+        for outputs, (batch, members) in self._passed(requests):
+            for own, trainer in zip(outputs, self.trainers[members], strict=True):
+                losses.append(trainer.data.kind.loss(own, batch.labels, trainer.class_weights))
+        total = torch.stack(losses)
         if (penalties := self.model.fusion.penalties()) is not None:
-            losses = losses + penalties
-        losses.sum().backward()
-        for moments in self._moments:
-            moments.step(decoupled=first.config.optimiser == "adamw")
+            total = total + penalties
+        total.sum().backward()
+        for stacked in self.model.stacked:
+            stacked.hand_out_gradients()
+        step_as_one([trainer.optimiser for trainer in self.trainers])
         for trainer in self.trainers:
-            trainer.optimiser._opt_called = True  # type: ignore[attr-defined]  # schedules warn where it took no step
             trainer.schedule.after_step()
             trainer.progress.step += 1
-        return list(losses.detach().unbind())
+        return list(total.detach().unbind())
 
     @torch.no_grad()
-    def outputs(self, request: Request) -> list[Tensor]:
-        """Return what each model gives for a batch."""
+    def outputs(self, requests: Sequence[Request]) -> list[Tensor]:
+        """Return what each model gives for its batch."""
         self.model.eval()
-        batch = request.split.batch(request.examples, self.model.live(), self.trainers[0].device)
-        return list(outputs(self.model, batch).unbind())
+        return [own for outputs, _ in self._passed(requests) for own in outputs]
+
+    def _passed(self, requests: Sequence[Request]) -> list[tuple[Tensor, tuple[Any, slice]]]:
+        """Return, by batch, its readers' outputs for its labels, the batch, and which trials its readers are."""
+        device, live = self.trainers[0].device, self.model.fusion.live()
+        batches: list[Any] = []
+        parts: list[Part] = []
+        for place, request in enumerate(requests):
+            if place and _batch(request) == _batch(requests[place - 1]):
+                parts[-1].members = range(parts[-1].members.start, place + 1)
+                continue
+            batch = request.split.batch(request.examples, [], device)
+            draws, progress = None, self.trainers[place].progress
+            if self._counted and request.training:
+                draws = Draws(self.trainers[place].seed, progress.epoch, progress.step)
+            parts.append(
+                Part(range(place, place + 1), batch.lengths, request.split.index[batch.examples], draws)
+            )
+            batches.append(batch)
+        splits = [requests[part.members.start].split for part in parts]
+        states = _states(splits, [batch.examples for batch in batches], parts, live, device)
+        with reduced(device):
+            given = self.model(states, parts)
+        words = [
+            own if batch.words is None else own.index_select(-2, batch.words)
+            for own, batch in zip(given, batches, strict=True)
+        ]
+        members = [slice(part.members.start, part.members.stop) for part in parts]
+        return [
+            (own.float(), about) for own, about in zip(words, zip(batches, members, strict=True), strict=True)
+        ]
 
 
-class _Moments:
-    """What Adam or AdamW holds of stacked parameters; each trial's own optimiser holds views of it."""
-
-    def __init__(self, stacked: Stacked, groups: dict[int, tuple[Trainer, dict[str, Any]]]):
-        self.stacked, self.rows = stacked, stacked.rows()
-        self.means, self.squares = torch.zeros_like(self.rows), torch.zeros_like(self.rows)
-        self.steps = self.rows.new_zeros(len(self.rows), 1, dtype=torch.float32)
-        self.owned = [i for i, owner in enumerate(stacked.owners) if owner is not None]
-        self.groups: dict[int, dict[str, Any]] = {}
-        self._rates: tuple[list[float], Tensor] = [], self.rows
-        for i in self.owned:
-            owner = stacked.owners[i]
-            assert owner is not None
-            trainer, self.groups[i] = groups[id(owner)]
-            own = {"step": self.steps[i, 0], "exp_avg": self.means[i], "exp_avg_sq": self.squares[i]}
-            own = {name: row if name == "step" else row.view(owner.shape) for name, row in own.items()}
-            for name, before in trainer.optimiser.state.get(owner, {}).items():
-                own[name].copy_(before)
-            trainer.optimiser.state[owner] = own
-
-    @torch.no_grad()
-    def step(self, *, decoupled: bool) -> None:
-        """Take each owner's own step, at its own rate; `decoupled`: AdamW's decay of weights."""
-        live = self.owned if self.stacked.live is None else self.stacked.live
-        group = self.groups[self.owned[0]]
-        (beta1, beta2), eps = group["betas"], group["eps"]
-        whole = self.stacked.whole
-        assert whole.grad is not None
-        tensors = (self.rows, self.means, self.squares, self.steps)
-        gradient, rates = whole.grad.view_as(self.rows), self._current_rates()
-        some = None
-        if len(live) < len(self.rows):
-            some = torch.tensor(live, device=whole.device)
-            gradient, rates = gradient[some], rates[some]
-        numbers, means, squares, steps = tensors if some is None else tuple(each[some] for each in tensors)
-        rate, decay = rates[:, :1], rates[:, 1:]
-        steps += 1
-        if decoupled:
-            numbers.mul_((1 - rate * decay).to(numbers.dtype))
-        else:
-            gradient = torch.addcmul(gradient, decay.to(numbers.dtype), numbers)
-        means.lerp_(gradient, 1 - beta1)
-        squares.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-        power = steps.double()
-        scale, root = rate / (1 - beta1**power), (1 - beta2**power).sqrt()
-        denominator = squares.sqrt().div_(root.to(numbers.dtype)).add_(eps)
-        numbers.addcmul_(means / denominator, -scale.to(numbers.dtype))
-        if some is not None:
-            for each, changed in zip(tensors, (numbers, means, squares, steps), strict=True):
-                each[some] = changed
-        whole.grad = None
-
-    def _current_rates(self) -> Tensor:
-        """Return the learning rate and weight decay of each row, float64 [rows, 2]."""
-        now = [value for group in self.groups.values() for value in (group["lr"], group["weight_decay"])]
-        if now != self._rates[0]:
-            rates = torch.zeros(len(self.rows), 2, dtype=torch.float64)
-            rates[self.owned] = torch.tensor(now, dtype=torch.float64).view(-1, 2)
-            self._rates = now, rates.to(self.rows.device)
-        return self._rates[1]
+def _states(
+    splits: Sequence[Any],
+    examples: Sequence[Any],
+    parts: Sequence[Part],
+    live: Sequence[State],
+    device: torch.device,
+) -> Any:
+    """Yield the batches' hidden states [batches * tokens, K], state by state, padded to as many tokens each."""
+    features = [split.features for split in splits]
+    if all(each is features[0] for each in features):  # one call for all members
+        read: Sequence[Mapping[State, Tensor]] = [features[0].read(np.concatenate(examples), live, device)]
+    else:
+        read = [each.read(own, live, device) for each, own in zip(features, examples, strict=True)]
+    sizes = [int(part.lengths.sum()) for part in parts]
+    rows = None if len(set(sizes)) == 1 else padded_rows(sizes, device)
+    for state in live:
+        flat = read[0][state] if len(read) == 1 else torch.cat([each[state] for each in read])
+        yield flat if rows is None else flat.index_select(0, rows)

@@ -173,13 +173,16 @@ class Trainer:
     `step` trains the model on one batch and depends on nothing but the batch and this object: no draw comes
     from a stream that others share.
 
+    drawn: of which examples of the pool, and how drawn; None: of all
     parts: in how many parts a batch is passed; more than one where memory did not suffice for it
     clock: gives the seconds that its time is told by
     """
 
     def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
         self.config, self.seed, self.device = config, seed, device
-        drawn = data.view(config.train_examples, seed if config.draw is None else config.draw)
+        draw = seed if config.draw is None else config.draw
+        drawn = data.view(config.train_examples, draw)
+        self.drawn = None if drawn is data else (config.train_examples, draw)
         self.data = drawn.at_words(config.word_token(data.shape))
         self.model = build_model(config, data.shape, data.source, seed=seed, device=device)
         self.generator = torch.Generator(device)

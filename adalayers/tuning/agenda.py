@@ -123,23 +123,30 @@ class Agenda:
                 self._counted().pending.add(job.trial_id)
         return job
 
-    def next_group(self, most: int) -> list[TrialJob] | str:
+    def next_group(self, most: int, *, across_seeds: bool = False) -> list[TrialJob] | str:
         """Return trials to run in one program, "wait" while others must end first, or "done".
 
-        They are the next trial and those directly after it that read the same batches.
+        They are the next trial and those directly after it that read the same batches. Of a group that was interrupted
+        they are those that it had, in their places.
 
         Args:
             most: At most so many.
+            across_seeds: Whether batches may be those of several seeds, of one size.
         """
         first, self._postponed = self._postponed or self.next(), None
         if isinstance(first, str):
             return first
         group = [first]
+
+        def shared(job: TrialJob) -> tuple[object, ...]:
+            before = self.record.rows.get(job.trial_id, {}).get("group")
+            return job.batches and job.batches[across_seeds:], before or None
+
         while len(group) < most and first.batches is not None:
             following = self.next()
             if isinstance(following, str):  # it says so again
                 break
-            if following.batches != first.batches:
+            if following.batches is None or shared(following) != shared(first):
                 self._postponed = following
                 break
             group.append(following)

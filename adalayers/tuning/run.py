@@ -106,7 +106,7 @@ def run_study(
             with ray_session(resources.address):
                 per_trial, concurrency = _per_trial(resources)
                 share([ready.case.folder for ready in cases], data)
-                searcher.concurrency = concurrency
+                searcher.concurrency, searcher.on_gpu = concurrency, "gpu" in per_trial
                 for case in running:
                     case.log.concurrency = concurrency
                 total = sum(case.agenda.total() for case in running)

@@ -68,6 +68,7 @@ class StudySearcher(Searcher):
 
     Attributes:
         concurrency: how many groups run at a time.
+        on_gpu: whether trials run on one.
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
@@ -79,7 +80,7 @@ class StudySearcher(Searcher):
     ):
         super().__init__(metric="best", mode="max")
         self.cases, self._resources, self._go_on = cases, resources, go_on
-        self.concurrency = 1
+        self.concurrency, self.on_gpu = 1, False
         self.watch = Watch(self._work, resources.hang_minutes)
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, list[TrialJob]]] = {}
@@ -97,9 +98,10 @@ class StudySearcher(Searcher):
         waiting = any(len(jobs) > 1 for _, jobs in self._trials.values())
         for number, case in enumerate(self.cases):
             most = self._resources.group_size(
-                live=case.live, waiting=case.agenda.waiting, concurrency=self.concurrency
+                live=case.live, on_gpu=self.on_gpu, waiting=case.agenda.waiting, concurrency=self.concurrency
             )
-            jobs = case.agenda.next_group(most)
+            across_seeds = self.on_gpu or self._resources.group != "auto"
+            jobs = case.agenda.next_group(most, across_seeds=across_seeds)
             if not isinstance(jobs, str):
                 return self._begin(trial_id, number, jobs)
             waiting = waiting or jobs == "wait"

@@ -97,10 +97,9 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
     clock, heartbeat = SharedClock(), Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
     trials = [_trial(job, data, resources, clock, heartbeat, alone=len(jobs) == 1) for job in jobs]
     live = isinstance(data.splits["train"].features, LiveFeatures)
-    # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit; on a GPU
-    # steps as one are unmeasured, and taken where they are asked for.
-    as_one = len(jobs) > 1 and resources.group != "auto" and not (live and _device() == "cpu")
-    together = Together() if as_one else lambda requests: None
+    on_gpu = _device() != "cpu"
+    # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
+    together = Together(counted=on_gpu) if on_gpu or not live else lambda requests: None
     try:
         in_turn(trials, clock, heartbeat, together)
     finally:

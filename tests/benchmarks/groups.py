@@ -67,7 +67,7 @@ def stored(
     data = made.trial_data(source, StoredFeatures(folder, resident=True))
     configs = [LayerMixConfig(k=64, batch_size=BATCH, alpha=1.0 + member) for member in range(members)]
     one, *trainers = (Trainer(config, data, seed=0, device=device) for config in [configs[0], *configs])
-    together = Together()
+    together = Together(counted=device.type != "cpu")
     return interleaved({"one": epoch_of([one], together), "group": epoch_of(trainers, together)}, repeats)
 
 

@@ -1,12 +1,16 @@
 """Groups through Ray: trials that read the same batches share passes of the base model, and keep their numbers."""
 
+import contextlib
 import os
 from unittest import mock
 
 import pandas as pd
 import pytest
+from ray import tune
 
 from adalayers.request import Resources
+from adalayers.storage.folder import Folder
+from adalayers.training.trainer import CHECKPOINT
 from adalayers.tuning.trainable import trainable
 from tests.helpers.studying import RAYS_OWN, flags, run_here, world
 
@@ -22,6 +26,20 @@ def dying(config, data=None, resources=None):
     if len(config["jobs"]) > 4:
         os._exit(1)
     trainable(config, data, resources or Resources())
+
+
+def dying_once(config, data=None, resources=None):
+    """Let the worker of a group die in its second epoch, once."""
+    jobs, heard = config["jobs"], []
+
+    def report(metrics):
+        heard.append(metrics)
+        if len(heard) > len(jobs):
+            os._exit(1)
+
+    begun = Folder(jobs[0].work).exists(CHECKPOINT)
+    with contextlib.nullcontext() if begun else mock.patch.object(tune, "report", report):
+        trainable(config, data, resources or Resources())
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +64,19 @@ def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(made, tmp_path
     assert got.groupby("group")["seed"].nunique().eq(1).all()
     own = ["seconds", "group"]
     pd.testing.assert_frame_equal(wanted.drop(columns=own), got.drop(columns=own))
+
+
+def test_a_group_over_stored_features_holds_several_seeds_and_survives_its_worker(made, tmp_path, ray_here):
+    stored = (*SMALL[2:], "--features", "disk", "--retries", "1")
+    alone = run_here(flags(made, tmp_path / "alone", *stored, "--group", "1"), report=False)
+    with mock.patch("adalayers.tuning.run.trainable", dying_once):
+        grouped = run_here(flags(made, tmp_path / "grouped", *stored, "--group", "6"), report=False)
+    assert (alone.code, grouped.code) == (0, 0)
+    wanted, got = rows(tmp_path / "alone"), rows(tmp_path / "grouped")
+    assert got.groupby("group")["seed"].nunique().max() == 2
+    assert len(got) == len(wanted)
+    scores = got.columns[got.columns.str.startswith(("val/", "test/", "mix/"))]
+    pd.testing.assert_frame_equal(wanted[scores], got[scores], rtol=1e-3, atol=0.02)
 
 
 def test_a_group_is_auto_or_a_number(made, tmp_path):

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
+from adalayers.fusion import layer_mix
+from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
 from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
@@ -25,14 +27,13 @@ CUTOFF = [
 ARMS = [*ALPHA_LAMBDA, *SINGLE_LAYER, *CUTOFF]
 
 
-def trained(
-    arms, kind="sequence", *, several=None, seed=1, data=None, folder=None, on_evaluation=lambda at: None
-):
+def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_evaluation=lambda at: None):
     """Return what comes of trials that train in turn, of those that end."""
     data, clock, outcomes = data or made_data(kind, sizes=(256, 48, 48)), SharedClock(), {}
 
     def trial(number, arm):
-        config = trial_config(**{**SMALL, **arm})
+        arm = {**SMALL, "seed": 1, **arm}
+        seed, config = arm.pop("seed"), trial_config(**arm)
         work = None if folder is None else Folder(folder / str(number))
         device = torch.device("cpu")
         trainer = restored(config, data, seed=seed, device=device, checkpoint=work)
@@ -64,7 +65,7 @@ def double():
 def steps(monkeypatch):
     """How often a step was taken as one."""
     counted = mock.Mock(side_effect=together._Several.step, autospec=True)
-    monkeypatch.setattr(together._Several, "step", lambda self, request: counted(self, request))
+    monkeypatch.setattr(together._Several, "step", lambda self, requests: counted(self, requests))
     return counted
 
 
@@ -75,6 +76,37 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
     assert steps.call_count == 32, "two epochs of 16 steps"
     for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_trials_of_different_seeds_are_padded_and_masked(kind, double, steps):
+    arms = [{**arm, "seed": seed} for arm in (ARMS[1], ARMS[5], ARMS[8]) for seed in (1, 2)]
+    group = trained(arms, kind, several=Together())
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {6}
+    for outcome, wanted in zip(group, trained(arms, kind), strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, double):
+    drops = {"dropout": 0.3, "projection_dropout": 0.2}
+    arms = [{**arm, **drops, "seed": seed} for arm in (ARMS[1], ARMS[5]) for seed in (1, 2)]
+    group = trained(arms, kind, several=Together(counted=True))
+    alone = [trained([arm], kind, several=Together(counted=True))[0] for arm in arms]
+    for outcome, wanted in zip(group, alone, strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+def test_cells_joined_as_on_a_gpu_give_the_same(double, monkeypatch):
+    drops = {"projection_dropout": 0.2}
+    arms = [{**arm, **drops, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
+    wanted = trained(arms, several=Together())
+    pairs = layer_mix.paired
+    monkeypatch.setattr(
+        layer_mix, "paired", lambda *args, **options: pairs(*args, **{**options, "joined": True})
+    )
+    for outcome, ours in zip(trained(arms, several=Together()), wanted, strict=True):
+        assert_close(outcome, ours, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -129,17 +161,37 @@ def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
 
 
 def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, capsys, steps):
-    wanted, outputs = trained(ARMS), together.outputs
+    wanted, forward = trained(ARMS), FusionModels.forward
 
-    def at_most_three(model, batch):
+    def at_most_three(model, states, parts):
         if len(model.stacked[-1].owners) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return outputs(model, batch)
+        return forward(model, states, parts)
 
-    monkeypatch.setattr(together, "outputs", at_most_three)
+    monkeypatch.setattr(FusionModels, "forward", at_most_three)
     for outcome, alone in zip(trained(ARMS, several=Together()), wanted, strict=True):
         assert_close(outcome, alone, 1e-4)
     assert "it is passed for 2 at a time" in capsys.readouterr().err
+
+
+def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
+    data = made_data(sizes=(64, 16, 16))
+    one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
+    wider = Trainer(trial_config(**{**SMALL, "k": 16}), data, seed=1, device=torch.device("cpu"))
+    assert together.member_bytes(wider) > 1.9 * together.member_bytes(one) > 4 * 5 * one.model.n_parameters()
+    monkeypatch.setattr(together.Together, "_fitting", lambda self, trainer: 3)
+    trained(ARMS[:5], several=Together(counted=True))
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2, 3}
+
+
+def test_what_fits_follows_from_free_memory(monkeypatch):
+    data = made_data(sizes=(64, 16, 16))
+    trainer = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
+    trainer.device = torch.device("cuda")
+    for free, fits in ((7.1, 5), (0.1, 1), (1e6, 64)):
+        amount = free * together.member_bytes(trainer)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device, amount=amount: (amount, 2 * amount))
+        assert Together._fitting(trainer) == fits
 
 
 def test_a_member_that_diverges_changes_no_other(double):

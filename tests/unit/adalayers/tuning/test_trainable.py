@@ -37,7 +37,7 @@ def reported(monkeypatch):
 def in_turn(monkeypatch):
     """Trials step one by one, as over live features, so that numbers can be compared bit for bit."""
     module = importlib.import_module("adalayers.tuning.trainable")  # the package names its function so
-    monkeypatch.setattr(module, "Together", lambda: lambda requests: None)
+    monkeypatch.setattr(module, "Together", lambda counted: lambda requests: None)
 
 
 def ran(folder, names, **resources):

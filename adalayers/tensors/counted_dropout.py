@@ -1,0 +1,101 @@
+"""Dropout without a stream: what is dropped follows from where it stands, not from what was drawn before.
+
+On a GPU, where batches are padded and trials grouped, a number is dropped or kept by a hash of (seed, epoch, step,
+place in the model, example, token, feature): the same whatever else a group holds, and in one operation for all of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt32
+from numpy.typing import NDArray
+from torch import Tensor
+
+from adalayers.tensors.cpu_dropout import LEVELS
+
+_FACTORS = 0x85EBCA6B, 0xC2B2AE35
+"""Of murmur3's last step on 32 bits (Appleby): every bit of what goes in changes every bit that comes out half of the
+time."""
+_NEXT = 0x9E3779B9
+"""2^32 over the golden ratio: small numbers become far apart before they are mixed in."""
+_SPAN = 8192
+"""Numbers of one dimension of a place: a sequence has fewer tokens, a vector fewer features."""
+
+
+def _mixed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    for factor, shift in zip(_FACTORS, (16, 13), strict=True):
+        x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
+    return x ^ (x >> np.uint32(16))
+
+
+def _after(key: NDArray[np.uint32], number: NDArray[np.int64] | int) -> NDArray[np.uint32]:
+    """Return the keys that follow from `key` and a number, which broadcast."""
+    step = np.asarray(number, dtype=np.int64).astype(np.uint32) * np.uint32(_NEXT)
+    return _mixed(np.bitwise_xor(key, step) + np.uint32(_NEXT))
+
+
+class Draws:
+    """The draws of one trial in one step.
+
+    Args:
+        seed, epoch, step: What they follow from.
+    """
+
+    def __init__(self, seed: int, epoch: int, step: int):
+        self.place = seed, epoch, step
+        key = np.zeros(1, dtype=np.uint32)
+        for number in self.place:
+            key = _after(key, number)
+        self._key = key
+
+    def keys(
+        self, where: str, examples: NDArray[np.int64], tokens: NDArray[np.int64] | int = 0
+    ) -> NDArray[np.uint32]:
+        """Return a key for each row, [rows], of an example or of a token of it, of the part `where` of the model."""
+        key = _after(self._key, zlib.crc32(where.encode()))
+        return _after(_after(key, examples), tokens)
+
+
+@functools.lru_cache(maxsize=256)
+def _columns(shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return a key for each place of a row, int32 like `shape`; it follows from the place, not from the row's size."""
+    number = np.zeros((), dtype=np.int64)
+    for size in shape:
+        number = number[..., None] * _SPAN + np.arange(size)
+    keys = _mixed(number.astype(np.uint32) * np.uint32(_NEXT))
+    return torch.from_numpy(keys.view(np.int32)).to(device)
+
+
+def factors(
+    keys: UInt32[np.ndarray, " rows"], ps: Sequence[float], shape: Sequence[int], like: Tensor
+) -> Float[Tensor, "members rows ..."]:
+    """Return what rows are multiplied by: 0 where a number is dropped, else 1 / (1 - p).
+
+    Args:
+        keys:  Of the rows, which all members share.
+        ps:    Each member's probability.
+        shape: Of a row.
+        like:  Of the type and on the device wanted.
+
+    Returns:
+        [members, rows, *shape], of the members' probabilities
+    """
+    rows = torch.from_numpy(np.ascontiguousarray(keys).view(np.int32)).to(like.device)
+    mixed = rows.view(*rows.shape, *[1] * len(shape)) ^ _columns(tuple(shape), like.device)
+    for factor, shift in zip(_FACTORS, (16, 13), strict=True):
+        mixed ^= (mixed >> shift) & (
+            (1 << (32 - shift)) - 1
+        )  # the shift keeps the sign, which is no number here
+        mixed *= factor - (1 << 32)
+    mixed ^= (mixed >> 16) & 0xFFFF
+    dropped = [round(p * LEVELS) for p in ps]
+    levels = torch.tensor([n * ((1 << 32) // LEVELS) - (1 << 31) for n in dropped])
+    scales = torch.tensor([LEVELS / (LEVELS - n) if n < LEVELS else 0.0 for n in dropped])
+    several = (len(ps), *[1] * mixed.dim())
+    kept = mixed >= levels.to(like.device).view(several)
+    return kept.to(like.dtype) * scales.to(like).view(several)
