@@ -83,8 +83,12 @@ class Soak:
             if self.done.total() == before:
                 raise Wrong("a study ended without a fault: it is too quick for this machine")
 
-    def _study(self, kind: str, name: str) -> Study:
-        flags = [*FLAGS, "--max-concurrent", "1", "--hang-minutes", "0.2", *STUDIES[kind]]
+    def _study(self, kind: str, name: str, *, hangs: bool = True) -> Study:
+        """Return a study of a kind. `hangs`: whether its workers will, and are to be killed soon."""
+        # A trial of the search that fails is no longer the same search: each is tried again as often as it takes.
+        flags = [*FLAGS, "--max-concurrent", "1", "--retries", "50", *STUDIES[kind]]
+        if hangs:
+            flags += ["--hang-minutes", "0.2"]
         if kind == "tracked":
             flags[flags.index("none")] = self.server.uri
         return Study(self.made, self.root, name, flags)
@@ -93,7 +97,7 @@ class Soak:
         """Return the study that nothing disturbed, run where it has not been."""
         flags = STUDIES[kind]
         if (name := "whole" + "".join(flags).replace("--", "-")) not in self._whole:
-            study = self._whole[name] = self._study("alone" if kind == "tracked" else kind, name)
+            study = self._whole[name] = self._study("alone" if kind == "tracked" else kind, name, hangs=False)
             if (code := study.start(at=(WITHOUT_FIGURES,)).wait(PATIENCE)) != 0:
                 raise Wrong(f"the undisturbed run ended with {code}:\n{study.said()}")
         return self._whole[name]
@@ -128,7 +132,11 @@ class Soak:
             elif run.damaged is None or not self._refused(run):
                 run.begun()
             struck += [name for name in during if run.process.poll() is None and WHILE[name].make(run)]
-            struck += [name for name in last if run.process.poll() is None and ENDS[name].make(run)]
+            if last:  # or another one, where there is no chance of it
+                some = itertools.chain(last, itertools.islice(self._decks[2], 5))
+                struck += next(
+                    ([name] for name in some if run.process.poll() is None and ENDS[name].make(run)), []
+                )
             self._ended(run, struck)
             self.done.update(struck)
             seconds = time.monotonic() - began

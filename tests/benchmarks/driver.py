@@ -21,7 +21,7 @@ from adalayers.results.files import PREDICTIONS, write_trials
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import ConfirmedArm, Plan, PlannedSearch, Space
+from adalayers.study import ConfirmedArm, PlannedSearch, Space, StudyPlan
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.run_log import RunLog
 from adalayers.tuning.searcher import StudySearcher
@@ -46,7 +46,7 @@ class MadeCase:
             ConfirmedArm(f"alpha={number}", "core", LayerMixConfig(alpha=float(number)))
             for number in range(1, (trials - searched) // SEEDS + 1)
         ]
-        plan = Plan(base, space, arms, searches=[PlannedSearch(base, space)])
+        plan = StudyPlan(base, space, arms, searches=[PlannedSearch(base, space)])
         self.request = StudyRequest(trials=searched, seeds=SEEDS, search="random")
         self.record = StudyRecord(folder, self.data.metric)
         self.study = StudyFile(

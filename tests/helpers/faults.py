@@ -277,7 +277,13 @@ def _write(run: Run) -> bool:
 
 def _extraction(run: Run) -> bool:
     """While hidden states are computed."""
-    if not waited(run.process, lambda: any(run.study.cache.glob("*/encoder_00.npy")), every=0.001):
+    started: list[Path] = []
+
+    def reached() -> bool:
+        started.extend(run.study.cache.glob("*/encoder_00.npy"))
+        return bool(started or BEGUN.search(run.study.said()))  # or its hidden states are not stored
+
+    if not waited(run.process, reached, every=0.002) or not started:
         return False
     time.sleep(run.rng.uniform(0, 0.1))
     run.process.kill()
