@@ -7,7 +7,8 @@ Fixed       as the released code trains: width 256, batch 64, lr 1e-3, weight de
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      seven arms x 20 seeds a case, unpruned; no search unless --trials is given
 Command     python studies/reproduce.py --paper ilse --backbone minilm roberta-base --dataset imdb cola inference-demo
-Result      none yet
+Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a set differs from the Cayley graph, the
+            last layer alone is worse
 """
 
 import sys
