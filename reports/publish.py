@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from adalayers.results.files import BEST, PREDICTIONS, REPORT, STUDY, WORK
+from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
 from reports.write import BEST_SET, CONTRASTS, HTML
 
@@ -28,6 +28,8 @@ def publish(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     if (folder / PREDICTIONS).exists():
         _keep_test_split(folder / PREDICTIONS)
+    if (folder / HISTORY).exists():
+        _keep_evaluations(folder / HISTORY)
     if (folder / STUDY).exists():
         document = json.loads((folder / STUDY).read_text())
         for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
@@ -39,10 +41,18 @@ def publish(folder: Path) -> None:
 
 
 def _keep_test_split(path: Path) -> None:
-    """Keep the predictions of the test split, with scores of two decimals: the page asks for no more."""
+    """Keep the predictions of the test split, scores of wrong ones, two decimals of these: pages ask for no more."""
     predictions = pd.read_parquet(path)
     kept = predictions[predictions["split"] == "test"].round({"score": 2})
+    kept["score"] = kept["score"].where(kept["prediction"] != kept["label"])
     kept.to_parquet(path, index=False, compression="zstd")
+
+
+def _keep_evaluations(path: Path) -> None:
+    """Keep the rows of evaluations, and those between them that hold weights of the layer mix: no other is read."""
+    history = pd.read_parquet(path)
+    read = [name for name in history if str(name).startswith(("val/", "mix/"))]
+    history[history[read].notna().any(axis=1)].to_parquet(path, index=False, compression="zstd")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ Fixed       as the released code trains: width 256, batch 64, lr 1e-3, weight de
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      seven arms x 20 seeds a case, unpruned; no search unless --trials is given
 Command     python studies/reproduce.py --paper ilse --backbone minilm roberta-base --dataset imdb cola inference-demo
-Result      none yet
+Result      so far, MiniLM (docs/answers.md): on IMDB neither a full graph nor a set differs from the Cayley graph, the
+            last layer alone is worse
 """
 
 import sys
@@ -73,9 +74,10 @@ STUDY = Study(
         method={
             "The arms": (
                 "All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and "
-                "a linear layer. `graph` passes messages between layers, each with all others or along a Cayley "
-                "graph, `set` adds layers up between two linear maps, in `DWAtt` the last layer attends to all, "
-                "`weighted` mixes them by learned weights; `MLP` and `linear` read the last layer alone."
+                "a linear layer. `graph` passes messages between layers, each with all others or along the "
+                "smallest Cayley graph of SL(2, Z_n) with a place for each (6 places up to six layers, a ring; 24 "
+                "up to 24 layers), `set` adds layers up between two linear maps, in `DWAtt` the last layer attends to "
+                "all, `weighted` mixes them by learned weights; `MLP` and `linear` read the last layer alone."
             ),
         },
     ),

@@ -1,4 +1,4 @@
-"""What a Ray worker runs: one trial, reported to Tune after every evaluation."""
+"""What a Ray worker runs: a trial, or a group of them, reported to Tune as it goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import dataclasses
 import functools
 import gc
 import logging
+import math
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +37,10 @@ logger = logging.getLogger(__name__)
 
 SCHEDULED = ("epoch", "best", "round")
 """What a study's scheduler ranks trials by; all else goes home through the trial's folder."""
+
+REPORT_SECONDS = 2.0
+"""A trial that nothing stops early says how it stands at most this often: an epoch of a small one takes less than that.
+"""
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
@@ -116,11 +122,18 @@ def _trial(
     alone: bool,
 ) -> Steps[None]:
     """Train one trial, in steps."""
-    work = Folder(job.work)
+    work, confirms, reported = Folder(job.work), job.stage == "confirm", -math.inf
     if _has_completed(work):  # before the worker died that had its group
         return
 
+    history: list[dict[str, float]] | None = None
+
     def on_evaluation(evaluation: Evaluation) -> None:
+        nonlocal reported, history
+        now, history = time.monotonic(), evaluation.history
+        if confirms and not evaluation.last and now - reported < REPORT_SECONDS:
+            return
+        reported = now
         _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
         scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
         tune.report({**scheduled, "last": evaluation.last})
@@ -130,12 +143,11 @@ def _trial(
             device = torch.device(_device())
             trainer = restored(job.config, data, seed=job.seed, device=device, checkpoint=work)
             trainer.clock, trainer.on_batch = clock, heartbeat
-            confirms = job.stage == "confirm"
             outcome = yield from trainer.steps(on_evaluation, work, test=confirms, variants=job.variants)
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise
         except Diverged as error:
-            _write_progress(work, "diverged", error=str(error))
+            _write_progress(work, "diverged", error=str(error), history=history)
         except Exception as error:  # a trial that fails is a row, not the end of its study, nor of its worker
             if is_out_of_memory(error) and not alone:
                 raise
@@ -144,7 +156,7 @@ def _trial(
                 logger.info(f"trial {job.trial_id} failed ({why}): it is tried again from its checkpoint")
                 _give_back_memory()
                 continue
-            _write_progress(work, "failed", error=why)
+            _write_progress(work, "failed", error=why, history=history)
         else:
             _write_outcome(work, outcome, data, job.trial_id)
         break

@@ -13,6 +13,7 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     stays = ("claims.json", "study.json", "trials.csv", "history.parquet", "figures/scores.png")
     for name in (*stays, "details.md", "contrasts.json", "figures/scores.svg", "figures/other.png"):
         (tmp_path / name).touch()
+    pd.DataFrame({"val/f1": [0.5]}).to_parquet(tmp_path / "history.parquet")
     (tmp_path / "report.md").write_text("# A study\n\n![Scores](figures/scores.png)\n")
     folder = {"path": "/home/someone/data/cola"}
     study = {"environment": {"dataset": folder, "backbone": {**folder, "id": "minilm"}}}
@@ -26,9 +27,21 @@ def test_what_the_page_does_not_show_goes(tmp_path):
     )
 
 
-def test_predictions_are_those_of_the_test_split_with_short_scores(tmp_path):
+def test_tables_keep_what_pages_read(tmp_path):
+    """Of predictions the test split, and scores where wrong; of history evaluations, and weights of a mix."""
     (tmp_path / "report.md").write_text("# A study\n")
-    path = tmp_path / "predictions.parquet"
-    pd.DataFrame({"split": ["val", "test"], "index": [0, 3], "score": [0.5, 0.98765]}).to_parquet(path)
+    predictions, history = tmp_path / "predictions.parquet", tmp_path / "history.parquet"
+    split = {"split": ["val", "test", "test"], "label": [0, 1, 1], "prediction": [1, 1, 0]}
+    pd.DataFrame({**split, "score": [0.5, 0.7, 0.98765]}).to_parquet(predictions)
+    points = {
+        "step": [5, 10, 10, 5],
+        "val/f1": [None, 0.5, None, None],
+        "mix/weight_01": [None, None, None, 0.2],
+    }
+    pd.DataFrame({**points, "gamma": [1.0, 1.0, 1.0, None]}).to_parquet(history)
     publish(tmp_path)
-    assert pd.read_parquet(path).to_dict("records") == [{"split": "test", "index": 3, "score": 0.99}]
+    kept = pd.read_parquet(predictions)
+    assert kept["split"].tolist() == ["test", "test"]
+    assert kept["score"].isna().tolist() == [True, False]
+    assert kept["score"].iloc[1] == 0.99
+    assert pd.read_parquet(history).index.size == 2

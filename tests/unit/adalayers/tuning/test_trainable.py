@@ -88,7 +88,7 @@ def test_a_member_that_fails_is_tried_again_and_catches_up(tmp_path, monkeypatch
 def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch):
     wanted = ran(tmp_path / "whole", MEMBERS)
     ran(tmp_path / "cut", ["short"])
-    monkeypatch.setattr(tune, "report", mock.Mock(side_effect=[None] * 4 + [SystemExit]))
+    monkeypatch.setattr(tune, "report", mock.Mock(side_effect=[None] * 3 + [SystemExit]))
     with pytest.raises(SystemExit):
         ran(tmp_path / "cut", MEMBERS)
     begun = mock.Mock(side_effect=trainer.build_model)
@@ -102,3 +102,8 @@ def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "outputs", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
     with pytest.raises(torch.OutOfMemoryError):
         ran(tmp_path, MEMBERS)
+
+
+def test_a_confirmation_reports_its_first_and_last_evaluation_and_few_between(tmp_path, reported):
+    ran(tmp_path, ["whole"])
+    assert [call.args[0]["epoch"] for call in reported.call_args_list] == [1, SMALL["epochs"]]
