@@ -31,18 +31,8 @@ def test_every_kind_of_backbone_trains_in_one_study(tmp_path):
         *("--backbone", *map(str, folders.values()), "--dataset", "acceptability-demo"),
         *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache")),
         *("--set", "k=4", "heads=2", "dropout=0", "--epochs", "1", "--seeds", "1", "--tracking-uri", "none"),
-        *(
-            "--train-examples",
-            "32",
-            "--eval-examples",
-            "16",
-            "--test-examples",
-            "16",
-            "--max-length",
-            "24",
-            "--max-concurrent",
-            "1",
-        ),
+        *("--train-examples", "32", "--eval-examples", "16", "--test-examples", "16", "--max-length", "24"),
+        *("--max-concurrent", "1"),
     ]
     study = dataclasses.replace(STUDY, design=Design(arms=arms))
     assert main(study, NoCover, argv) == 0

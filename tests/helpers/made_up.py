@@ -31,12 +31,8 @@ CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
 CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha in ALPHAS for weight in WEIGHTS)
 TYPES = ("LOC", "MISC", "ORG", "PER")
-FACTORS = [
-    {"name": "alpha", "label": "α", "meaning": "scale of the mix logits", "unit": "", "scale": "log"}
-    | {"changes_speed": True},
-    {"name": "entropy_weight", "label": "λ", "meaning": "entropy weight", "unit": "", "scale": "choice"}
-    | {"changes_speed": False},
-]
+DOCUMENT = Path(__file__).with_suffix(".json")
+"""Of `study.json`: all that no made-up study changes."""
 
 
 def ranged(low: float, high: float, *, log: bool = False) -> dict[str, Any]:
@@ -277,85 +273,16 @@ class MadeUp:
         self.trials.append(row)
 
     def _study(self) -> dict[str, Any]:
-        name = "minilm-conll2003" if self.tokens else "minilm-cola"
-        document = {
-            "format": 2,
-            "study": "alpha_lambda",
-            "name": name,
-            "request": {
-                "question": "How large is the influence of alpha and of the entropy term on quality, "
-                "on convergence speed and on the mix weights?",
-                "command": "python studies/alpha_lambda.py --backbone minilm --dataset cola",
-                "flags": {"backbone": ["minilm"]},
-                "trials": self.search,
-                "seeds": self.seeds,
-                "seed": 0,
-                "epochs": self.evaluations,
-                "metric": self.metric,
-                "mode": "max",
-                "control": CONTROL,
-                "smallest_effect": 0.01,
-                "scientific": ["alpha", "entropy_weight"],
-                "nuisance": ["lr", "mix_lr"],
-                "factors": FACTORS,
-                "method": {
-                    "The model": "The layer mix adds the states up with p̃ = softmax(α p).",
-                    "One axis": "Under Adam α and `mix_lr` are one axis.",
-                },
-                "space": {
-                    "alpha": ranged(0.5, 1024, log=True),
-                    "entropy_weight": choice(0.0, 0.0001, 0.001, 0.01, 0.1),
-                    "lr": ranged(0.0001, 0.01, log=True),
-                    "mix_lr": ranged(0.0001, 0.1, log=True),
-                },
-                "fixed": {"k": 64, "dropout": 0.1, "cutoff": 0.0, "batch_size": 32},
-                "set": {},
-                "search": "optuna",
-                "scheduler": "asha",
-                "dropped_arms": [{"arm": "published", "reason": "its cutoff 0.2 is not below 1/6"}],
-                "notes": ["The published pair is that of CoLA with RoBERTa-large."],
-            },
-            "environment": {
-                "backbone": {
-                    "name": "minilm",
-                    "id": "sentence-transformers/all-MiniLM-L6-v2",
-                    "revision": None,
-                    "fingerprint": "0123abcd",
-                    "layers": self.layers,
-                    "width": 384,
-                    "parameters": 22_713_216,
-                },
-                "dataset": {
-                    "name": "conll2003" if self.tokens else "cola",
-                    "source": "made up",
-                    "revision": None,
-                    "fingerprint": "4567cdef",
-                    "kind": "token" if self.tokens else "sequence",
-                    "labels": list(TYPES) if self.tokens else ["unacceptable", "acceptable"],
-                    "metric": self.metric,
-                    "examples": {"train": 7695, "validation": 856, "test": 1043},
-                    "baseline": {"val": 0.0, "test": 0.0},
-                },
-                "hidden_states": [f"{layer:02d}" for layer in range(1, self.layers + 1)],
-                "git": {"commit": "199eba5", "dirty": False},
-                "packages": {"torch": "2.13.0", "ray": "2.55.0"},
-                "python": "3.11.7",
-                "platform": "Linux",
-                "device": "cpu",
-            },
-            "runs": {
-                "started": "2026-05-01T10:00:00Z",
-                "ended": "2026-05-01T10:13:32Z",
-                "state": "finished",
-                "counts": {},
-                "wall_seconds": 812.0,
-                "training_seconds": 1400.0,
-                "concurrency": 2,
-                "analyses": 1,
-                "test_opened": 1,
-                "smoke": False,
-            },
-        }
+        document = json.loads(DOCUMENT.read_text())
+        document["name"] = "minilm-conll2003" if self.tokens else "minilm-cola"
+        document["request"] |= {"trials": self.search, "seeds": self.seeds, "epochs": self.evaluations}
+        document["request"] |= {"metric": self.metric, "control": CONTROL}
+        environment = document["environment"]
+        environment["backbone"]["layers"] = self.layers
+        environment["hidden_states"] = [f"{layer:02d}" for layer in range(1, self.layers + 1)]
+        environment["dataset"]["metric"] = self.metric
+        if self.tokens:
+            environment["dataset"] |= {"name": "conll2003", "kind": "token", "labels": list(TYPES)}
         study = parse(document)[0].as_json()
         study["request"]["arms"] = self.arms  # the same objects: a test changes either
         return study

@@ -34,29 +34,10 @@ def rows():
 def test_trials_round_trip_in_the_contracts_order(folder):
     results.write_trials(folder, rows())
     frame = results.read_trials(folder)
-    assert list(frame.columns) == [
-        "trial_id",
-        "stage",
-        "arm",
-        "search",
-        "status",
-        "error",
-        "config/k",
-        "config/mix",
-        "seed",
-        "fusion",
-        "train_examples",
-        "draw",
-        "epochs",
-        "best_epoch",
-        "val/f1",
-        "test/f1",
-        "mix/entropy",
-        "mix/live_layers",
-        "parameters",
-        "seconds",
-        "group",
-    ]
+    assert " ".join(frame.columns) == (
+        "trial_id stage arm search status error config/k config/mix seed fusion train_examples draw epochs best_epoch "
+        "val/f1 test/f1 mix/entropy mix/live_layers parameters seconds group"
+    )
     assert frame["arm"].tolist() == ["", "uniform", "uniform"]
     assert frame["seed"].tolist() == [0, 1, 2]
     assert b",,,,3,2,0.5,," in folder.read_bytes(TRIALS), "whole numbers stay whole beside missing ones"
