@@ -49,9 +49,12 @@ def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs(
     left, asked = [["wait", "done"], ["done", "done"]], []
     cases = [
         SimpleNamespace(
-            live=False, agenda=SimpleNamespace(next_group=lambda most, of=of: of.pop(0), waiting=int)
+            live=False,
+            agenda=SimpleNamespace(
+                next_group=lambda most, across_seeds, outcomes=outcomes: outcomes.pop(0), waiting=int
+            ),
         )
-        for of in left
+        for outcomes in left
     ]
 
     def go_on():
