@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fusion.fusion import Fusion, Term
+from adalayers.fusion.fusion import Fusion, Lengths, States, Term
 from adalayers.fusion.projections import ProjectedConfig, projections
 from adalayers.states import Pooling, Shape, State
 
@@ -54,12 +54,7 @@ class Concat(Fusion):
             for parameter in self.maps.parameters():
                 parameter.div_(math.sqrt(len(self.states)))
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return h, float32."""
         total = self._matrix(live[0]).new_zeros(int(lengths.sum()), self.width)
         for state in live:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Shape, State
 
@@ -67,12 +67,7 @@ class DepthConvolution(Fusion):
             nn.Conv1d(self.width, out, KERNEL, STRIDE, padding=KERNEL // 2) for out in channels
         )
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return F, float32."""
         read = {state: self.projected(state, states[state]) for state in live}
         empty = torch.zeros_like(read[live[0]])

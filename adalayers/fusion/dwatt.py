@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import POOLED
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
@@ -106,12 +106,7 @@ class DWAtt(Fusion):
         self.query = Bottleneck(self.width)
         self.keys = nn.Linear(KEY_LATENT, self.width, bias=False)
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "items width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "items width"]:
         """Return h, float32."""
         values = []
         for state in live:

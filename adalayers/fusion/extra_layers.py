@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, bounded
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.tensors.cpu_attention import SelfAttention
@@ -107,12 +106,7 @@ class ExtraLayers(Fusion):
         self.projected = Projected(self.states, inner, k)
         self.layers = nn.ModuleList(PostNormLayer(self.width, heads, dropout) for _ in range(layers))
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the last layer's output, float32."""
         read = self.projected(live[0], states[live[0]])
         groups, sizes = length_groups(lengths, PASS_TOKENS)
@@ -120,7 +114,7 @@ class ExtraLayers(Fusion):
         return torch.cat([self._padded_outputs(part, group) for part, group in parts])
 
     def _padded_outputs(
-        self, flat: Float[Tensor, "tokens width"], lengths: Int[Tensor, " batch"]
+        self, flat: Float[Tensor, "tokens width"], lengths: Lengths
     ) -> Float[Tensor, "tokens width"]:
         """Return what the layers make of a group of sequences that are padded to one length."""
         rows, padding, real_rows = padded(flat, lengths)

@@ -15,6 +15,11 @@ from torch import Tensor, nn
 from adalayers.states import State
 from adalayers.tensors.members import Part
 
+States = Mapping[State, Float[Tensor, "tokens K"]]
+"""The hidden states of a batch's real tokens, end to end."""
+Lengths = Int[Tensor, " batch"]
+"""How many tokens each sequence of a batch has."""
+
 
 @dataclass(frozen=True)
 class ParameterGroup:
@@ -117,9 +122,7 @@ class Fusion(nn.Module, ABC):
         self._dropped: frozenset[State] = frozenset()
         self._renormalise = True
 
-    def forward(
-        self, states: Mapping[State, Float[Tensor, "tokens K"]], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, ...]:
+    def forward(self, states: States, lengths: Lengths) -> Float[Tensor, ...]:
         """Return what `gives` says, float32.
 
         Args:
@@ -139,15 +142,10 @@ class Fusion(nn.Module, ABC):
         return self.fuse(states, lengths, live) if live else self.fuse_nothing(lengths)
 
     @abstractmethod
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, ...]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, ...]:
         """Return what `forward` does, of the states `live`, at least one. Reading a state may cost: read it once."""
 
-    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, ...]:
+    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, ...]:
         """Return what `forward` does where all hidden states were taken away."""
         device = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), None)
         rows = len(lengths) if self.gives == "sequence" else int(lengths.sum())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import NOT_NEGATIVE, Bound, TrialConfig, bounded
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
 from adalayers.tensors.seeds import drawing
@@ -108,12 +108,7 @@ class Head2Toe(Fusion):
             if count > 0 and state not in self._dropped
         ]
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "batch labels"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch labels"]:
         """Return the probe's scores of each sequence, float32. Features of states that are not there are 0."""
         positions = [self.states.index(state) for state in live]
         features = []
@@ -125,7 +120,7 @@ class Head2Toe(Fusion):
         with torch.autocast(features[0].device.type, enabled=False):
             return functional.linear(torch.cat(features, dim=1), self._rows(positions), self.probe.bias)
 
-    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "batch labels"]:
+    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "batch labels"]:
         return self.probe.bias.expand(len(lengths), -1)
 
     def _rows(self, positions: list[int]) -> Float[Tensor, "labels features"]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import TrialConfig
-from adalayers.fusion.fusion import Fusion, ParameterGroup
+from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
 from adalayers.fusion.projections import projections
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
@@ -73,12 +73,7 @@ class LateFusion(Fusion):
         self.biases = nn.Parameter(torch.zeros(len(self.states), labels))
         self.w = nn.Parameter(torch.zeros(len(self.states)), requires_grad=learned)
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "items labels"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "items labels"]:
         """Return log p, float32, of each text or token."""
         outputs = []
         for state in live:
@@ -91,7 +86,7 @@ class LateFusion(Fusion):
             return (log_weights.exp() * stacked).sum(dim=0)
         return torch.logsumexp(log_weights + torch.log_softmax(stacked, dim=-1), dim=0)
 
-    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "items labels"]:
+    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "items labels"]:
         items = len(lengths) if self.of_texts else int(lengths.sum())
         return self.biases.new_zeros(items, self.width)
 

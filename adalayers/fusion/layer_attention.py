@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import POSITIVE, bounded
-from adalayers.fusion.fusion import Fusion, ParameterGroup
+from adalayers.fusion.fusion import Fusion, Lengths, ParameterGroup, States
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import sequence_means
@@ -94,19 +94,14 @@ class LayerAttention(Fusion):
         with drawing(seed, state.key):
             return torch.randn(self.width)
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return F, float32."""
         read = torch.stack([self.projected(state, states[state]) for state in live])
         with torch.autocast(read.device.type, enabled=False):
             return (self.attention(read, lengths, live).unsqueeze(-1) * read).sum(dim=0)
 
     def attention(
-        self, read: Float[Tensor, "live tokens width"], lengths: Int[Tensor, " batch"], live: Sequence[State]
+        self, read: Float[Tensor, "live tokens width"], lengths: Lengths, live: Sequence[State]
     ) -> Float[Tensor, "live some"]:
         """Return a of each token, or of all alike."""
         if self.static is not None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import AT_LEAST_1, bounded
-from adalayers.fusion.fusion import ParameterGroup
+from adalayers.fusion.fusion import Lengths, ParameterGroup, States
 from adalayers.fusion.text_vectors import LayersConfig, LayerVectors, TextVector, pooled_layers
 from adalayers.states import Shape, State
 
@@ -97,12 +97,7 @@ class LayerGraph(TextVector):
         self.rounds = nn.ModuleList(nn.Linear(config.k, config.k) for _ in range(config.rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(config.k) for _ in range(config.rounds))
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "batch k"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch k"]:
         """Return v, float32."""
         vectors = self.layers(states, lengths, live)
         places = torch.tensor([self.states.index(state) for state in live], device=vectors.device)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, BELOW_1, MAX_WIDTH, POSITIVE, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, Fusions, ParameterGroup, Stacked, Term
+from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, Stacked, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
@@ -209,12 +209,7 @@ class LayerMix(WeightedFusion):
         # Cut weights are taken out before the product: the gradient of x log x at 0 is infinite.
         return -(logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum()
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens k"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens k"]:
         """Return F, float32."""
         positions = [self.states.index(state) for state in live]
         matrices: list[Tensor] = [self.projections[position].weight for position in positions]  # type: ignore[misc]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from adalayers.fusion.fusion import Lengths, States
 from adalayers.fusion.text_vectors import LayersConfig, LayerVectors, TextVector, pooled_layers
 from adalayers.states import Shape, State
 
@@ -43,12 +44,7 @@ class LayerSet(TextVector):
         self.layers, self.pooling = LayerVectors(inner, config), config.layer_pooling
         self.after = nn.Linear(config.k, config.k)
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "batch k"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch k"]:
         """Return v, float32."""
         vectors = self.layers(states, lengths, live)
         return self.layers.act(self.after(pooled_layers(vectors, self.pooling))).float()

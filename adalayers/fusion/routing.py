@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from adalayers.config import Bound, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.fusion.projections import NORM_EPS, Projected, ProjectedConfig
 from adalayers.states import Shape, State
 from adalayers.tensors.ragged import length_groups, padded, to_device
@@ -185,12 +185,7 @@ class RoutedLayers(Fusion):
         )
         self._credit: dict[State, Tensor] = {}
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "items labels"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "items labels"]:
         """Return the scores of each sequence, or of each token, float32."""
         vectors = torch.stack([self._vectors(state, states[state]) for state in live], dim=1)
         if self.training:
@@ -205,7 +200,7 @@ class RoutedLayers(Fusion):
                 routed.append(self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live))
             return torch.cat(routed)
 
-    def fuse_nothing(self, lengths: Int[Tensor, " batch"]) -> Float[Tensor, "items labels"]:
+    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "items labels"]:
         items = int(lengths.sum()) if self.per_token else len(lengths)
         return self.scale.new_zeros(items, self.width)
 

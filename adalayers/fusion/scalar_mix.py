@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from adalayers.fusion.fusion import ParameterGroup, Term
+from adalayers.fusion.fusion import Lengths, ParameterGroup, States, Term
 from adalayers.fusion.projections import Projected, ProjectedConfig
 from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
@@ -73,12 +73,7 @@ class ScalarMix(WeightedFusion):
         """Return s."""
         return torch.softmax(self.w, dim=0) if self.mix == "learned" else self.fixed_weights
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return F, float32."""
         weights = self._scaled_weights()[[self.states.index(state) for state in live]]
         projected = torch.stack([self.projected(state, states[state]) for state in live])

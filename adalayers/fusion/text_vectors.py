@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from adalayers.config import AT_LEAST_1, MAX_WIDTH, POOLED, TrialConfig, bounded
-from adalayers.fusion.fusion import Fusion
+from adalayers.fusion.fusion import Fusion, Lengths, States
 from adalayers.states import Head, Pooling, Shape, State
 from adalayers.tensors.ragged import pooled
 
@@ -84,12 +83,7 @@ class LayerVectors(nn.Module):
         self.pooling, self.project = config.token_pooling, nn.Linear(inner, config.k)
         self.act = nn.ReLU() if config.activation == "relu" else nn.Identity()
 
-    def forward(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "batch live k"]:
+    def forward(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch live k"]:
         """Return the vectors of each text, one state at a time: its pooled tokens are all that is kept."""
         vectors = [pooled(states[state].float(), lengths, self.pooling) for state in live]
         return self.act(self.project(torch.stack(vectors, dim=1)))

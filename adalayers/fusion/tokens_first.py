@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, MAX_WIDTH, bounded
+from adalayers.fusion.fusion import Lengths, States
 from adalayers.fusion.text_vectors import TextVector, TextVectorConfig
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.ragged import padded, sequence_means
@@ -82,12 +83,7 @@ class TokensFirst(TextVector):
             *of_tokens, of_layers = (_made(aggregate, inner, k, heads, seed, name) for name in names)
             self.over_tokens, self.over_layers = nn.ModuleList(of_tokens), of_layers
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "batch K"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch K"]:
         """Return v, float32."""
         vectors = torch.stack(
             [self._of_tokens(state, states[state].float(), lengths) for state in live], dim=1
@@ -95,7 +91,7 @@ class TokensFirst(TextVector):
         return vectors.mean(dim=1) if self.over_layers is None else self.over_layers(vectors, None).float()
 
     def _of_tokens(
-        self, state: State, hidden: Float[Tensor, "tokens K"], lengths: Int[Tensor, " batch"]
+        self, state: State, hidden: Float[Tensor, "tokens K"], lengths: Lengths
     ) -> Float[Tensor, "batch K"]:
         if self.over_tokens is None:
             return sequence_means(hidden, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Examples, Fusion, Term
+from adalayers.fusion.fusion import Examples, Fusion, Lengths, States, Term
 from adalayers.fusion.projections import (
     ProjectedConfig,
     projected,
@@ -116,12 +116,7 @@ class SelectedLayer(Fusion):
             start = projection(self._seed, self._read, self.inner, self.width)
             self.project.weight.copy_(start.weight)
 
-    def fuse(
-        self,
-        states: Mapping[State, Float[Tensor, "tokens K"]],
-        lengths: Int[Tensor, " batch"],
-        live: list[State],
-    ) -> Float[Tensor, "tokens width"]:
+    def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the layer that is read, float32."""
         hidden = states[self._read].float()
         return hidden if self.project is None else projected(self.project, hidden)
