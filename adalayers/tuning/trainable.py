@@ -105,7 +105,8 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
     live = isinstance(data.splits["train"].features, LiveFeatures)
     on_gpu = _device() != "cpu"
     # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
-    together = Together(counted=on_gpu) if on_gpu or not live else lambda requests: None
+    as_one = on_gpu or (len(jobs) > 1 and not live)
+    together = Together(counted=on_gpu) if as_one else lambda requests: None
     try:
         in_turn(trials, clock, heartbeat, together)
     finally:
