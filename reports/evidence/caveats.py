@@ -44,7 +44,7 @@ WIDER = 1.2
 """Times the standard error over sentences drawn one by one of that over blocks of neighbours above which that is said,
 where independent sentences show as much as seldom as `RARE` says, over all comparisons."""
 AT_FLOOR = 0.5
-"""Share of an arm's seeds with a score of exactly 0 from which on the arm is at the floor."""
+"""Share of an arm's seeds with a score of exactly 0 from which on it is said to have learned nothing."""
 UNEQUAL = 1.5
 """Times the budget of another arm above which that is said."""
 
@@ -350,19 +350,11 @@ def _documents(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
-def at_floor(evidence: Evidence) -> frozenset[str]:
-    """Return the arms whose score is exactly 0 on most seeds, where nothing can be lower."""
-    limits = bounds(evidence.plan.metric)
-    if limits is None or limits[0] != 0:
-        return frozenset()
-    return frozenset(arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR)
-
-
 def _floor(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn of averages over arms that score nothing: there, nothing could differ."""
-    floored = at_floor(evidence)
+    """Warn of arms whose score is exactly 0 on most seeds, and of averages over them: there, nothing could differ."""
+    floored = {arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR}
     averages = [claim for claim in evidence.claims if claim.kind == "factor" and claim.arms & floored]
-    if floored:
+    if floored and bounds(evidence.plan.metric) is not None:
         over = (
             f" No average over them says what a factor does: {several(map(name, averages))}."
             if averages
@@ -370,9 +362,9 @@ def _floor(evidence: Evidence) -> Iterable[Caveat]:
         )
         yield Caveat(
             SERIOUS if averages else CAUTION,
-            f"At the floor: {several([code(arm) for arm in evidence.scores if arm in floored])} score exactly 0 on "
-            f"half of their seeds or more, where nothing can be lower.{over}",
-            "Compare single arms above the floor; more examples or epochs for the others.",
+            f"Nothing learned: {several([code(arm) for arm in evidence.scores if arm in floored])} score exactly 0 on "
+            f"half of their seeds or more, as one answer to all examples does.{over}",
+            "Compare arms that learned; more examples or epochs, or another rate, for the others.",
         )
 
 

@@ -200,13 +200,14 @@ def test_a_seed_that_holds_most_of_a_comparisons_variance(tmp_path):
     assert words in said(made, tmp_path, CAUTION)
 
 
-def test_arms_at_the_floor_and_averages_over_them(tmp_path):
-    made = MadeUp(seeds=6, search=0, tokens=True, examples=0)
-    assert "At the floor" not in said(made, tmp_path)
+@pytest.mark.parametrize("metric", ["f1", "matthews"])
+def test_arms_that_learned_nothing_and_averages_over_them(tmp_path, metric):
+    made = MadeUp(seeds=6, search=0, tokens=metric == "f1", examples=0)
+    assert "Nothing learned" not in said(made, tmp_path)
     for row in made.of(CORE[3])[:3]:
-        row["test/f1"] = 0.0
+        row[f"test/{metric}"] = 0.0
     text = said(made, tmp_path, SERIOUS)
-    assert f"At the floor: `{CORE[3]}` score exactly 0" in text
+    assert f"Nothing learned: `{CORE[3]}` score exactly 0" in text
     assert "No average over them says what a factor does: `alpha=8`" in text
 
 
