@@ -11,12 +11,17 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_float_dtype
 
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
 from reports.write import BEST_SET, CONTRASTS, HTML
+
+SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
+"""How published parquet files are compressed: slow to write, as quick to read."""
 
 
 def publish(folder: Path) -> None:
@@ -45,14 +50,19 @@ def _keep_test_split(path: Path) -> None:
     predictions = pd.read_parquet(path)
     kept = predictions[predictions["split"] == "test"].round({"score": 2})
     kept["score"] = kept["score"].where(kept["prediction"] != kept["label"])
-    kept.to_parquet(path, index=False, compression="zstd")
+    kept.to_parquet(path, index=False, **SMALL)
 
 
 def _keep_evaluations(path: Path) -> None:
     """Keep the rows of evaluations, and those between them that hold weights of the layer mix: no other is read."""
     history = pd.read_parquet(path)
     read = [name for name in history if str(name).startswith(("val/", "mix/"))]
-    history[history[read].notna().any(axis=1)].to_parquet(path, index=False, compression="zstd")
+    split = [
+        name for name in history if is_float_dtype(history[name])
+    ]  # bytes of one place next to each other
+    history[history[read].notna().any(axis=1)].to_parquet(
+        path, index=False, use_byte_stream_split=split, use_dictionary=[*history.columns.drop(split)], **SMALL
+    )
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ def case_of(name: str, evidence: Evidence) -> CaseEvidence:
 
 
 def across(cases: Iterable[CaseEvidence]) -> Across:
-    """Return what can be claimed across cases: of those that were run alike, in the order in which they began."""
+    """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
     alike, left_out = _alike(sorted(cases, key=lambda case: case.began))
     runs = study_runs(alike)
     planned = _planned(alike, runs)
@@ -241,25 +241,26 @@ def _planned(cases: Sequence[CaseEvidence], runs: Sequence[Run]) -> list[_Planne
 
 
 def _alike(cases: Sequence[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
-    """Return the cases that were run like the first one, and the others with the first flag that differs."""
-    alike: list[CaseEvidence] = []
-    others: list[tuple[str, str]] = []
+    """Return the most cases that were run alike, and the others with the first flag that differs."""
+    if not cases:
+        return [], []
+    reference = max(cases, key=lambda case: sum(_differs(case, other) is None for other in cases))
+    alike, others = [], []
     for case in cases:
-        reference = alike[0] if alike else case
-        differs = next(
-            (
-                name
-                for name in {**reference.flags, **case.flags}
-                if not name.startswith(OF_THE_CASE) and reference.flags.get(name) != case.flags.get(name)
-            ),
-            None,
-        )
-        if differs is None:
+        flag = _differs(reference, case)
+        if flag is None:
             alike.append(case)
         else:
-            had, has = (side.flags.get(differs) for side in (reference, case))
-            others.append((case.name, f"{differs} is {has} there and {had} in {reference.name}"))
+            had, has = (side.flags.get(flag) for side in (reference, case))
+            others.append((case.name, f"{flag} is {has} there and {had} in {reference.name}"))
     return alike, others
+
+
+def _differs(reference: CaseEvidence, case: CaseEvidence) -> str | None:
+    """Return the first flag that is no case's own and that the two were run with otherwise."""
+    both = {**reference.flags, **case.flags}
+    own = (name for name in both if not name.startswith(OF_THE_CASE))
+    return next((name for name in own if reference.flags.get(name) != case.flags.get(name)), None)
 
 
 def _effects(cases: Sequence[CaseEvidence]) -> list[_Planned]:
