@@ -10,6 +10,12 @@ from typing import Any, Literal
 FIRST, BLOCK = 6, 3
 """Seeds of the first interim analysis, and between two of them: fewer than six pairs know no spread."""
 
+IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM = 10, 95
+"""Completed trials of a search below which importances say nothing but chance; from which on a page names the largest.
+
+By then PED-ANOVA rests on the best ten, a tenth of them.
+"""
+
 Kind = Literal["arm", "factor", "simple", "interaction"]
 
 Role = Literal[

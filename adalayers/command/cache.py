@@ -144,8 +144,7 @@ def _described(entry: CacheEntry) -> str:
         pooling = about.get("key", {}).get("pooling")
         kept = f"one vector of each ({pooling})" if pooling else f"{about.get('tokens', '?')} tokens"
         what = (
-            f"{about.get('dataset', '?')} {about.get('split', '?')} ({about.get('source_split', '?')} of "
-            f"{about.get('path', '?')}), {about.get('examples', '?')} sequences, {kept}, "
-            f"{about.get('stored_as', '?')}"
+            f"{about.get('dataset', '?')} {about.get('split', '?')}, {about.get('examples', '?')} sequences, {kept}, "
+            f"{about.get('stored_as', '?')}; from {about.get('path', '?')}: {about.get('splits', '?')}"
         )
     return f"{entry.name}  {size(entry.bytes)}, used {ago} ago  {what}"

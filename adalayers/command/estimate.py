@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import math
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +19,7 @@ from torch import Tensor
 from adalayers.backbones.loading import weight_bytes
 from adalayers.backbones.pretrained import bytes_per_parameter, weights
 from adalayers.command.flags import Flags
-from adalayers.comparisons import FIRST
+from adalayers.comparisons import FIRST, IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
 from adalayers.config import TrialConfig
 from adalayers.console.progress import duration
 from adalayers.data.feature_plan import (
@@ -39,7 +41,7 @@ from adalayers.request import REDUCTION, StudyRequest, grace
 from adalayers.results.files import FINISHED, TRIALS, read_trials
 from adalayers.results.study_file import splits_in_words
 from adalayers.states import State
-from adalayers.study import ConfirmedArm, PlannedSearch, trial_id
+from adalayers.study import ConfirmedArm, PlannedSearch, Study, trial_id
 from adalayers.tasks.task import Task
 from adalayers.tensors.ragged import pooled, ragged_index
 from adalayers.training.trainer import Diverged, train
@@ -52,8 +54,6 @@ SPREAD = 1.33
 """By what the same work takes longer or shorter on one machine (docs/performance.md: a third, minute by minute)."""
 FIXED_SECONDS = 18.0
 """Of a run, whatever its trials: loading, Ray's start, the report (measured on two cores: 13 to 18 s)."""
-IMPORTANCES_FROM = 10
-"""Completed trials of a search from which its page says what they depend on (`reports.evidence.importances`)."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 LARGE = 1_000_000_000
@@ -77,8 +77,9 @@ class _Runs:
     together: int = 1
 
 
-def describe(case: Case, flags: Flags) -> str:
+def describe(study: Study, case: Case, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
+    asked = "importances" in study.page.parts
     prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
@@ -135,7 +136,7 @@ def describe(case: Case, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
-        *_line("search", _search_line(request, searches, planned_searched, searched)),
+        *_line("search", _search_line(request, searches, planned_searched, searched, asked=asked)),
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}"
         f"{f', {taken} taken from other studies' if taken else ''}"
         f"{f'; a verdict takes {FIRST} seeds' if request.seeds < FIRST else ''}",
@@ -208,20 +209,25 @@ def _left(
     return runs, taken
 
 
-def _search_line(request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int) -> str:
+def _search_line(
+    request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int, *, asked: bool
+) -> str:
+    """Return what is searched, and whether so many trials can say which hyperparameters matter, `asked` or not."""
     if not searches:
         return ""
     line = f"{trials} trials by {request.search}, {request.scheduler}{_done(done)}"
-    completed, rung = float(request.trials), grace(searches[0].base.epochs)
-    while request.scheduler == "asha" and rung < searches[0].base.epochs:
-        # The first at a rung goes on, then a third, and more of them while few have been there.
-        completed, rung = 1 + 0.4 * (completed - 1), rung * REDUCTION
-    if round(completed) < min(IMPORTANCES_FROM, request.trials):
-        line += (
-            f"; about {completed:.0f} of {request.trials} are trained to the end, importances need {IMPORTANCES_FROM}: "
-            "more --trials, or --scheduler fifo"
-        )
-    return line
+    # The first at a rung goes on, then a third, and more of them while few have been there.
+    passed = 0.4 ** len(_rungs(searches[0].base.epochs, request))
+    completed = 1 + passed * (request.trials - 1)
+    question = ("which hyperparameters matter takes", IMPORTANCES_NAMED_FROM)
+    what, wanted = question if asked else ("importances take", IMPORTANCES_FROM)
+    if round(completed) >= wanted or len(searches) > 1:
+        return line
+    fifo = f", or {wanted} with --scheduler fifo" if passed < 1 else ""
+    return (
+        f"{line}; about {completed:.0f} of {request.trials} are trained to the end, {what} {wanted}: "
+        f"about --trials {1 + math.ceil((wanted - 1) / passed)}{fifo}"
+    )
 
 
 def _done(trials: int) -> str:
@@ -286,13 +292,14 @@ def _seconds_by_run(
 
 def _asha(config: TrialConfig, request: StudyRequest) -> float:
     """Return about which share of its epochs a search's trial trains: one of `REDUCTION` goes on from each rung."""
-    if request.scheduler != "asha":
-        return 1.0
-    trained, begin, end, share = 0.0, 0, grace(config.epochs), 1.0
-    while begin < config.epochs:
-        trained += share * (min(end, config.epochs) - begin)
-        begin, end, share = end, end * REDUCTION, share / REDUCTION
-    return trained / config.epochs
+    parts = itertools.pairwise([0, *_rungs(config.epochs, request), config.epochs])
+    return sum((end - begin) / REDUCTION**i for i, (begin, end) in enumerate(parts)) / config.epochs
+
+
+def _rungs(epochs: int, request: StudyRequest) -> list[int]:
+    """Return the epochs after which the scheduler stops some trials."""
+    ends = (grace(epochs) * REDUCTION**i for i in itertools.count())
+    return list(itertools.takewhile(lambda end: end < epochs, ends)) if request.scheduler == "asha" else []
 
 
 def _patient(config: TrialConfig) -> float:

@@ -69,7 +69,7 @@ def _run(study: Study, reports: Reports | None, argv: Sequence[str], command: st
         from adalayers.command.estimate import describe
 
         for case in cases(study, flags):
-            show(describe(case, flags))
+            show(describe(study, case, flags))
         return "done"
     from adalayers.command.run import run
     from adalayers.storage.lock import one_driver

@@ -19,6 +19,7 @@ from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import Features, LiveFeatures, Mode, stored, stored_bytes
 from adalayers.request import DataRequest
+from adalayers.results.study_file import splits_in_words
 from adalayers.states import Shape, State, chosen_streams
 from adalayers.storage.cache_folder import default_cache
 from adalayers.tasks.task import Split, Task, label_bytes, load_task
@@ -143,7 +144,7 @@ class Prepared:
             "dataset_fingerprint": self.task.fingerprint,
             "path": self.task.reading.path,
             "split": split,
-            "source_split": self.task.reading.roles[split],
+            "splits": splits_in_words(self.task.reading.roles, self.task.reading.unused),
             "max_length": self.request.max_length,
         }
 

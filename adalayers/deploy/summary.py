@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.errors import BadInput
+from adalayers.installed import own_module
 from adalayers.results.files import BEST, STUDY, TRIALS, read_trials
 from adalayers.results.intervals import mean_interval
 from adalayers.results.study_file import StudyFile, from_json, read_study, splits_in_words
@@ -112,8 +113,11 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
         )
     row = rows.iloc[0]
     if row["stage"] == "confirm":
-        of_arm = (trials["arm"] == row["arm"]) & (trials["stage"] == "confirm")
-        rows = trials[of_arm & (trials["status"] == "completed")]
+        # As on the page: a seed that diverged has the trivial model's score.
+        baseline, metric = study.environment.dataset.baseline, study.request.metric
+        floored = own_module("reports.reading.load").with_floor(trials, metric, baseline)
+        rows = own_module("reports.evidence.tables").confirmed(floored)
+        rows = rows[rows["arm"] == row["arm"]]
     dataset = study.environment.dataset
     return StudySummary(
         study=study.study,
@@ -139,8 +143,14 @@ def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[Scor
     """Return the scores of a trial next to those of its arm, the study's metric first."""
     kind = KINDS.get(study.environment.dataset.kind)
     metrics = dict.fromkeys((study.request.metric, *(kind.metrics if kind else ())))
+    completed = seeds["status"] == "completed"
     return tuple(
-        _score(split, metric, float(row[column]), seeds[column].dropna().astype(float))
+        _score(
+            split,
+            metric,
+            float(row[column]),
+            seeds[column].where(completed | (metric == study.request.metric)),
+        )
         for prefix, split in (("test", "test"), ("val", "validation"))
         for metric in metrics
         if (column := f"{prefix}/{metric}") in seeds and not pd.isna(row[column])
@@ -149,6 +159,6 @@ def _scores(study: StudyFile, row: pd.Series, seeds: pd.DataFrame) -> tuple[Scor
 
 def _score(split: str, metric: str, value: float, seeds: pd.Series) -> ScoreSummary:
     """Return a score with mean, interval and number over seeds, as pages have them."""
-    over = mean_interval(seeds, limits=bounds(metric))
+    over = mean_interval(seeds.astype(float), limits=bounds(metric))
     mean = value if over.mean is None else over.mean
     return ScoreSummary(split, metric, value, mean, over.n, over.low, over.high)

@@ -12,7 +12,11 @@ from scipy import stats
 LEVEL = 0.95
 """Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
 FEW = 5
-"""Fewer values than this have no t interval: it would say more of the t distribution than of them."""
+"""Fewer values than this have no t interval: it would say more of the t distribution than of them.
+
+One less than the first analysis of a comparison takes (`comparisons.FIRST`): a mean alone decides nothing, and where
+the number of draws is published (few_shot: 5) its interval belongs next to it.
+"""
 TOLERANCE = 1e-12
 """Values closer than this, relative to the largest, differ by rounding alone."""
 

@@ -117,7 +117,7 @@ class DatasetRecord:
 
     path:      where it was read: a folder, or an id on the hub
     roles:     the source split of each split, in words
-    unused:    source splits, and files in the folder, that are not used
+    unused:    source splits, and files in the folder, that are not used, each with why: "test (no labels)"
     columns:   of the texts, then of the labels; none where there are no columns
     kind:      the kind of task, by name; task: in words
     labels:    names of the classes; none where labels are numbers
@@ -150,7 +150,7 @@ class DatasetRecord:
 
 
 def splits_in_words(roles: Mapping[str, str], unused: Sequence[str]) -> str:
-    """Return "train = train, validation = a tenth of train, test = validation; not used: test"."""
+    """Return "train = train, validation = a tenth of train, test = validation; not used: test (no labels)"."""
     splits = ", ".join(f"{role} = {source}" for role, source in roles.items())
     return splits + (f"; not used: {', '.join(unused)}" if unused else "")
 

@@ -96,7 +96,7 @@ class Corpus:
     Attributes:
         splits: Source splits as `datasets.Dataset`.
         path: Where it was read: a folder, or an id on the hub.
-        unused: Files of data in the folder that no split was read from.
+        unused: Files of data in the folder that no split was read from, each with why.
     """
 
     splits: Mapping[str, Any]
@@ -180,11 +180,16 @@ def _read_folder(folder: Path, config: str | None = None) -> Corpus:
             for path in used:
                 _require_bounded(path)
             builder.download_and_prepare()
-            unused = [path for path in root.rglob("*") if _holds_data(path) and path not in used]
+            formats = {path.suffix for path in used}
+            unused = [
+                f"{path.relative_to(root)} ({'named by no split' if path.suffix in formats else 'another format'})"
+                for path in root.rglob("*")
+                if _holds_data(path) and path not in used
+            ]
             return Corpus(
                 dict(builder.as_dataset(in_memory=True)),
                 str(folder),
-                tuple(sorted(str(path.relative_to(root)) for path in unused)),
+                tuple(sorted(unused)),
             )
     except BadInput:
         raise

@@ -85,7 +85,7 @@ class Reading:
     Attributes:
         path: Where: a folder, or an id on the hub.
         roles: Source split of train, validation and test, in words.
-        unused: Source splits, and files in the folder, that are not used.
+        unused: Source splits, and files in the folder, that are not used, each with why: "test (no labels)".
         columns: Of the texts, then of the labels; () where there are no columns.
     """
 
@@ -303,8 +303,20 @@ def _read(
         corpus.path, raw, roles, text, label, names, KINDS.values()
     )
     sources = {role: roles.get(role, TENTH) for role in ("train", "validation", *examples)}
-    unused = [split for split in raw if split not in sources.values()]
+    unused = [
+        f"{split} ({_why_unused(name, table, used)})"
+        for split, table in raw.items()
+        if split not in sources.values()
+    ]
     return examples, label_names, task_kind, Reading(corpus.path, sources, (*unused, *corpus.unused), used)
+
+
+def _why_unused(name: DatasetName, table: Any, used: tuple[str, ...]) -> str:
+    return columns.lacks(table, used) or (
+        f"labelled, but {name.name} as it is known here has other splits"
+        if name.entry
+        else "labelled, but its name is none of train, validation and test"
+    )
 
 
 def _check_metric(task: Task) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from adalayers.comparisons import IMPORTANCES_FROM
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.reading.space import Domain, as_choice, numeric
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from optuna import Study
 
 PED_ANOVA, FANOVA = "PED-ANOVA", "fANOVA"
-MIN_TRIALS = 10
-"""Completed trials below which importances say nothing but chance."""
-
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
 
@@ -69,10 +67,10 @@ def importances(
     points: as from `search_points`; its completed rows count.
     importance: its share of the whole, the shares adding up to 1 (equal where the scores show nothing).
     low, high:  range of the middle 90% over bootstrap resamples of the trials, always the same ones.
-    Empty with fewer than `MIN_TRIALS` completed trials, fewer than two hyperparameters, or scores all the same.
+    Empty with fewer than `IMPORTANCES_FROM` completed trials, fewer than two hyperparameters, or scores all the same.
     """
     done = points[points["status"] == "completed"].reset_index(drop=True)
-    if len(done) < MIN_TRIALS or len(space) < 2 or done["score"].nunique() < 2:
+    if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
     rng, resamples = np.random.default_rng(SEED), RESAMPLES_BY_EVALUATOR[evaluator]
     trials = rebuilt_study(done, space, plan).get_trials(deepcopy=False)

@@ -10,12 +10,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from adalayers.comparisons import IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FANOVA, MAX_TRIALS, MIN_TRIALS, PED_ANOVA, target_share
+from reports.evidence.importances import FANOVA, MAX_TRIALS, PED_ANOVA, target_share
 from reports.evidence.ranges import Edge
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
@@ -72,9 +73,9 @@ def section(info: Info) -> list[str]:
     ]
     if not info.importances:
         why = (
-            f"{count(info.done, 'completed search trial')} with a score; importances are computed from {MIN_TRIALS} "
-            "on, over at least two hyperparameters and different scores. More `--trials` give them, or `--scheduler "
-            "fifo`, which stops none."
+            f"{count(info.done, 'completed search trial')} with a score; importances are computed from "
+            f"{IMPORTANCES_FROM} on, over at least two hyperparameters and different scores. "
+            "More `--trials` give them, or `--scheduler fifo`, which stops none."
         )
         return [f"No importances: {why}", *paragraphs]
     rows = [
@@ -158,11 +159,11 @@ def answer(info: Info) -> list[str]:
     title = "**Most important hyperparameters**"
     if not info.importances:
         return [
-            f"{title}: open, {count(info.done, 'search trial')} completed of the {MIN_TRIALS} that are needed."
+            f"{title}: open, {count(info.done, 'search trial')} completed of the {IMPORTANCES_FROM} that are needed."
         ]
-    best = round(target_share(info.done) * info.done)
-    if best < MIN_TRIALS:
-        why = f"they would rest on the best {count(best, 'trial')}, and {MIN_TRIALS} are needed"
+    if info.done < IMPORTANCES_NAMED_FROM:
+        best = round(target_share(info.done) * info.done)
+        why = f"they would rest on the best {best} of {info.done} trials, and {IMPORTANCES_NAMED_FROM} are needed"
         return [f"{title}: open, for {why}."]
     table = info.importances[0]
     named = [

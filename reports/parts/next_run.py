@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adalayers.comparisons import IMPORTANCES_NAMED_FROM
 from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -34,6 +35,8 @@ class Info:
         until_decided: Whether seeds were added until comparisons were decided.
         own_draws: Whether each seed drew training examples of its own.
         examples: How many test examples there were, where they were limited to so many; else None.
+        importances: Completed trials of the search, where the study asks which hyperparameters matter and has too few
+            to answer; else None.
         share_of_examples: Of what varies from seed to seed in what is open, as `Evidence.share_of_examples`.
     """
 
@@ -47,6 +50,8 @@ class Info:
     own_draws: bool
     examples: int | None = None
     share_of_examples: float | None = None
+    importances: int | None = None
+    scheduler: str = ""
 
     @property
     def open(self) -> list[Claim]:
@@ -67,7 +72,16 @@ def info(evidence: Evidence) -> Info:
         numbers(confirmed(evidence.trials), "draw").nunique() > 1,
         _limited(evidence),
         evidence.share_of_examples,
+        _too_few_for_importances(evidence),
+        evidence.loaded.study.request.scheduler,
     )
+
+
+def _too_few_for_importances(evidence: Evidence) -> int | None:
+    if "importances" not in evidence.loaded.study.request.parts or len(evidence.space[0]) < 2:
+        return None
+    completed = int((evidence.points["status"] == "completed").sum())
+    return completed if completed < IMPORTANCES_NAMED_FROM else None
 
 
 def _limited(evidence: Evidence) -> int | None:
@@ -144,6 +158,23 @@ def _next(info: Info) -> list[str]:
         return []
     if not info.finished:
         return ["The study is not finished; the same command continues it:", fenced(info.command, "sh")]
+    return [*_more_trials(info), *_more_seeds(info)]
+
+
+def _more_trials(info: Info) -> list[str]:
+    """Return the search that can say which hyperparameters matter, where this one cannot: seeds add nothing to it."""
+    if info.importances is None:
+        return []
+    apart = {} if info.scheduler == "fifo" else {"scheduler": "fifo", "label": "fifo"}
+    why = ", in a study of its own, where none is stopped early" if apart else ""
+    return [
+        f"Which hyperparameters matter takes {IMPORTANCES_NAMED_FROM} search trials that are trained to the end, here "
+        f"are {info.importances}; seeds add nothing to it, trials do{why}:",
+        fenced(_changed(info.command, trials=str(IMPORTANCES_NAMED_FROM), **apart), "sh"),
+    ]
+
+
+def _more_seeds(info: Info) -> list[str]:
     if not info.open:
         return ["Every primary comparison is decided; more seeds would add nothing."]
     paired = [claim for claim in info.open if claim.n]
@@ -164,7 +195,7 @@ def _next(info: Info) -> list[str]:
     effect = f"{info.plan.smallest_effect:g}" if info.plan.smallest_effect else "a difference"
     return [
         f"The next run, to find {effect} in {count(within, 'open comparison')}{rest}:",
-        fenced(_with_seeds(info.command, seeds), "sh"),
+        fenced(_changed(info.command, "--until-decided", seeds=str(seeds)), "sh"),
     ]
 
 
@@ -187,19 +218,23 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     return seeds_for(effect / max(own or spread.of(claim.weights), 1e-9), claim, info.made)
 
 
-def _with_seeds(command: str, seeds: int) -> str:
-    """Return a study's command with other seeds, until decided."""
+def _changed(command: str, *switches: str, **values: str) -> str:
+    """Return a study's command with flags as these say; a label is put behind the one that is there."""
     try:
         words = shlex.split(command)
     except ValueError:  # written by hand: no shell can read it
         return command
     flags = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    for flag in ("--seeds", "--max-hours"):
-        flags.add_argument(flag, nargs="?")
-    for flag in ("--until-decided", "--fresh"):
+    for flag in ("max-hours", *values):
+        flags.add_argument(f"--{flag}", nargs="?")
+    for flag in ("--fresh", *switches):
         flags.add_argument(flag, action="store_true")
-    _, others = flags.parse_known_args(words)
-    return shlex.join([*others, "--until-decided", "--seeds", str(seeds)])
+    before, others = flags.parse_known_args(words)
+    if "label" in values and before.label:
+        values["label"] = f"{before.label}-{values['label']}"
+    return shlex.join(
+        [*others, *switches, *(word for pair in values.items() for word in (f"--{pair[0]}", pair[1]))]
+    )
 
 
 PART = Part("Limits and the next run", info, section)

@@ -13,12 +13,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from adalayers.comparisons import IMPORTANCES_FROM
 from reports.drawing import style
 from reports.drawing.pieces import BLANK
 from reports.drawing.style import styled
 from reports.evidence import rungs
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import MIN_TRIALS, rebuilt_study
+from reports.evidence.importances import rebuilt_study
 from reports.parts.part import MAX_ROWS, Part, figure_link
 from reports.reading.factors import column, level
 from reports.reading.frames import records
@@ -60,7 +61,7 @@ def info(evidence: Evidence) -> Info | None:
         return None
     space = tuple(evidence.space[0])
     completed = points[points["status"] == "completed"]
-    drawn = evidence.searches == 1 and len(completed) >= MIN_TRIALS and len(space) > 1
+    drawn = evidence.searches == 1 and len(completed) >= IMPORTANCES_FROM and len(space) > 1
     return Info(
         trials=trials,
         lost=searched - len(trials),

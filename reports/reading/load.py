@@ -97,7 +97,7 @@ def load(folder: Folder | str | Path) -> Loaded:
     except BadInput as error:
         raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
     plan = make_plan(study, read.trials, read.folder.uri)
-    read = replace(read, trials=_with_floor(read.trials, plan.metric, study.environment.dataset.baseline))
+    read = replace(read, trials=with_floor(read.trials, plan.metric, study.environment.dataset.baseline))
     lacking = f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in missing)}; what rests on it is left out."
     problems = (*read.problems, *([lacking] if missing else []), *oddities(read.trials, plan))
     return Loaded(read, study, plan, problems)
@@ -155,7 +155,7 @@ def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
     return sentences
 
 
-def _with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]) -> pd.DataFrame:
+def with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]) -> pd.DataFrame:
     """Return the trials, those of confirmed arms that diverged with the score of the trivial model."""
     diverged = (trials["stage"] == "confirm") & (trials["status"] == "diverged")
     columns = {f"{split}/{metric}": score for split, score in baseline.items()}

@@ -16,7 +16,7 @@ def make(root, name, *, size, days_ago, finished=True):
     folder.mkdir(parents=True)
     np.save(folder / "encoder_00.npy", np.zeros(size, np.int8))
     if finished:
-        about = {"dataset": "cola", "path": "/data/cola", "split": "train", "source_split": "train"}
+        about = {"dataset": "cola", "path": "/data/cola", "split": "train", "splits": "train = train"}
         about |= {"examples": 9, "tokens": 99, "stored_as": "float16"}
         write_meta(folder, {**about, "files": {}})
     (folder / USED).touch()
@@ -45,7 +45,7 @@ def test_lists_size_age_and_key(root, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:3]] == ["minilm-aaa", "roberta-ccc", "minilm-bbb"]
     assert "3.0 MB" in lines[2]
-    assert "cola train (train of /data/cola), 9 sequences, 99 tokens, float16" in lines[0]
+    assert "cola train, 9 sequences, 99 tokens, float16; from /data/cola: train = train" in lines[0]
     assert "not finished" in lines[1]
     assert lines[-1].startswith("3 stores, 6.0 MB")
 

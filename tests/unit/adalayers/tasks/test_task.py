@@ -381,9 +381,12 @@ def test_what_was_read_and_what_was_not(tmp_path):
     reading = load_task("cola", data_dir=tmp_path).reading
     assert reading.path == folder
     assert reading.roles == {"train": "train", "validation": "a tenth of train", "test": "validation"}
-    assert reading.unused == ("test", "more.csv")
+    assert reading.unused == (
+        "test (labelled, but cola as it is known here has other splits)",
+        "more.csv (another format)",
+    )
     unlabelled_test = save(tmp_path / "mine", train=sentences(40), test=unlabelled(5))
-    assert load_task(unlabelled_test).reading.unused == ("test",)
+    assert load_task(unlabelled_test).reading.unused == ("test (no labels)",)
 
 
 def test_copies_of_known_datasets_that_lost_their_class_names_keep_the_hubs(tmp_path):

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from optuna.distributions import IntDistribution, distribution_to_json
 
+from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports import write
 from reports.evidence import fanova_cache
 from reports.evidence.importances import (
     FANOVA,
-    MIN_TRIALS,
     PED_ANOVA,
     RESAMPLES_BY_EVALUATOR,
     importances,
@@ -129,7 +129,7 @@ def test_importances_in_min_mode_are_those_of_the_negated_score():
 @pytest.mark.parametrize(
     ("done", "space"),
     [
-        (points(MIN_TRIALS - 1), SPACE),
+        (points(IMPORTANCES_FROM - 1), SPACE),
         (points().assign(status="stopped"), SPACE),
         (points().assign(score=0.5), SPACE),
         (points(), [ALPHA]),
