@@ -24,7 +24,7 @@ from pathlib import Path
 
 import psutil
 
-from adalayers.command.main import BAD_INPUT, DONE
+from adalayers.console.command_line import BAD_INPUT, DONE
 from adalayers.results.files import WORK
 from adalayers.results.record import PROGRESS
 from adalayers.tuning.heartbeat import HEARTBEAT
@@ -117,7 +117,7 @@ def refused(study: Study, environment: Mapping[str, str], *, says: str) -> float
 def check(root: Path) -> None:
     """Raises `Wrong` for whatever is."""
     (root / "t").mkdir(exist_ok=True)
-    made, port = world(root), _free_port()
+    made, port = world(root), free_port()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("RAY_A")}
     plain |= {
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -144,7 +144,7 @@ def check(root: Path) -> None:
             none = f"127.0.0.1:{silent.getsockname()[1]}"
             for what, said in (
                 ("a port that is no Ray", none),
-                ("a stale RAY_ADDRESS", f"127.0.0.1:{_free_port()}"),
+                ("a stale RAY_ADDRESS", f"127.0.0.1:{free_port()}"),
             ):
                 bad = Study(made, root, "none", (*FLAGS, *(("--address", none) if said == none else ())))
                 more = {} if said == none else {"RAY_ADDRESS": said}
@@ -213,7 +213,7 @@ def _in_a_trial(study: Study) -> set[int]:
     return pids
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -21,6 +21,7 @@ from typing import Any
 
 from adalayers.command.main import DONE
 from adalayers.results.files import read_trials
+from tests.helpers.documented import shown
 from tests.helpers.long_form import Wrong, in_folder, parser_of
 from tests.helpers.small_study import PATIENCE, Study, waited
 from tests.helpers.studying import ROOT, world
@@ -33,7 +34,7 @@ KIND = "custom_model_development"
 
 
 class Server:
-    """An MLflow server on a database of its own; `start` it again and it has what it had."""
+    """The MLflow server of docs/tracking.md, at a port of its own; `start` it again and it has what it had."""
 
     def __init__(self, root: Path):
         with socket.socket() as found:
@@ -42,22 +43,9 @@ class Server:
         self.uri, self._root = f"http://127.0.0.1:{port}", root
         self._address = ("127.0.0.1", port)
         self._process: subprocess.Popen[bytes] | None = None
-        self._argv = [
-            sys.executable,
-            "-m",
-            "mlflow",
-            "server",
-            "--workers",
-            "1",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--backend-store-uri",
-            f"sqlite:///{root}/server.db",
-            "--artifacts-destination",
-            str(root / "artifacts"),
-        ]
+        (root / "results").mkdir(exist_ok=True)
+        words = shown("docs/tracking.md", "mlflow server")
+        self._argv = [sys.executable, "-m", *words, "--port", str(port)]
 
     def start(self) -> None:
         with (self._root / "server.log").open("a") as log:
@@ -65,6 +53,7 @@ class Server:
                 self._argv,
                 stdout=log,
                 stderr=log,
+                cwd=self._root,
                 env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
                 start_new_session=True,
             )

@@ -52,8 +52,9 @@ CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
 """Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
 SPREAD = 1.33
 """By what the same work takes longer or shorter on one machine (docs/performance.md: a third, minute by minute)."""
-FIXED_SECONDS = 18.0
-"""Of a run, whatever its trials: loading, Ray's start, the report (measured on two cores: 13 to 18 s)."""
+FIXED_SECONDS, RAY_SECONDS, PAGE_SECONDS = 18.0, 5.0, 0.01
+"""Of a run, whatever its trials: loading, Ray's start, the report (measured on two cores: 13 to 18 s); of that what is
+Ray's, which a run without trials does not start; and what the report takes more for each trial."""
 WORKER_BYTES = 0.5e9
 """Memory of a Ray worker with torch, without its features (measured: 0.43 to 0.51 GB)."""
 LARGE = 1_000_000_000
@@ -97,10 +98,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     group = min(
         len(arms) * (request.seeds if gpus or resources.group != "auto" else 1),
         resources.group_size(
-            live=live,
-            on_gpu=gpus > 0,
-            waiting=lambda: len(arms) * request.seeds,
-            concurrency=concurrency,
+            live=live, on_gpu=gpus > 0, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency
         ),
     )
     elsewhere = case.trained_elsewhere(environment(prepared, features, plan).machine, request).ids
@@ -109,7 +107,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     planned_confirmed = request.seeds * (len(arms) + len(searches))
     searched = planned_searched - sum(run.searched for run in runs)
     confirmed = planned_confirmed - taken - sum(run.confirmed for run in runs)
-    left = planned_searched + planned_confirmed - searched - confirmed - taken
+    left = sum(run.searched + run.confirmed for run in runs)
     extraction = 0.0 if live else forward.quiet * padded_tokens(missing)
     each = _seconds_by_run(sample, timed, runs, per_example, forward.one_core if live else 0.0)
     most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
@@ -118,7 +116,9 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         + seconds * run.confirmed * _patient(run.config)
         for run, seconds in zip(runs, each, strict=True)
     )
-    fixed = FIXED_SECONDS if left else 0.0
+    fixed = (
+        FIXED_SECONDS - (0.0 if left else RAY_SECONDS) + PAGE_SECONDS * (planned_searched + planned_confirmed)
+    )
     gpu_hours = "none: trials run on CPUs"
     if gpus:
         gpu_hours = f"at most {gpus * most / 3600:.1f}, at the speed of this machine's CPU"

@@ -114,8 +114,8 @@ def study_summary(folder: str | Path, about: Mapping[str, Any]) -> StudySummary 
     row = rows.iloc[0]
     if row["stage"] == "confirm":
         # As on the page: a seed that diverged has the trivial model's score.
-        baseline, metric = study.environment.dataset.baseline, study.request.metric
-        floored = own_module("reports.reading.load").with_floor(trials, metric, baseline)
+        baseline = study.environment.dataset.baseline
+        floored = own_module("reports.reading.load").with_floor(trials, study.request.metric, baseline)
         rows = own_module("reports.evidence.tables").confirmed(floored)
         rows = rows[rows["arm"] == row["arm"]]
     dataset = study.environment.dataset

@@ -216,9 +216,9 @@ def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
 
 def lacks(table: Any, columns: Sequence[str]) -> str:
     """Return what a source split lacks of these columns, the label last: "no column 'label'"; "" for nothing."""
-    absent = [column for column in columns if column not in table.column_names]
-    if absent:
-        return f"no column {absent[0]!r}"
+    for column in columns:
+        if column not in table.column_names:
+            return f"no column {column!r}"
     return "no labels" if _unlabelled(_values(table, columns[-1], "a split")) else ""
 
 

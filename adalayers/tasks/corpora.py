@@ -186,11 +186,7 @@ def _read_folder(folder: Path, config: str | None = None) -> Corpus:
                 for path in root.rglob("*")
                 if _holds_data(path) and path not in used
             ]
-            return Corpus(
-                dict(builder.as_dataset(in_memory=True)),
-                str(folder),
-                tuple(sorted(unused)),
-            )
+            return Corpus(dict(builder.as_dataset(in_memory=True)), str(folder), tuple(sorted(unused)))
     except BadInput:
         raise
     except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise

@@ -28,7 +28,7 @@ from adalayers.tasks.corpora import EMBEDDED, DatasetName
 from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
 
-TENTH = "a tenth of train"
+TENTH, UNKNOWN = "a tenth of train", "labelled, but none of the splits that are known here"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
@@ -304,19 +304,11 @@ def _read(
     )
     sources = {role: roles.get(role, TENTH) for role in ("train", "validation", *examples)}
     unused = [
-        f"{split} ({_why_unused(name, table, used)})"
+        f"{split} ({columns.lacks(table, used) or UNKNOWN})"
         for split, table in raw.items()
         if split not in sources.values()
     ]
     return examples, label_names, task_kind, Reading(corpus.path, sources, (*unused, *corpus.unused), used)
-
-
-def _why_unused(name: DatasetName, table: Any, used: tuple[str, ...]) -> str:
-    return columns.lacks(table, used) or (
-        f"labelled, but {name.name} as it is known here has other splits"
-        if name.entry
-        else "labelled, but its name is none of train, validation and test"
-    )
 
 
 def _check_metric(task: Task) -> None:

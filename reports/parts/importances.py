@@ -157,14 +157,9 @@ def draw(info: Info) -> Figure | None:
 def answer(info: Info) -> list[str]:
     """Name the most important hyperparameters, with the spread, by the first evaluator."""
     title = "**Most important hyperparameters**"
-    if not info.importances:
-        return [
-            f"{title}: open, {count(info.done, 'search trial')} completed of the {IMPORTANCES_FROM} that are needed."
-        ]
-    if info.done < IMPORTANCES_NAMED_FROM:
-        best = round(target_share(info.done) * info.done)
-        why = f"they would rest on the best {best} of {info.done} trials, and {IMPORTANCES_NAMED_FROM} are needed"
-        return [f"{title}: open, for {why}."]
+    if info.done < IMPORTANCES_NAMED_FROM or not info.importances:
+        done = count(info.done, "search trial")
+        return [f"{title}: open, {done} completed of the {IMPORTANCES_NAMED_FROM} that are needed."]
     table = info.importances[0]
     named = [
         f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"

@@ -78,10 +78,9 @@ def info(evidence: Evidence) -> Info:
 
 
 def _too_few_for_importances(evidence: Evidence) -> int | None:
-    if "importances" not in evidence.loaded.study.request.parts or len(evidence.space[0]) < 2:
-        return None
     completed = int((evidence.points["status"] == "completed").sum())
-    return completed if completed < IMPORTANCES_NAMED_FROM else None
+    asked = "importances" in evidence.loaded.study.request.parts and len(evidence.space[0]) > 1
+    return completed if asked and completed < IMPORTANCES_NAMED_FROM else None
 
 
 def _limited(evidence: Evidence) -> int | None:

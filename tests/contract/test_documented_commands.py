@@ -1,9 +1,13 @@
 """Every command that a page prints is one: its program is there, and takes these flags with these values."""
 
+import contextlib
+import importlib
 import re
 import shlex
+import warnings
 from importlib.util import find_spec
 
+import click
 import pytest
 
 from adalayers.__main__ import main
@@ -13,7 +17,7 @@ from tests.helpers.studying import ROOT
 
 GUIDES = ("README.md", "CONTRIBUTING.md", "search_spaces/README.md", "docs/results/README.md")
 PAGES = [*(ROOT / page for page in GUIDES), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/clusters/*")]
-PROGRAM = re.compile(r"(?:python studies/|python -m |adalayers |make )[^`#|]*")
+PROGRAM = re.compile(r"(?:python studies/|python -m |adalayers |make |ray |mlflow )[^`#|]*")
 ELSEWHERE = {"batch", "dropout", "mean_or_mix", "..."}
 """Studies that a page writes, and another test runs."""
 
@@ -31,7 +35,15 @@ def printed():
 @pytest.mark.parametrize("command", sorted(set(printed())))
 def test_a_command_that_a_page_prints_is_one(command, capsys):
     program, what, *rest = shlex.split(command)
-    if program == "make":
+    if program in ("ray", "mlflow"):
+        with warnings.catch_warnings(action="ignore"):  # of MLflow's own types
+            module = importlib.import_module({"ray": "ray.scripts.scripts", "mlflow": "mlflow.cli"}[program])
+        command = module.cli.commands[what]
+        while isinstance(command, click.Group):
+            command = command.commands[rest.pop(0)]
+        with contextlib.suppress(click.MissingParameter):
+            command.make_context(what, rest)
+    elif program == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
         assert {what, *rest} <= set(targets)
     elif what == "-m":

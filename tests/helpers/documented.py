@@ -1,15 +1,22 @@
-"""docs/files.md against what a study has left."""
+"""What pages show: commands, and docs/files.md against what a study has left."""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def shown(page: str, begins: str) -> list[str]:
+    """Return the words of the first command in a page's blocks that begins so, without its comment."""
+    text = (ROOT / page).read_text().replace("\\\n", " ")
+    return shlex.split(next(line for line in text.splitlines() if line.startswith(begins)), comments=True)
 
 
 def patterns(section: str) -> re.Pattern[str]:

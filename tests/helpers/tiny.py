@@ -183,7 +183,7 @@ def _tokenizer(family: str) -> Any:
         if family == "pegasus":
             return transformers.PegasusTokenizer(vocab=pieces, offset=0, **limit)
         return transformers.T5Tokenizer(vocab=pieces, extra_ids=0, **limit)
-    vocab, merges = _byte_level()
+    vocab, merges = byte_level()
     by_bytes: dict[str, Any] = {
         **dict.fromkeys(("roberta", "bart", "roberta-prelayernorm"), transformers.RobertaTokenizer),
         **dict.fromkeys(("gpt2", "opt", "gpt_neo", "gptj", "phi"), transformers.GPT2Tokenizer),
@@ -216,7 +216,7 @@ def _unigrams(special: list[str], last: list[str]) -> list[tuple[str, float]]:
     return [*((s, 0.0) for s in special), *letters, *words, *((s, 0.0) for s in last)]
 
 
-def _byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_level() -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Return a vocabulary and merges that join each word letter by letter, with a space before it or not."""
     from tokenizers.pre_tokenizers import ByteLevel
 

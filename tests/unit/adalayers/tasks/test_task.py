@@ -382,7 +382,7 @@ def test_what_was_read_and_what_was_not(tmp_path):
     assert reading.path == folder
     assert reading.roles == {"train": "train", "validation": "a tenth of train", "test": "validation"}
     assert reading.unused == (
-        "test (labelled, but cola as it is known here has other splits)",
+        "test (labelled, but none of the splits that are known here)",
         "more.csv (another format)",
     )
     unlabelled_test = save(tmp_path / "mine", train=sentences(40), test=unlabelled(5))

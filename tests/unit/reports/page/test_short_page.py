@@ -97,6 +97,17 @@ def test_the_next_run_has_more_seeds_and_keeps_every_other_flag(tmp_path, seeds)
     assert int(words[-1]) > 3
 
 
+def test_where_importances_are_the_question_and_open_the_next_run_has_trials_beside_seeds(tmp_path):
+    made = MadeUp(seeds=6, search=14, stopped=12)
+    made.study["request"] |= {"parts": ["importances"], "scheduler": "asha"}
+    made.study["request"]["command"] = "python studies/search.py --label a --trials 14"
+    text = next_run(made, tmp_path)
+    assert "takes 95 search trials that are trained to the end, here are 2; seeds add nothing" in text
+    trials, seeds = map(shlex.split, re.findall(r"```sh\n(.*)\n```", text))
+    assert trials[2:] == ["--trials", "95", "--scheduler", "fifo", "--label", "a-fifo"]
+    assert seeds[2:7] == ["--label", "a", "--trials", "14", "--until-decided"]
+
+
 def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path):
     made = MadeUp(seeds=4, search=0)
     text = next_run(made, tmp_path)
@@ -172,5 +183,5 @@ def test_importances_of_few_trials_are_no_answer():
     few, many = ({"done": n, "completed": n} for n in (40, 100))
     row = {"name": "lr", "importance": 0.5, "low": 0.4, "high": 0.6, "evaluator": "PED-ANOVA"}
     info = partial(importances.Info, (pd.DataFrame([row]),), unread=(), edges=(), plan=None)
-    assert "open, for they would rest on the best 5 trials" in importances.answer(info(**few))[0]
+    assert "open, 40 search trials completed of the 95 that are needed" in importances.answer(info(**few))[0]
     assert "`lr` 0.50" in importances.answer(info(**many))[0]
