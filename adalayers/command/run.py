@@ -80,10 +80,7 @@ def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
     logger.info(f"hidden states: {features.mode} ({features.why})")
     data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates())
     mirror = Mirror(
-        tracking_uri(flags),
-        experiment=study.name,
-        run_name=case.folder.name,
-        study_key=case.before.id,
+        tracking_uri(flags), experiment=study.name, run_name=case.folder.name, study_key=case.before.id
     )
     return ReadyCase(case=case, features=features, data=data, mirror=mirror)
 

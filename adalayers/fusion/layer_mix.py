@@ -342,9 +342,7 @@ class LayerMixes(Fusions):
         return [state for state, members in zip(self.states, self._live, strict=True) if members]
 
     def mixed(
-        self,
-        states: Iterable[Float[Tensor, "batches*tokens K"]],
-        parts: Sequence[Part],
+        self, states: Iterable[Float[Tensor, "batches*tokens K"]], parts: Sequence[Part]
     ) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
         assert self._live is not None

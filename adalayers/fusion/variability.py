@@ -46,11 +46,7 @@ class VariabilityConfig(ProjectedConfig):
 
     def build(self, shape: Shape) -> SelectedLayer:
         return SelectedLayer(
-            self.states(shape),
-            shape.width,
-            shape.n_outputs,
-            k=self.projected_to,
-            last=self.read == "last",
+            self.states(shape), shape.width, shape.n_outputs, k=self.projected_to, last=self.read == "last"
         )
 
 

@@ -101,9 +101,7 @@ def sequence_means(
 
 
 def pooled(
-    flat: Float[Tensor, "tokens k"],
-    lengths: Int[Tensor, " batch"],
-    pooling: Pooling,
+    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"], pooling: Pooling
 ) -> Float[Tensor, "batch k"]:
     """Return one row of each sequence: the mean of its rows, its first or its last one; `lengths` are on the CPU."""
     if pooling == "mean":

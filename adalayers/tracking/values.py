@@ -109,10 +109,7 @@ def runs_view(study_key: str, metric: str) -> str:
         "selectedColumns": [*scores, "metrics.`mix/entropy`", "params.`seed`", "params.`arm`"],
         "columnOrder": [name],
         "columnWidths": {name: 330},
-        "groupBy": {
-            "aggregateFunction": "average",
-            "groupByKeys": [{"mode": "param", "groupByData": "arm"}],
-        },
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": "arm"}]},
         "runsHiddenMode": "SHOW_ALL",  # else charts are of the first ten
     }
     return json.dumps(view)

@@ -47,12 +47,7 @@ def reduced(device: torch.device) -> Iterator[None]:
 
 @torch.no_grad()
 def evaluate(
-    model: FusionModel,
-    data: TrialData,
-    name: str,
-    device: torch.device,
-    *,
-    published: bool = False,
+    model: FusionModel, data: TrialData, name: str, device: torch.device, *, published: bool = False
 ) -> Steps[tuple[dict[str, float], pd.DataFrame]]:
     """Return, in steps, the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
@@ -80,10 +75,7 @@ def evaluate(
 
 
 def variant_scores(
-    model: FusionModel,
-    data: TrialData,
-    device: torch.device,
-    variants: Sequence[Variant],
+    model: FusionModel, data: TrialData, device: torch.device, variants: Sequence[Variant]
 ) -> Steps[pd.DataFrame]:
     """Return, in steps, the rows of `evaluations.parquet` of a model on validation: split, variant, metric, value.
 

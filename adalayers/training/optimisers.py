@@ -25,10 +25,7 @@ def _not_compiled(kind: type[torch.optim.Adam]) -> type[torch.optim.Adam]:
     return type(kind.__name__, (kind,), {**own, "step": torch.no_grad()(step)})
 
 
-_OPTIMISERS = {
-    "adam": _not_compiled(torch.optim.Adam),
-    "adamw": _not_compiled(torch.optim.AdamW),
-}
+_OPTIMISERS = {"adam": _not_compiled(torch.optim.Adam), "adamw": _not_compiled(torch.optim.AdamW)}
 
 
 def build_optimiser(config: TrialConfig, model: FusionModel) -> torch.optim.Optimizer:

@@ -73,10 +73,7 @@ class StudySearcher(Searcher):
     """
 
     def __init__(
-        self,
-        cases: Sequence[RunningCase],
-        resources: Resources,
-        go_on: Callable[[], bool] = lambda: False,
+        self, cases: Sequence[RunningCase], resources: Resources, go_on: Callable[[], bool] = lambda: False
     ):
         super().__init__(metric="best", mode="max")
         self.cases, self._resources, self._go_on = cases, resources, go_on

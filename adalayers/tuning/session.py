@@ -145,12 +145,7 @@ def _init(address: str, **more: Any) -> None:
     import ray
 
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **more,
-        )
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
     except SystemExit:  # Ray's own answer to SIGTERM while it starts
         raise KeyboardInterrupt from None
 

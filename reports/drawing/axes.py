@@ -12,16 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from adalayers.results.study_file import Factor
 from reports.drawing import style
 from reports.drawing.style import plain_text
-from reports.reading.factors import (
-    Level,
-    cell_names,
-    in_order,
-    label,
-    level,
-    level_name,
-    levels,
-    numeric,
-)
+from reports.reading.factors import Level, cell_names, in_order, label, level, level_name, levels, numeric
 
 
 class FactorAxis:

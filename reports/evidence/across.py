@@ -138,8 +138,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
     if not planned:
         return Across(tuple(alike), tuple(left_out))
     plan = replace(
-        alike[0].plan,
-        arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms),
+        alike[0].plan, arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms)
     )
     steps = analyses(runs, _cells(alike), plan)
     answers = {

@@ -313,11 +313,7 @@ class ComparisonFamily:
     ) -> Claim:
         """Replay the analyses of one comparison, up to the one that decides it."""
         claim = Claim(
-            **vars(comparison),
-            metric=self.metric,
-            split=self.split,
-            comparisons=many,
-            analyses=len(analyses),
+            **vars(comparison), metric=self.metric, split=self.split, comparisons=many, analyses=len(analyses)
         )
         replay = Replay()
         for analysis, part in zip(analyses, parts, strict=True):

@@ -101,10 +101,6 @@ def _kendall(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
     if not math.isfinite(tau):
         return tau, 1.0
     test = stats.permutation_test(
-        (a,),
-        lambda x: stats.kendalltau(x, b).statistic,
-        permutation_type="pairings",
-        n_resamples=9999,
-        rng=0,
+        (a,), lambda x: stats.kendalltau(x, b).statistic, permutation_type="pairings", n_resamples=9999, rng=0
     )
     return tau, float(test.pvalue)

@@ -128,10 +128,7 @@ def _scores(entries: Sequence[CoverEntry]) -> list[str]:
             ]
         )
     heads = ["report", "score", "trivial model", "control, mean [95% interval]"]
-    heads += [
-        "best arm on validation, mean [95% interval]",
-        "settings that may be best (95%)",
-    ]
+    heads += ["best arm on validation, mean [95% interval]", "settings that may be best (95%)"]
     return [
         "The best arm is selected on validation, among many: its own mean is slightly optimistic.",
         table(heads, rows),

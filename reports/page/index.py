@@ -62,15 +62,7 @@ def _studies(lines: Sequence[Line]) -> str:
         ]
         for line in lines
     ]
-    heads = [
-        "study",
-        "backbone",
-        "dataset",
-        "state",
-        "n (paired seeds)",
-        "primary comparisons",
-        "report",
-    ]
+    heads = ["study", "backbone", "dataset", "state", "n (paired seeds)", "primary comparisons", "report"]
     return table(heads, rows)
 
 

@@ -78,11 +78,7 @@ def section(info: Info) -> list[str]:
     ]
     heads = ["setting", "cutoff", "at work", scored, "live layers", "deepest"]
     later = [
-        [
-            escape(row["line"]),
-            f"{row['cutoff']:g}",
-            relative(row),
-        ]
+        [escape(row["line"]), f"{row['cutoff']:g}", relative(row)]
         for row in records(info.later.sort_values(["line", "cutoff"], kind="stable"))
     ]
     more = "More cutoffs, on the models trained without one: relative change of the score"

@@ -54,14 +54,7 @@ def info(evidence: Evidence) -> Info | None:
 
 def section(info: Info) -> list[str]:
     scored = info.score.name
-    rows = [
-        [
-            escape(row["line"]),
-            f"{row['examples']:,.0f}",
-            summary(row),
-        ]
-        for row in records(info.sizes)
-    ]
+    rows = [[escape(row["line"]), f"{row['examples']:,.0f}", summary(row)] for row in records(info.sizes)]
     return [
         _overlap(info),
         "Intervals are t intervals over seeds, not corrected.",
