@@ -28,7 +28,7 @@ from adalayers.console.command_line import BAD_INPUT, DONE
 from adalayers.results.files import WORK
 from adalayers.results.record import PROGRESS
 from adalayers.tuning.heartbeat import HEARTBEAT
-from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.long_form import Wrong, free_port, in_folder, parser_of
 from tests.helpers.small_study import Study, differences, waited
 from tests.helpers.studying import world
 
@@ -211,12 +211,6 @@ def _in_a_trial(study: Study) -> set[int]:
             if not work.exists(PROGRESS) or work.read_json(PROGRESS)["status"] == "unfinished":
                 pids.add(int(work.read_json(HEARTBEAT)["pid"]))
     return pids
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def main(argv: list[str] | None = None) -> int:

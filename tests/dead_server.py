@@ -22,7 +22,7 @@ from typing import Any
 from adalayers.command.main import DONE
 from adalayers.results.files import read_trials
 from tests.helpers.documented import shown
-from tests.helpers.long_form import Wrong, in_folder, parser_of
+from tests.helpers.long_form import Wrong, free_port, in_folder, parser_of
 from tests.helpers.small_study import PATIENCE, Study, waited
 from tests.helpers.studying import ROOT, world
 
@@ -37,11 +37,8 @@ class Server:
     """The MLflow server of docs/tracking.md, at a port of its own; `start` it again and it has what it had."""
 
     def __init__(self, root: Path):
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = found.getsockname()[1]
-        self.uri, self._root = f"http://127.0.0.1:{port}", root
-        self._address = ("127.0.0.1", port)
+        self._address, self._root = ("127.0.0.1", port := free_port()), root
+        self.uri = f"http://127.0.0.1:{port}"
         self._process: subprocess.Popen[bytes] | None = None
         (root / "results").mkdir(exist_ok=True)
         words = shown("docs/tracking.md", "mlflow server")

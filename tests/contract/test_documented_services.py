@@ -2,13 +2,13 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -16,45 +16,24 @@ from safetensors.torch import load_file
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
 from adalayers.results.files import read_trials
+from adalayers.storage.folder import Folder
 from tests import dead_server
-from tests.cluster import AT_NODE, Node, free_port, running
+from tests.cluster import AT_NODE, Node, running
 from tests.helpers.documented import ROOT, shown
-from tests.helpers.long_form import LONG
+from tests.helpers.long_form import LONG, free_port
 from tests.helpers.small_study import Study
 from tests.helpers.studying import flags, world
 from tests.helpers.tiny import byte_level, tiny_backbone
 
-FEW = (
-    *("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "1", "--epochs", "1"),
-    *("--max-concurrent", "1"),
-)
+FEW = ("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "1", "--epochs", "1")
 PAGE = "docs/clusters.md"
-SIZES = {
-    "context_length": 512,
-    "embedding_length": 32,
-    "block_count": 2,
-    "feed_forward_length": 64,
-    "head_count": 4,
-    "head_count_kv": 2,
-    "layer_norm_rms_eps": 1e-6,
-    "rope_dimension_count": 8,
-    "bos_token_id": 0,
-    "eos_token_id": 2,
-}
-"""What a GGUF file says of the tiny decoder."""
-
-
-@pytest.fixture
-def short_folder():
-    """A folder whose path is short enough for Ray's sockets below it."""
-    with tempfile.TemporaryDirectory(prefix="c-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 @LONG
-def test_the_cluster_and_the_job_of_the_page(short_folder):
+def test_the_cluster_and_the_job_of_the_page(request):
     """`ray stop` is not run: it ends every Ray of the machine. The job is, where `ray[default]` is installed."""
-    root = short_folder
+    root = Path(tempfile.mkdtemp(prefix="c-", dir="/tmp"))  # a short path: Ray's sockets lie below it
+    request.addfinalizer(lambda: shutil.rmtree(root, ignore_errors=True))
     made, port, dashboard = world(root), free_port(), free_port()
     places = {"HEAD:6379": f"127.0.0.1:{port}", "HEAD:8265": f"127.0.0.1:{dashboard}", "/shared": str(root)}
     places |= {"~": str(root), "OTHER": str(root)}
@@ -67,32 +46,26 @@ def test_the_cluster_and_the_job_of_the_page(short_folder):
 
     exported = dict(word.split("=", 1) for word in words("export")[1:])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    own = {"HOME": str(root), "RAY_TMPDIR": str(root), "PATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
-    environment = {**os.environ, **own, **exported}
+    environment = {**os.environ, "HOME": str(root), "RAY_TMPDIR": str(root), "PATH": path, **exported}
     jobs = find_spec("aiohttp_cors") is not None  # of ray[default]
     at = [f"--port={port}", f"--dashboard-port={dashboard}", f"--include-dashboard={jobs}".lower()]
     tiny = flags(made, root / "results", *FEW, "--tracking-uri", "none")
     own_flags = [*tiny[:4], *tiny[8:]]  # the page's own say where results and features lie
     with running(Node("head", root, environment, *words("ray start --head")[2:], *at)) as head:
         assert Path(exported["RAY_AUTH_TOKEN_PATH"]).is_file()
-        joins = words("ray start --address")[2:]
-        with running(Node("second", root, environment, *joins)):
+        with running(Node("second", root, environment, *words("ray start --address")[2:])):
             _, *study = words("python studies/alpha_lambda.py --address")
-            argv = [sys.executable, "-c", AT_NODE, str(head.folder), *study, *own_flags]
-            run(argv, environment)
-            check(root / "results")
+            at_head = [sys.executable, "-c", AT_NODE, str(head.folder)]
+            completes([*at_head, *study, *own_flags], environment, root / "results/alpha_lambda/tiny-echo")
         if jobs:
-            run([*words("ray job submit"), *own_flags, "--label", "job"], environment)
-            check(root / "results", "-job")
+            submit = [*words("ray job submit"), *own_flags, "--label", "job"]
+            completes(submit, environment, root / "results/alpha_lambda/tiny-echo-job")
 
 
-def run(argv, environment):
+def completes(argv, environment, folder):
     done = subprocess.run(argv, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def check(output, label=""):
-    assert (pd.read_csv(output / f"alpha_lambda/tiny-echo{label}/trials.csv")["status"] == "completed").all()
+    assert (read_trials(Folder(folder))["status"] == "completed").all()
 
 
 @LONG
@@ -120,20 +93,20 @@ def test_the_gguf_recipe_of_the_page_makes_a_backbone(tmp_path, monkeypatch):
     made = tiny_backbone(tmp_path / "made", "llama", layers=2, vocab_size=len(vocabulary))
     weights = load_file(made / "model.safetensors")
     writer = gguf.GGUFWriter(tmp_path / folder / name, "llama")
-    for what, value in SIZES.items():
+    names = "context_length embedding_length block_count feed_forward_length head_count head_count_kv"
+    names += " layer_norm_rms_eps rope_dimension_count bos_token_id eos_token_id"
+    for what, value in zip(names.split(), (512, 32, 2, 64, 4, 2, 1e-6, 8, 0, 2), strict=True):
         getattr(writer, f"add_{what}")(value)
     writer.add_tokenizer_model("gpt2")
     writer.add_token_list(list(vocabulary))
     writer.add_token_merges([" ".join(pair) for pair in merges])
-    names, form = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 2), gguf.GGMLQuantizationType.Q4_1
+    known, form = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 2), gguf.GGMLQuantizationType.Q4_1
     for key, value in weights.items():
-        known = names.get_name(f"model.{key}", try_suffixes=(".weight",))
-        quantised = value.ndim == 2
-        data = gguf.quants.quantize(value.numpy(), form) if quantised else value.numpy()
-        writer.add_tensor(known, data, raw_dtype=form if quantised else None)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
+        raw = form if value.ndim == 2 else None
+        data = gguf.quants.quantize(value.numpy(), form) if raw else value.numpy()
+        writer.add_tensor(known.get_name(f"model.{key}", try_suffixes=(".weight",)), data, raw_dtype=raw)
+    for part in ("header", "kv_data", "tensors"):
+        getattr(writer, f"write_{part}_to_file")()
     writer.close()
     monkeypatch.chdir(tmp_path)
     exec(recipe, {})

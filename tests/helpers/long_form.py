@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,13 @@ def long_but(short: Container[Any], names: Iterable[Any]) -> list[Any]:
 
 class Wrong(Exception):
     """Something that must not happen did."""
+
+
+def free_port() -> int:
+    """Return a port of this machine that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def parser_of(name: str, doc: str | None) -> argparse.ArgumentParser:

@@ -46,10 +46,7 @@ class Study:
         self.runs = 0
 
     def start(
-        self,
-        environment: Mapping[str, str] | None = None,
-        at: tuple[str, ...] = (),
-        log: Path | None = None,
+        self, environment: Mapping[str, str] | None = None, at: tuple[str, ...] = (), log: Path | None = None
     ) -> subprocess.Popen[bytes]:
         """Start the user's command.
 

@@ -66,19 +66,8 @@ def flags(made: dict[str, Path], output: Path, *more: str) -> list[str]:
     return [
         *("--backbone", str(made["backbone"]), "--dataset", str(made["dataset"])),
         *("--output", str(output), "--cache-dir", str(output.parent / "cache")),
-        *(
-            "--set",
-            "k=8",
-            "heads=2",
-            "--epochs",
-            "4",
-            "--trials",
-            "6",
-            "--seeds",
-            "2",
-            "--max-concurrent",
-            "2",
-        ),
+        *("--set", "k=8", "heads=2", "--epochs", "4", "--trials", "6"),
+        *("--seeds", "2", "--max-concurrent", "2"),
         *more,
     ]
 
