@@ -139,7 +139,7 @@ class Prepared:
     def _stored_about(self, split: str) -> dict[str, Any]:
         """Return what a store says of its split, for people; its name follows from the token ids themselves."""
         return {
-            "dataset": self.task.source,
+            "dataset": self.task.name,
             "dataset_revision": self.task.revision,
             "dataset_fingerprint": self.task.fingerprint,
             "path": self.task.reading.path,

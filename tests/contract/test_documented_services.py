@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,14 +28,19 @@ FEW = ("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "1", 
 PAGE = "docs/clusters.md"
 
 
+@pytest.fixture
+def root():
+    """A folder with a path that is short enough for Ray's sockets below it."""
+    with tempfile.TemporaryDirectory(prefix="c-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        (Path(folder) / "t").mkdir()
+        yield Path(folder)
+
+
 @LONG
-def test_the_cluster_and_the_job_of_the_page(request):
+def test_the_cluster_and_the_job_of_the_page(root):
     """`ray stop` is not run: it ends every Ray of the machine. The job is, where `ray[default]` is installed."""
-    root = Path(tempfile.mkdtemp(prefix="c-", dir="/tmp"))  # a short path: Ray's sockets lie below it
-    request.addfinalizer(lambda: shutil.rmtree(root, ignore_errors=True))
     made, port, dashboard = world(root), free_port(), free_port()
     places = {"HEAD:6379": f"127.0.0.1:{port}", "HEAD:8265": f"127.0.0.1:{dashboard}", "/shared": str(root)}
-    places |= {"~": str(root), "OTHER": str(root)}
 
     def words(begins):
         """Return a command of the page, its places those of the test."""
@@ -51,8 +55,8 @@ def test_the_cluster_and_the_job_of_the_page(request):
     at = [f"--port={port}", f"--dashboard-port={dashboard}", f"--include-dashboard={jobs}".lower()]
     tiny = flags(made, root / "results", *FEW, "--tracking-uri", "none")
     own_flags = [*tiny[:4], *tiny[8:]]  # the page's own say where results and features lie
+    subprocess.run(words("ray get-auth-token"), env=environment, check=True, capture_output=True)
     with running(Node("head", root, environment, *words("ray start --head")[2:], *at)) as head:
-        assert Path(exported["RAY_AUTH_TOKEN_PATH"]).is_file()
         with running(Node("second", root, environment, *words("ray start --address")[2:])):
             _, *study = words("python studies/alpha_lambda.py --address")
             at_head = [sys.executable, "-c", AT_NODE, str(head.folder)]
@@ -69,19 +73,18 @@ def completes(argv, environment, folder):
 
 
 @LONG
-def test_the_server_of_the_page_has_a_study_that_its_variable_sends_there(tmp_path):
-    (tmp_path / "t").mkdir()
-    made, server = world(tmp_path), dead_server.Server(tmp_path)
+def test_the_server_of_the_page_has_a_study_that_its_variable_sends_there(root):
+    made, server = world(root), dead_server.Server(root)
     server.start()
     try:
-        study = Study(made, tmp_path, "one", FEW)
+        study = Study(made, root, "one", FEW)
         assert study.start({**os.environ, "MLFLOW_TRACKING_URI": server.uri}).wait(300) == 0, study.said()
         (runs,) = dead_server.runs(server.uri)[1].values()
         assert len(runs) == len(read_trials(study.folder))
         assert f"MLflow: {server.uri}/#/experiments/1/runs?workflowType=machine_learning" in study.said()
     finally:
         server.kill()
-    assert (tmp_path / "results" / "mlflow.db").is_file()
+    assert (root / "results" / "mlflow.db").is_file()
 
 
 def test_the_gguf_recipe_of_the_page_makes_a_backbone(tmp_path, monkeypatch):

@@ -54,7 +54,9 @@ def test_whether_so_many_trials_can_answer_is_said():
         request, space = StudyRequest(trials=trials, scheduler=scheduler), Space({}, {}, {})
         return _search_line(request, [PlannedSearch(trial_config(), space)], trials, 0, asked=asked)
 
-    of_asha = "; about 2 of 14 are trained to the end, which hyperparameters matter takes 95: about --trials 1470"
+    of_asha = (
+        "; about 2 of 14 are trained to the end, which hyperparameters matter takes 95: about --trials 1470"
+    )
     assert of_asha in said(14, "asha", asked=True)
     assert said(40, "fifo", asked=False) == "40 trials by optuna, fifo"
     assert "takes 95: about --trials 95" in said(40, "fifo", asked=True)
