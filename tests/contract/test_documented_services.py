@@ -1,5 +1,6 @@
 """Commands of pages that start something else: a Ray cluster, a job, an MLflow server; and the GGUF recipe, all run."""
 
+import functools
 import os
 import re
 import subprocess
@@ -25,7 +26,6 @@ from tests.helpers.studying import flags, world
 from tests.helpers.tiny import byte_level, tiny_backbone
 
 FEW = ("--set", "alpha=8", "entropy_weight=0", "--trials", "0", "--seeds", "1", "--epochs", "1")
-PAGE = "docs/clusters.md"
 
 
 @pytest.fixture
@@ -40,17 +40,11 @@ def root():
 def test_the_cluster_and_the_job_of_the_page(root):
     """`ray stop` is not run: it ends every Ray of the machine. The job is, where `ray[default]` is installed."""
     made, port, dashboard = world(root), free_port(), free_port()
-    places = {"HEAD:6379": f"127.0.0.1:{port}", "HEAD:8265": f"127.0.0.1:{dashboard}", "/shared": str(root)}
-
-    def words(begins):
-        """Return a command of the page, its places those of the test."""
-        return [
-            re.sub("|".join(places), lambda found: places[found[0]], word) for word in shown(PAGE, begins)
-        ]
-
-    exported = dict(word.split("=", 1) for word in words("export")[1:])
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "HOME": str(root), "RAY_TMPDIR": str(root), "PATH": path, **exported}
+    head_and_jobs = (("HEAD:6379", f"127.0.0.1:{port}"), ("HEAD:8265", f"127.0.0.1:{dashboard}"))
+    words = functools.partial(shown, "docs/clusters.md", places=(*head_and_jobs, ("/shared", str(root))))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    own = {"HOME": str(root), "RAY_TMPDIR": str(root), "PATH": path}
+    environment = os.environ | own | dict(word.split("=", 1) for word in words("export")[1:])
     jobs = find_spec("aiohttp_cors") is not None  # of ray[default]
     at = [f"--port={port}", f"--dashboard-port={dashboard}", f"--include-dashboard={jobs}".lower()]
     tiny = flags(made, root / "results", *FEW, "--tracking-uri", "none")
@@ -113,7 +107,7 @@ def test_the_gguf_recipe_of_the_page_makes_a_backbone(tmp_path, monkeypatch):
     writer.close()
     monkeypatch.chdir(tmp_path)
     exec(recipe, {})
-    prepared = prepare(DataRequest(str(tmp_path / "smollm2-135m"), str(world(tmp_path / "w")["dataset"])))
+    request = DataRequest(str(tmp_path / "smollm2-135m"), str(world(tmp_path / "w")["dataset"]))
     embeddings = load_file(tmp_path / "smollm2-135m" / "model.safetensors")["embed_tokens.weight"]
-    assert prepared.shape.streams[0].layers == 2
+    assert prepare(request).shape.streams[0].layers == 2
     assert torch.allclose(embeddings, weights["embed_tokens.weight"], atol=0.05)
