@@ -5,7 +5,8 @@ Scientific  alpha, entropy_weight (lambda), k, cutoff, dropout, lr, weight_decay
 Nuisance    none: all are searched together
 Fixed       mix_lr at 1e-3, for it is one axis with alpha; all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
-Budget      search: --trials configurations, most of them pruned; confirmation: its best and four known ones x --seeds
+Budget      search: --trials configurations, most of them pruned; confirmation: its best and four known ones x --seeds.
+            Which hyperparameters matter takes 95 that are not pruned: --scheduler fifo
 Command     python studies/search.py --backbone roberta-large --dataset conll2003
 Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): the best of 40 configurations against the
             defaults is open. None yet on a base model of the thesis's size
