@@ -351,12 +351,16 @@ def _documents(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _floor(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn of arms whose score is exactly 0 on most seeds, and of averages over them: there, nothing could differ."""
+    """Warn of arms whose score is exactly 0 on most seeds, and of averages that compare two such: nothing can differ."""
     floored = {arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR}
-    averages = [claim for claim in evidence.claims if claim.kind == "factor" and claim.arms & floored]
+    averages = [
+        claim
+        for claim in evidence.claims
+        if claim.kind == "factor" and len({claim.weights[arm] > 0 for arm in claim.arms & floored}) == 2
+    ]
     if floored and bounds(evidence.plan.metric) is not None:
         over = (
-            f" No average over them says what a factor does: {several(map(name, averages))}."
+            f" Between them nothing can differ, and averages say so: {several(map(name, averages))}."
             if averages
             else ""
         )

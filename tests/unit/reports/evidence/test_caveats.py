@@ -204,11 +204,11 @@ def test_a_seed_that_holds_most_of_a_comparisons_variance(tmp_path):
 def test_arms_that_learned_nothing_and_averages_over_them(tmp_path, metric):
     made = MadeUp(seeds=6, search=0, tokens=metric == "f1", examples=0)
     assert "Nothing learned" not in said(made, tmp_path)
-    for row in made.of(CORE[3])[:3]:
-        row[f"test/{metric}"] = 0.0
-    text = said(made, tmp_path, SERIOUS)
-    assert f"Nothing learned: `{CORE[3]}` score exactly 0" in text
-    assert "No average over them says what a factor does: `alpha=8`" in text
+    for arm, severity in ((CORE[4], CAUTION), (CORE[1], SERIOUS)):
+        for row in made.of(arm)[:3]:
+            row[f"test/{metric}"] = 0.0
+        assert "Nothing learned: `" in said(made, tmp_path, severity)
+    assert "nothing can differ, and averages say so: `alpha=8`" in said(made, tmp_path, SERIOUS)
 
 
 @pytest.mark.parametrize("together", [1, 30])
