@@ -351,7 +351,7 @@ def _documents(evidence: Evidence) -> Iterable[Caveat]:
 
 
 def _floor(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn of arms whose score is exactly 0 on most seeds, and of averages that compare two such: nothing can differ."""
+    """Warn of arms whose score is 0 on most seeds, and of averages that compare two such: nothing can differ."""
     floored = {arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR}
     averages = [
         claim
