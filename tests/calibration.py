@@ -10,7 +10,6 @@ False claims     no arm differs. A *false claim* is a verdict `better` or `worse
 Factor effect    one level of a factor is better by the SD of a cell: how many seeds find it, against cell by cell.
 Until decided    trials that studies run block by block need, against a fixed number of seeds of the same power.
 Best set         how often the best setting is in the set of those that may be best.
-Former rules     false claims, comparisons decided and trials run by the rules that stood before.
 Coverage         how often the interval of a difference misses the truth where paired differences are not normal.
 """
 
@@ -29,16 +28,16 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adalayers.comparisons import BLOCK, FIRST, PlannedArm, block_end, planned_comparisons
+from adalayers.comparisons import FIRST, block_end
 from adalayers.results.study_file import Run
 from reports.evidence.analyses import analyses
 from reports.evidence.best_set import best_set
-from reports.evidence.boundaries import critical_values
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim, claims, undecided
 from reports.evidence.planning import chance, seeds_for
 from reports.evidence.spending import PLANNED, next_budget, shares
 from reports.reading.load import Plan
 from reports.words.text import table
+from tests.helpers import made_scores
 
 PART = 50
 """Studies that one process simulates at a time."""
@@ -114,40 +113,18 @@ def together(shares: Iterable[Share]) -> Share:
 # The studies
 
 
-ALPHAS, WEIGHTS, OUTSIDE = (1.0, 8.0, 64.0, 512.0), (0.0, 0.001, 0.01), ("published", "uniform", "last")
+OUTSIDE = ("published", "uniform", "last")
 
 
 def grid() -> Plan:
     """Return the plan of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
-    core = [
-        PlannedArm(f"alpha={a:g} weight={w:g}", "core", {"alpha": a, "weight": w})
-        for a in ALPHAS
-        for w in WEIGHTS
-    ]
-    others = [PlannedArm(name, name, {}) for name in OUTSIDE]
-    return _plan([*core, *others], ("alpha", "weight"))
+    arms = {**made_scores.GRID, **{name: {} for name in OUTSIDE}}
+    return made_scores.plan(arms, smallest_effect=SD / 10)
 
 
 def against_control(arms: int) -> Plan:
     """Return the plan of so many arms, each against one control."""
-    return _plan([PlannedArm(f"arm-{number}", "arm", {}) for number in range(arms + 1)], ())
-
-
-def _plan(arms: Sequence[PlannedArm], factors: Sequence[str]) -> Plan:
-    return Plan(
-        study="simulated",
-        name="simulated",
-        metric="matthews",
-        mode="max",
-        control=arms[0].name,
-        smallest_effect=SD / 10,
-        arms=tuple(arms),
-        factors=(),
-        nuisance=(),
-        baseline=None,
-        hidden_states=(),
-        comparisons=tuple(planned_comparisons(arms, factors, arms[0].name)),
-    )
+    return made_scores.plan([f"arm-{number}" for number in range(arms + 1)], smallest_effect=SD / 10)
 
 
 class Simulated:
@@ -286,14 +263,14 @@ def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Shar
     """
     rng = np.random.default_rng([seed, 2])
     plan, hits = grid(), 0
-    core = len(ALPHAS) * len(WEIGHTS)
+    alphas, weights = len(made_scores.ALPHAS), len(made_scores.WEIGHTS)
     for _ in range(studies):
-        common = rng.normal(size=(len(ALPHAS), 1, seeds))
-        own = rng.normal(size=(len(ALPHAS), len(WEIGHTS), seeds))
+        common = rng.normal(size=(alphas, 1, seeds))
+        own = rng.normal(size=(alphas, weights, seeds))
         cells = SD * (math.sqrt(shared) * common + math.sqrt(1 - shared) * own)
         cells[1] += SD
         scores = 0.4 + np.concatenate(
-            [cells.reshape(core, seeds), SD * rng.normal(size=(len(OUTSIDE), seeds))]
+            [cells.reshape(alphas * weights, seeds), SD * rng.normal(size=(len(OUTSIDE), seeds))]
         )
         found = Simulated(plan, scores).fixed(seeds)
         hits += any(
@@ -311,8 +288,9 @@ def fixed_seeds(effect: float, error: float) -> int:
 def factor_seeds() -> int:
     """Return how many seeds find a level of `alpha` better by one SD of independent cells, nine times in ten."""
     plan = grid()
-    level = next(one for one in plan.comparisons if one.names[0] == "alpha=8" and one.kind == "factor")
-    share = shares([one.primary for one in plan.comparisons])[plan.comparisons.index(level)]
+    planned = plan.comparisons
+    level = next(effect for effect in planned if effect.names[0] == "alpha=8" and effect.kind == "factor")
+    share = shares([comparison.primary for comparison in planned])[planned.index(level)]
     sd = math.sqrt(sum(weight**2 for weight in level.weights.values()))
     return fixed_seeds(1 / sd, PLANNED * share)
 
@@ -377,75 +355,6 @@ def best_kept(studies: int, seed: int = 0) -> Share:
         frame = study.frame()
         hits += study.names[0] in best_set(frame, plan, analyses(study.runs, frame, plan)).arms
     return Share(hits, studies)
-
-
-# Former rules
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How nine comparisons are decided: pairs at the first analysis, exponent of the spending, and of *no difference*
-    whether the one-sided tests have the comparison's whole error or share it."""
-
-    name: str
-    first: int = FIRST
-    power: float = 1.0
-    whole: bool = True
-
-
-RULES = (
-    Rule("as it is"),
-    Rule("first analysis at 3 pairs, 4% (n/N)^1.5", first=3, power=1.5),
-    Rule("*no difference* by the two-sided interval", whole=False),
-    Rule("both former rules", first=3, power=1.5, whole=False),
-)
-
-
-def by_rule(rule: Rule, studies: int, effects: np.ndarray, planned: int, smallest: float = 1.0) -> list[str]:
-    """Return how often a study claims something false, comparisons decided and trials run of studies until decided.
-
-    Args:
-        rule: What decides.
-        studies: How many are simulated, the same ones for every rule.
-        effects: True differences of the arms to the control, in SDs of a difference.
-        planned: Seeds.
-        smallest: The smallest effect of interest, likewise.
-    """
-    noise = np.random.default_rng(9).normal(size=(studies, len(effects) + 1, planned)) / math.sqrt(2)
-    differences = noise[:, 1:] - noise[:, :1] + effects[:, None]
-    sizes = [*range(rule.first, planned, BLOCK), planned]
-    spent = [PLANNED * (n / planned) ** rule.power / len(effects) for n in sizes]
-    two_sided, one_sided = (
-        critical_values([(n, times * error) for n, error in zip(sizes, spent, strict=True)])
-        for times in (1, 2)
-    )
-    is_open, ended = np.ones((studies, len(effects)), dtype=bool), np.full((studies, len(effects)), planned)
-    false = np.zeros(studies, dtype=bool)
-    for n, critical, of_one_side in zip(sizes, two_sided, one_sided, strict=True):
-        seen = differences[..., :n]
-        mean, error = seen.mean(axis=-1), seen.std(axis=-1, ddof=1) / math.sqrt(n)
-        differs = is_open & (np.abs(mean) > critical * error)
-        alike = np.abs(mean) + (of_one_side if rule.whole else critical) * error <= smallest
-        alike &= is_open & ~differs
-        false |= ((differs & (mean * effects <= 0)) | (alike & (np.abs(effects) >= smallest))).any(axis=1)
-        ended[differs | alike] = n
-        is_open &= ~(differs | alike)
-    trials = ended.sum(axis=1) + ended.max(axis=1)
-    return [
-        *(rule.name, str(planned), str(Share(int(false.sum()), studies))),
-        *(f"{(~is_open).sum(axis=1).mean():.2f} of {len(effects)}", f"{trials.mean():.0f}"),
-    ]
-
-
-def former_rules(studies: int) -> list[list[str]]:
-    """Return rows of the table of former rules: the true differences, and what `by_rule` returns."""
-    designs = {"0": np.zeros(9), "0, 1 and 2 SD": np.repeat([0.0, 1.0, 2.0], 3), "1 SD": np.ones(9)}
-    return [
-        [name, *by_rule(rule, studies, effects, planned)]
-        for name, effects in designs.items()
-        for planned in (6, 20, 30)
-        for rule in RULES
-    ]
 
 
 # Coverage
@@ -555,11 +464,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         kept = together(pool.map(best_kept, few, seeds))
         print(f"\nThe best of eleven settings, five of them alike, is in the set that may be best: {kept}")
-    print(
-        "\nNine arms against a control until decided, by former rules; the smallest effect is 1 SD of a difference:\n"
-    )
-    heads = ["true differences", "rule", "planned", "studies with a false claim", "decided", "trials"]
-    print(table(heads, former_rules(10 * flags.studies)))
     print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")
     heads = ["paired differences", "n", "at 5%", f"at {CORRECTED:.3%}", "none"]
     print(table(heads, coverage(flags.simulations)))
@@ -567,8 +471,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _cost(costs: Sequence[Cost], found: bool) -> tuple[str, str]:
-    ratio = sum(one.trials for one in costs) / sum(one.fixed for one in costs)
-    return f"{ratio:.0%}", str(together(one.found for one in costs)) if found else "none there"
+    ratio = sum(cost.trials for cost in costs) / sum(cost.fixed for cost in costs)
+    return f"{ratio:.0%}", str(together(cost.found for cost in costs)) if found else "none there"
 
 
 def print_row(*cells: str, head: bool = False) -> None:
