@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import socket
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -50,6 +51,31 @@ def ray_here() -> Iterator[None]:
         yield
         with _quiet():
             session.close()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny backbone and a tiny dataset on disk, which no test changes."""
+    from tests.helpers import studying
+
+    return studying.world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of something that accepts and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """An address at which nothing answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ import pandas as pd
 import torch
 
 import reports
-from adalayers.comparisons import BLOCK, FIRST, PlannedArm, pair
+from adalayers.comparisons import BLOCK, FIRST, PlannedArm
 from adalayers.config import TrialConfig
 from adalayers.data.prepare import prepare
 from adalayers.data.trial_data import SplitData, TrialData
@@ -54,7 +54,7 @@ from adalayers.request import DataRequest, StudyRequest
 from adalayers.results.files import CLAIMS, PREDICTIONS, STUDY, write_trials
 from adalayers.results.provenance import provenance
 from adalayers.results.record import StudyRecord
-from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, StudyFile, parse
+from adalayers.results.study_file import StudyFile, parse
 from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.folder import Folder
 from adalayers.study import ConfirmedArm, Space, StudyPlan
@@ -67,6 +67,7 @@ from reports.evidence.claims import BETTER, SAME, WORSE
 from reports.write import write_claims
 from tests.calibration import PART, Share, planned_for_power, print_row
 from tests.helpers.made_data import made_data
+from tests.helpers.made_study import study_of
 
 POOLS = Path(__file__).resolve().parents[1] / "docs" / "evidence"
 SHARED, STREAMS = 10, 8
@@ -283,18 +284,9 @@ class PoolStudy:
         # Names of one configuration are one arm: these end after other epochs without gain, more than there are.
         arms = [ConfirmedArm(name, "", LayerMixConfig(patience=100 + n)) for n, name in enumerate(self.names)]
         self.plan = StudyPlan(LayerMixConfig(), Space({}, {}, {}), arms)
-        dataset = DatasetRecord(baseline=dict.fromkeys(("val", "test"), float(about["baseline"])))
         self.record = StudyRecord(folder, self.metric)
-        self.study = StudyFile(
-            request=RequestRecord(
-                metric=self.metric,
-                control=self.names[0],
-                smallest_effect=drawn.smallest,
-                arms=tuple(PlannedArm(name) for name in self.names),
-                comparisons=tuple(pair(name, self.names[0]) for name in self.names[1:]),
-            ),
-            environment=EnvironmentRecord(dataset=dataset),
-        )
+        planned, baseline = [PlannedArm(name) for name in self.names], float(about["baseline"])
+        self.study = study_of(planned, self.metric, smallest_effect=drawn.smallest, baseline=baseline)
         self.predictions: dict[str, str] = {}
 
     def run(self, request: StudyRequest) -> None:

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -39,37 +40,28 @@ from tests.benchmarks.sizes import BATCH, FULL, TINY, Sizes
 Measured = dict[str, float]
 
 
-def epoch_minilm(root: Path, sizes: Sizes) -> Measured:
-    return _epoch(root, "minilm", made.minilm(), sizes.cola, sizes)
+BASES: dict[str, Callable[[Path, Sizes], BackboneSource]] = {
+    "minilm": lambda root, sizes: made.minilm(),
+    "roberta_large": made.large,
+}
 
 
-def epoch_roberta_large(root: Path, sizes: Sizes) -> Measured:
-    return _epoch(root, "roberta_large", made.large(root, sizes), sizes.sample, sizes)
-
-
-def _epoch(root: Path, name: str, source: BackboneSource, n: int | None, sizes: Sizes) -> Measured:
-    seconds = training.epochs(root, source, cola_lengths(n), sizes.repeats)
+def epoch(name: str, root: Path, sizes: Sizes) -> Measured:
+    lengths = cola_lengths(sizes.cola if name == "minilm" else sizes.sample)
+    seconds = training.epochs(root, BASES[name](root, sizes), lengths, sizes.repeats)
     return {f"epoch_live_over_stored_{name}": _ratio(f"epoch, {name}, CoLA", seconds, "live", "stored")}
+
+
+def group(name: str, root: Path, sizes: Sizes) -> Measured:
+    lengths = cola_lengths(min(sizes.sample, groups.EXAMPLES))
+    seconds = groups.live(BASES[name](root, sizes), lengths, min(3, sizes.repeats))
+    ratio = _ratio(f"live epoch, {name}, 15 arms", seconds, "group", "one")
+    return {f"group15_live_over_one_live_{name}": ratio}
 
 
 def extract(root: Path, sizes: Sizes) -> Measured:
     seconds = training.extraction(root, made.minilm(), cola_lengths(sizes.cola), min(3, sizes.repeats))
     return {"extract_over_forward": _ratio("extraction, MiniLM, CoLA", seconds, "extract", "forward")}
-
-
-def group_minilm(root: Path, sizes: Sizes) -> Measured:
-    return _group(root, "minilm", made.minilm(), sizes)
-
-
-def group_roberta_large(root: Path, sizes: Sizes) -> Measured:
-    return _group(root, "roberta_large", made.large(root, sizes), sizes)
-
-
-def _group(root: Path, name: str, source: BackboneSource, sizes: Sizes) -> Measured:
-    seconds = groups.live(source, cola_lengths(min(sizes.sample, groups.EXAMPLES)), min(3, sizes.repeats))
-    return {
-        f"group15_live_over_one_live_{name}": _ratio(f"live epoch, {name}, 15 arms", seconds, "group", "one")
-    }
 
 
 def step(root: Path, sizes: Sizes) -> Measured:
@@ -133,10 +125,8 @@ def _ratio(what: str, seconds: Measured, above: str, below: str) -> float:
 
 
 BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
-    "epoch_minilm": epoch_minilm,
-    "epoch_roberta_large": epoch_roberta_large,
-    "group_minilm": group_minilm,
-    "group_roberta_large": group_roberta_large,
+    **{f"epoch_{name}": partial(epoch, name) for name in BASES},
+    **{f"group_{name}": partial(group, name) for name in BASES},
     "extract": extract,
     "step": step,
     "methods": method_steps,
@@ -157,10 +147,7 @@ LONG: dict[str, Callable[[Path, Sizes], Measured]] = {
     ),
 }
 ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
-    "gpu_minilm": lambda root, sizes: gpu.shape_ratios(root, "minilm", made.minilm(), sizes),
-    "gpu_roberta_large": lambda root, sizes: gpu.shape_ratios(
-        root, "roberta_large", made.large(root, sizes), sizes
-    ),
+    **{f"gpu_{name}": partial(gpu.shape_ratios, name, base) for name, base in BASES.items()},
     "gpu_methods": gpu.method_ratios,
     "gpu_group": gpu.group_ratio,
 }

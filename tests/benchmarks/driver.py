@@ -14,12 +14,11 @@ from ray import tune
 from ray.tune.search import Searcher
 
 import reports
-from adalayers.comparisons import PlannedArm, pair
+from adalayers.comparisons import PlannedArm
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import Resources, StudyRequest
 from adalayers.results.files import PREDICTIONS, write_trials
 from adalayers.results.record import PROGRESS, StudyRecord
-from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import ConfirmedArm, PlannedSearch, Space, StudyPlan
 from adalayers.tuning.agenda import Agenda
@@ -28,6 +27,7 @@ from adalayers.tuning.searcher import StudySearcher
 from tests.benchmarks.measure import logger
 from tests.benchmarks.memory import anonymous_mb
 from tests.helpers.made_data import made_data
+from tests.helpers.made_study import study_of
 
 EXAMPLES, EVALUATIONS, SEEDS = 200, 8, 10
 """Of a trial: test examples, rows of its history; of an arm: its seeds."""
@@ -49,16 +49,8 @@ class MadeCase:
         plan = StudyPlan(base, space, arms, searches=[PlannedSearch(base, space)])
         self.request = StudyRequest(trials=searched, seeds=SEEDS, search="random")
         self.record = StudyRecord(folder, self.data.metric)
-        self.study = StudyFile(
-            request=RequestRecord(
-                metric=self.data.metric,
-                control=arms[0].name,
-                smallest_effect=0.01,
-                arms=tuple(PlannedArm(arm.name, arm.role, arm.config.used(self.data.shape)) for arm in arms),
-                comparisons=tuple(pair(arm.name, arms[0].name) for arm in arms[1:]),
-            ),
-            environment=EnvironmentRecord(dataset=DatasetRecord(baseline={"val": 0.5, "test": 0.5})),
-        )
+        planned = [PlannedArm(arm.name, arm.role, arm.config.used(self.data.shape)) for arm in arms]
+        self.study = study_of(planned, self.data.metric, smallest_effect=0.01, baseline=0.5)
         self.agenda = Agenda(plan, self.record, self.data, self.request, before=self.study)
         self.log = RunLog(self.study.runs, self.record, self.study.environment, self.request)
         self.rng = np.random.default_rng(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -26,10 +27,13 @@ from tests.benchmarks.training import CONFIG, batches_of, epoch_of, store
 GPU = torch.device("cuda")
 
 
-def shape_ratios(root: Path, name: str, source: BackboneSource, sizes: Sizes) -> dict[str, float]:
+def shape_ratios(
+    name: str, base: Callable[[Path, Sizes], BackboneSource], root: Path, sizes: Sizes
+) -> dict[str, float]:
     """Return the keys of a base model's shape. Raises `SystemExit` where there is no GPU."""
     _require_gpu()
-    root, encoded = root / name, made.encoded(cola_lengths(sizes.cola))
+    source, encoded = base(root, sizes), made.encoded(cola_lengths(sizes.cola))
+    root = root / name
     half = dataclasses.replace(source, dtype="bfloat16")
     extraction = _extraction(root, {"float32": source, "bf16": half}, encoded)
     copied = store(root, source, encoded, GPU)

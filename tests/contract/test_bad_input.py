@@ -8,12 +8,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 from adalayers.command.main import main
 from adalayers.storage.hub import PROBE_SECONDS
 from studies.alpha_lambda import STUDY
-from tests.helpers.studying import flags, world
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
+from tests.helpers.studying import flags
 
 
 def refuse(argv, capsys):
@@ -60,32 +55,32 @@ def refuse(argv, capsys):
         (["--search", "o" * 5000], "--search"),
     ],
 )
-def test_flags(argv, wanted, made, tmp_path, capsys):
-    assert wanted in refuse([*flags(made, tmp_path / "results"), *argv][-len(argv) :], capsys)
+def test_flags(argv, wanted, world, tmp_path, capsys):
+    assert wanted in refuse([*flags(world, tmp_path / "results"), *argv][-len(argv) :], capsys)
     assert not (tmp_path / "results").exists()
 
 
-def test_a_cutoff_that_cuts_every_layer(made, tmp_path, capsys):
-    assert "below 1/4" in refuse([*flags(made, tmp_path / "r"), "--set", "cutoff=0.25"], capsys)
+def test_a_cutoff_that_cuts_every_layer(world, tmp_path, capsys):
+    assert "below 1/4" in refuse([*flags(world, tmp_path / "r"), "--set", "cutoff=0.25"], capsys)
 
 
-def test_a_length_beyond_the_backbones_positions(made, tmp_path, capsys):
+def test_a_length_beyond_the_backbones_positions(world, tmp_path, capsys):
     assert "--max-length of at most" in refuse(
-        [*flags(made, tmp_path / "r"), "--max-length", "100000"], capsys
+        [*flags(world, tmp_path / "r"), "--max-length", "100000"], capsys
     )
 
 
-def test_a_dry_run_of_settings_that_diverge(made, tmp_path, capsys):
-    argv = [*flags(made, tmp_path / "r"), "--dry-run", "--set", "lr=1e30", "optimiser=adamw"]
+def test_a_dry_run_of_settings_that_diverge(world, tmp_path, capsys):
+    argv = [*flags(world, tmp_path / "r"), "--dry-run", "--set", "lr=1e30", "optimiser=adamw"]
     assert "diverge within a few steps" in refuse(argv, capsys)
 
 
-def test_an_empty_or_unlabelled_dataset(made, tmp_path, capsys):
+def test_an_empty_or_unlabelled_dataset(world, tmp_path, capsys):
     features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
     rows = [{"text": f"word {i}", "label": -1} for i in range(30)]
     for name, word in (("unlabelled", "label"), ("empty", "empty")):
         (tmp_path / name).mkdir()
-        argv = flags(made, tmp_path / "r")
+        argv = flags(world, tmp_path / "r")
         argv[argv.index("--dataset") + 1] = str(tmp_path / name)
         if name == "unlabelled":
             path = tmp_path / name / "train-00000-of-00001.parquet"
@@ -142,18 +137,18 @@ def test_an_address_that_is_none(tmp_path, capsys, monkeypatch, variable, value)
     assert "geheim" not in message
 
 
-def test_a_dry_run_prints_a_plan_and_keeps_nothing(made, tmp_path, capsys):
+def test_a_dry_run_prints_a_plan_and_keeps_nothing(world, tmp_path, capsys):
     def never(*args):
         raise AssertionError("a report was written")
 
-    assert main(STUDY, never, [*flags(made, tmp_path / "results"), "--dry-run"]) == 0
+    assert main(STUDY, never, [*flags(world, tmp_path / "results"), "--dry-run"]) == 0
     plan = capsys.readouterr().out
     for word in ("trials", "cache", "memory", "disk", "time", "GPU-hours"):
         assert word in plan
     assert "cut         train 0, validation 0, test 0" in plan
-    assert f"data        {made['dataset']} (texts text; labels label); train = train, validation = " in plan
+    assert f"data        {world['dataset']} (texts text; labels label); train = train, validation = " in plan
     assert "task        sequence classification; 2 labels: " in plan
-    assert f"; from {made['backbone']}" in plan
+    assert f"; from {world['backbone']}" in plan
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from adalayers.results import files as results
 from reports.evidence.evidence import Evidence
@@ -24,7 +26,16 @@ from tests.calibration import (
     unequal,
 )
 from tests.helpers.made_up import MadeUp
-from tests.helpers.unshared import each_alone
+
+
+@functools.cache
+def at_five_percent(n):
+    return float(stats.t.isf(0.025, n - 1))
+
+
+def each_alone(schedule):
+    """Return critical values as if every analysis of every comparison were the only one."""
+    return [at_five_percent(n) for n, _ in schedule]
 
 
 @pytest.mark.parametrize("draw", [normal, unequal])

@@ -21,7 +21,8 @@ from tests.helpers.long_form import long_but
 from tests.helpers.made_few_shot import with_few_shot
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_published import with_published
-from tests.helpers.made_up import CONTROL, MadeUp, choice, ranged
+from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.pages import both_pages, evidence_of
 
 FIGURES = {
     *("quality", "arms", "core_heatmap", "learning_curves"),
@@ -40,11 +41,6 @@ def draw(figure: Figure) -> None:
 def drawn(evidence: Evidence) -> dict[str, Figure]:
     """Return the figures of both pages."""
     return {**short_page(evidence).figures(), **details_page(evidence).figures()}
-
-
-def texts(evidence: Evidence) -> str:
-    """Return both pages, one after the other."""
-    return "\n".join(page(evidence).text() for page in (short_page, details_page))
 
 
 def linked(text: str) -> set[str]:
@@ -76,13 +72,6 @@ def no_history(made: MadeUp) -> None:
     made.history = []
 
 
-def identical(made: MadeUp) -> None:
-    for row in made.trials:
-        row |= {key: 0.0 for key in row if key.startswith(("val/", "test/", "mix/"))}
-    for row in made.history:
-        row |= {"val/matthews": 0.0}
-
-
 def all_censored(made: MadeUp) -> None:
     made.study["environment"]["dataset"]["baseline"]["val"] = 2.0
 
@@ -104,23 +93,6 @@ def no_groups(made: MadeUp) -> None:
     del made.study["request"]["arms"]
 
 
-def no_space(made: MadeUp) -> None:
-    made.study["request"]["space"] = {"alpha": {"name": "?"}, "lr": {}}
-
-
-def odd_epochs(made: MadeUp) -> None:
-    for row in made.trials:
-        row["best_epoch"] = 99
-    for row in made.history[::2]:
-        row["epoch"] = np.nan
-
-
-def one_factor(made: MadeUp) -> None:
-    made.study["request"]["factors"] = made.study["request"]["factors"][:1]
-    for arm in made.arms:
-        arm["role"] = "core" if arm["name"].endswith("entropy_weight=0") else ""
-
-
 def three_factors(made: MadeUp) -> None:
     """The core at two more values of a third factor, of which one is not numeric."""
     made.study["request"]["factors"].append({"name": "positions", "label": "order", "scale": "choice"})
@@ -128,20 +100,6 @@ def three_factors(made: MadeUp) -> None:
         arm["config"]["positions"] = arm["config"].get("alpha", 0) > 5
     for row in made.trials:
         row["config/positions"] = row.get("config/alpha", 0) > 5
-
-
-def named_levels(made: MadeUp) -> None:
-    """A factor whose levels are names, along the axis; the other linear."""
-    names = {1: "none", 8: "a few", 64: "many", 512: "all_$"}
-    for arm in made.arms:
-        if arm["role"] == "core":
-            arm["config"]["alpha"] = names[arm["config"]["alpha"]]
-    for row in made.trials:
-        row["config/alpha"] = names.get(row.get("config/alpha"), "many")
-    made.study["request"]["factors"][0] |= {"name": "alpha", "label": "amount", "meaning": "", "scale": "log"}
-    made.study["request"]["factors"][1] |= {"label": "w", "scale": "linear"}
-    made.study["request"]["space"]["alpha"] = choice(*names.values())
-    made.study["request"]["space"]["entropy_weight"] = ranged(0, 0.1)
 
 
 def toy_fusion(made: MadeUp) -> None:
@@ -174,16 +132,11 @@ CHANGES: dict[str, Callable[[MadeUp], object]] = {
     **{f"only {status}": only(status) for status in ("failed", "stopped", "unfinished", "diverged")},
     "nan metrics": nan_metrics,
     "no history": no_history,
-    "identical scores": identical,
     "all censored": all_censored,
     "no learned mix": no_learned_mix,
     "odd names": odd_names,
     "no groups": no_groups,
-    "no space": no_space,
-    "odd epochs": odd_epochs,
-    "one factor": one_factor,
     "three factors": three_factors,
-    "named levels": named_levels,
     "toy fusion": toy_fusion,
     "toys alone": toys_alone,
     "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
@@ -195,8 +148,6 @@ LEFT_OUT = {
     "no history": {"learning_curves", "mix_layers", "mix_history"},
     "no learned mix": {"mix_entropy", "mix_layers", "mix_history"},
     "no groups": {"core_heatmap", "mix_entropy", "mix_layers"},
-    "no space": {"importances", "search_parallel"},
-    "odd epochs": {"mix_layers"},
     "toys alone": {"mix_entropy", "mix_layers", "mix_history"},
 }
 """Figures that are left out where there is nothing to draw."""
@@ -239,7 +190,7 @@ def test_every_part_and_figure_survives(tmp_path, name):
     write_measures(folder, {}, {"variability": Measured(value=6.0, by_layer=by_layer, distance=False)})
     evidence = Evidence(load(folder))
     figures = drawn(evidence)
-    assert linked(texts(evidence)) == set(figures)
+    assert linked(both_pages(evidence)) == set(figures)
     entry = CoverEntry("here", evidence)
     assert cover("x", [entry]).startswith("# ")
     figures |= draw_cover([entry])
@@ -256,10 +207,10 @@ def test_every_part_and_figure_survives(tmp_path, name):
 
 def test_a_fusion_unknown_to_reports_stands_in_the_table_of_arms(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
-    assert "| fusion |" not in texts(Evidence(load(made.write(tmp_path))))
+    assert "| fusion |" not in both_pages(evidence_of(made, tmp_path))
     toy_fusion(made)
-    evidence = Evidence(load(made.write(tmp_path)))
-    text = texts(evidence)
+    evidence = evidence_of(made, tmp_path)
+    text = both_pages(evidence)
     assert "| arm | fusion |" in text
     assert "| `uniform` | toy |" in text
     compared = [claim for claim in evidence.contrasts if claim.metric == "mix/entropy"]
@@ -280,8 +231,8 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
     made.trials = json.loads(
         json.dumps(made.trials).replace("alpha", "speed").replace("entropy_weight", "depth")
     )
-    evidence = Evidence(load(made.write(tmp_path)))
-    text = texts(evidence)
+    evidence = evidence_of(made, tmp_path)
+    text = both_pages(evidence)
     assert "Entropy of the mix weights against s, a dot per seed" in text
     assert "s, scale of the mix logits" in text
     assert "s = 8 instead of 1, at d = 0.001" in text
@@ -293,14 +244,14 @@ def test_the_pages_of_other_factors_name_neither_alpha_nor_lambda(tmp_path):
 @pytest.mark.parametrize("layers", [1, 25, 49])
 def test_few_and_many_layers(tmp_path, layers):
     made = MadeUp(seeds=2, layers=layers, search=0, evaluations=3)
-    figures = drawn(Evidence(load(made.write(tmp_path))))
+    figures = drawn(evidence_of(made, tmp_path))
     for name in ("mix_history", "mix_entropy", "mix_layers"):
         draw(figures[name])
 
 
 def test_drawn_axes_are_labelled(tmp_path):
-    loaded = load(MadeUp(seeds=2, evaluations=5, search=26, tokens=True, examples=6).write(tmp_path))
-    figures = drawn(Evidence(loaded))
+    made = MadeUp(seeds=2, evaluations=5, search=26, tokens=True, examples=6)
+    figures = drawn(evidence_of(made, tmp_path))
     assert figures.keys() > FIGURES - {"confusion"}
     for name, figure in figures.items():
         axes_ = [axes for axes in figure.axes if axes.axison]

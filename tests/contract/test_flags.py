@@ -17,14 +17,9 @@ from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.training.trainer import train
 from tests.helpers.documented import undocumented
-from tests.helpers.studying import RAYS_OWN, SMALL, NoPages, flags, run_here, world
+from tests.helpers.studying import RAYS_OWN, SMALL, NoPages, flags, run_here
 
 pytestmark = [*RAYS_OWN, pytest.mark.usefixtures("ray_here")]
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
 
 
 @dataclass(frozen=True)
@@ -44,21 +39,21 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def runs(made, tmp_path_factory):
+def runs(world, tmp_path_factory):
     output = tmp_path_factory.mktemp("runs") / "results"
     folder = output / "alpha_lambda/tiny-echo"
-    assert study(made, output, "--features", "disk", "--max-hours", "0.0001") == 0
+    assert study(world, output, "--features", "disk", "--max-hours", "0.0001") == 0
     stopped = runs_of(folder)
-    assert study(made, output, "--features", "disk", "--show-text", report=True) == 0
+    assert study(world, output, "--features", "disk", "--show-text", report=True) == 0
     rows = (folder / "trials.csv").read_bytes()
-    assert study(made, output, "--fresh", "--features", "live") == 0
+    assert study(world, output, "--fresh", "--features", "live") == 0
     (aside,) = [path for path in folder.parent.iterdir() if path.name.startswith("tiny-echo.")]
     return Runs(stopped, aside, rows, folder)
 
 
-def study(made, output, *more, report=False):
+def study(world, output, *more, report=False):
     """Run a small study; return its exit code. Without `report` it draws no page."""
-    return run_here([*flags(made, output), *SMALL, *more], report=report).code
+    return run_here([*flags(world, output), *SMALL, *more], report=report).code
 
 
 def runs_of(folder):
@@ -89,8 +84,8 @@ def test_fresh_sets_the_earlier_study_aside(runs):
     assert len(runs_of(runs.live)["history"]) == 1
 
 
-def test_texts_are_shown_only_when_asked_for(made, runs):
-    texts = pd.read_parquet(made["dataset"] / "test-00000-of-00001.parquet")["text"]
+def test_texts_are_shown_only_when_asked_for(world, runs):
+    texts = pd.read_parquet(world["dataset"] / "test-00000-of-00001.parquet")["text"]
     examples = (runs.finished / "examples.md").read_text()
     assert any(text in examples for text in texts)
     for folder in (runs.finished, runs.live):
@@ -120,13 +115,13 @@ def test_a_fixed_factor_keeps_that_value_alone_and_the_report_says_so(runs):
     assert "fixed" in (runs.finished / "report.md").read_text()
 
 
-def test_the_trainable_serves_a_users_own_tuner(made, tmp_path, monkeypatch):
+def test_the_trainable_serves_a_users_own_tuner(world, tmp_path, monkeypatch):
     """The documented code, over smaller data."""
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     text = (Path(search_spaces.__path__[0]) / "README.md").read_text().partition("own Ray code")[2]
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    data = {"backbone": str(made["backbone"]), "dataset": str(made["dataset"]), "k": 8, "heads": 2}
+    data = {"backbone": str(world["backbone"]), "dataset": str(world["dataset"]), "k": 8, "heads": 2}
     code = re.sub(r"^data = .*$", f"data = {data}", code, flags=re.M)
     names = {}
     exec(code.replace("num_samples=4", "num_samples=2"), names)
@@ -136,8 +131,8 @@ def test_the_trainable_serves_a_users_own_tuner(made, tmp_path, monkeypatch):
     assert Path(results.experiment_path).is_relative_to(tmp_path / "results")
 
 
-def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
-    prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"])))
+def test_training_over_a_live_backbone_leaves_it_bit_for_bit(world):
+    prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"])))
     before = {name: tensor.clone() for name, tensor in loading.load(prepared.source).state_dict().items()}
     train(LayerMixConfig(k=8, heads=2, epochs=2, lr=1e-2), prepared.data("live"), seed=0, test=True)
     used = loading.shared_backbone(prepared.source, torch.device("cpu"))
@@ -147,13 +142,13 @@ def test_training_over_a_live_backbone_leaves_it_bit_for_bit(made):
     assert all(np.array_equal(before[name].numpy(), after[name].numpy()) for name in before)
 
 
-def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
+def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
     """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more."""
     more = (
         *("--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
         *("--trials", "0", "--epochs", "1"),
     )
-    assert study(made, tmp_path / "results", *more) == 0
+    assert study(world, tmp_path / "results", *more) == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
 
     def runs():
@@ -166,9 +161,9 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
         "an effect of a millionth is not decided by six seeds"
     )
     before = (folder / "trials.csv").read_bytes()
-    assert study(made, tmp_path / "results", *more) == 0
+    assert study(world, tmp_path / "results", *more) == 0
     assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
-    assert study(made, tmp_path / "results", *more, "--seeds", "8", report=True) == 0
+    assert study(world, tmp_path / "results", *more, "--seeds", "8", report=True) == 0
     assert [run["analyses"] for run in runs()] == [[6, 7], [], [8]]
     claims = json.loads((folder / "claims.json").read_text())
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
@@ -176,15 +171,15 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(made, tmp_path):
     assert "Seeds were added in blocks" in (folder / "report.md").read_text()
 
 
-def test_until_decided_goes_on_for_what_is_open_across_cases(made, tmp_path, monkeypatch):
+def test_until_decided_goes_on_for_what_is_open_across_cases(world, tmp_path, monkeypatch):
     """Each case has decided its own comparisons after six seeds; a mean over both within a millionth is open."""
     monkeypatch.setattr(NoPages, "undecided_arms", lambda folder: ())
-    twin = shutil.copytree(made["dataset"], tmp_path / "twin")
+    twin = shutil.copytree(world["dataset"], tmp_path / "twin")
     more = (
         *("--seeds", "8", "--until-decided", "--smallest-effect", "0.000001", "--set", "alpha=1"),
         *("entropy_weight=0", "--trials", "0", "--epochs", "1"),
     )
-    argv = flags(made, tmp_path / "results", *more)
+    argv = flags(world, tmp_path / "results", *more)
     argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
     assert run_here(argv, report=False).code == 0
     for folder in (tmp_path / "results/alpha_lambda").glob("tiny-*"):

@@ -5,14 +5,13 @@ import os
 from unittest import mock
 
 import pandas as pd
-import pytest
 from ray import tune
 
 from adalayers.request import Resources
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import CHECKPOINT
 from adalayers.tuning.trainable import trainable
-from tests.helpers.studying import RAYS_OWN, flags, run_here, world
+from tests.helpers.studying import RAYS_OWN, flags, run_here
 
 pytestmark = RAYS_OWN
 SMALL = (
@@ -42,20 +41,15 @@ def dying_once(config, data=None, resources=None):
         trainable(config, data, resources or Resources())
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
-
-
 def rows(output):
     (table,) = output.rglob("trials.csv")
     return pd.read_csv(table).sort_values(["arm", "seed"]).reset_index(drop=True)
 
 
-def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(made, tmp_path, ray_here):
-    alone = run_here(flags(made, tmp_path / "alone", *SMALL, "--group", "1"), report=False)
+def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(world, tmp_path, ray_here):
+    alone = run_here(flags(world, tmp_path / "alone", *SMALL, "--group", "1"), report=False)
     with mock.patch("adalayers.tuning.run.trainable", dying):
-        grouped = run_here(flags(made, tmp_path / "grouped", *SMALL), report=False)
+        grouped = run_here(flags(world, tmp_path / "grouped", *SMALL), report=False)
     assert (alone.code, grouped.code) == (0, 0)
     assert "failed together; they go on in two halves" in grouped.err
     wanted, got = rows(tmp_path / "alone"), rows(tmp_path / "grouped")
@@ -66,11 +60,11 @@ def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(made, tmp_path
     pd.testing.assert_frame_equal(wanted.drop(columns=own), got.drop(columns=own))
 
 
-def test_a_group_over_stored_features_holds_several_seeds_and_survives_its_worker(made, tmp_path, ray_here):
+def test_a_group_over_stored_features_holds_several_seeds_and_survives_its_worker(world, tmp_path, ray_here):
     stored = (*SMALL[2:], "--features", "disk", "--retries", "1")
-    alone = run_here(flags(made, tmp_path / "alone", *stored, "--group", "1"), report=False)
+    alone = run_here(flags(world, tmp_path / "alone", *stored, "--group", "1"), report=False)
     with mock.patch("adalayers.tuning.run.trainable", dying_once):
-        grouped = run_here(flags(made, tmp_path / "grouped", *stored, "--group", "6"), report=False)
+        grouped = run_here(flags(world, tmp_path / "grouped", *stored, "--group", "6"), report=False)
     assert (alone.code, grouped.code) == (0, 0)
     wanted, got = rows(tmp_path / "alone"), rows(tmp_path / "grouped")
     assert got.groupby("group")["seed"].nunique().max() == 2
@@ -79,7 +73,7 @@ def test_a_group_over_stored_features_holds_several_seeds_and_survives_its_worke
     pd.testing.assert_frame_equal(wanted[scores], got[scores], rtol=1e-3, atol=0.02)
 
 
-def test_a_group_is_auto_or_a_number(made, tmp_path):
-    ran = run_here(flags(made, tmp_path, "--group", "all"), report=False)
+def test_a_group_is_auto_or_a_number(world, tmp_path):
+    ran = run_here(flags(world, tmp_path, "--group", "all"), report=False)
     assert ran.code == 2
     assert "wanted --group auto or a number of at least 1, got 'all'" in ran.err

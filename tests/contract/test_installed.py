@@ -17,6 +17,7 @@ import pytest
 
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
+from tests.helpers.documented import snippet
 from tests.helpers.long_form import LONG
 from tests.helpers.studying import ROOT, flags, world
 
@@ -32,11 +33,6 @@ print(trial_config(fusion="mean", k=32).k, KINDS["year"].title)
 from adalayers.search_spaces.alpha_lambda import SCIENTIFIC
 import reports
 """
-
-
-def snippet(name):
-    (code,) = re.findall(rf"```\w+ {name}\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-    return code
 
 
 def build(source, what, folder):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.unshared import each_alone
 from tests.same_arms import APART, CORPORA, SHARED, STREAMS, draw, pool_file, studies
 
 
@@ -40,11 +39,6 @@ def test_effects_are_found_and_cost_fewer_trials_where_they_are_large(pool):
     assert one.found > 0
     assert two.found == two.better == 2
     assert two.trials < two.fixed
-
-
-def test_analyses_that_do_not_share_the_error_are_caught(pool, monkeypatch):
-    monkeypatch.setattr("reports.evidence.analyses.critical_values", each_alone)
-    assert studies(pool, "same", range(5)).false >= 2
 
 
 def test_arms_of_one_order_share_its_batches_and_no_seed(pool):

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from ray.tune.search.optuna import OptunaSearch
 
-from adalayers.comparisons import PlannedArm
 from adalayers.config import with_overrides
 from adalayers.models.model import FusionModel
-from adalayers.study import Setting, base_config, plan
 from adalayers.tasks.kinds import KINDS
+from tests.helpers.planning import planned, planned_arms, setting_of
 from tests.helpers.states import made_shape
 from tests.helpers.studying import ROOT
 
@@ -38,31 +37,6 @@ def of_its_kind(study, shape):
     if study.task_kind is None:
         return shape
     return dataclasses.replace(shape, head=KINDS[study.task_kind].head)
-
-
-def setting_of(study, shape, dataset="conll2003", fixed=None):
-    base = base_config(study.space(), fixed or {}, study.defaults.sizes.get("epochs", 20))
-    return Setting(dataset=dataset, shape=shape, fixed=fixed or {}, base=base, train_examples=2000)
-
-
-def plan_of(study, shape, dataset="conll2003", fixed=None):
-    return plan(study, study.space(), setting_of(study, shape, dataset, fixed))
-
-
-def planned(study, made, shape):
-    arms = [
-        PlannedArm(
-            arm.name,
-            arm.role,
-            arm.config.resolved(shape),
-            arm.aliases,
-            arm.label,
-            arm.tunes,
-            arm.config.fusion,
-        )
-        for arm in made.arms
-    ]
-    return study.design.comparisons(arms, [factor.name for factor in study.design.factors], made.control)
 
 
 every = pytest.mark.parametrize("name", STUDIES)
@@ -93,7 +67,7 @@ def inside(distribution, value):
 @anywhere
 def test_every_configuration_of_a_space_can_run(name, shape):
     shape = of_its_kind(study_of(name), shape)
-    made = plan_of(study_of(name), shape)
+    made = planned(study_of(name), setting_of(study_of(name), shape))
     rng = np.random.RandomState(0)
     for search in made.searches:
         for point in search.first:
@@ -111,7 +85,8 @@ def test_every_configuration_of_a_space_can_run(name, shape):
 @every
 def test_a_model_of_every_arm_can_be_built(name):
     shape = of_its_kind(study_of(name), made_shape("token", 5, layers=3, width=16))
-    for arm in plan_of(study_of(name), shape, fixed={"k": 16, "heads": 4, "feedforward": 8}).arms:
+    setting = setting_of(study_of(name), shape, k=16, heads=4, feedforward=8)
+    for arm in planned(study_of(name), setting).arms:
         assert FusionModel(arm.config, shape).n_parameters() > 0
 
 
@@ -121,7 +96,7 @@ def test_a_model_of_every_arm_can_be_built(name):
 def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, shape, dataset):
     shape = of_its_kind(study_of(name), shape)
     setting = setting_of(study_of(name), shape, dataset)
-    made = plan_of(study_of(name), shape, dataset)
+    made = planned(study_of(name), setting)
     wanted = {arm.name: arm.overrides for arm in study_of(name).design.arms(setting)[0]}
     control = made.arms[0]
     for arm in made.arms:
@@ -145,19 +120,20 @@ def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, s
 def test_what_is_compared_are_arms_of_the_study(name, shape):
     study = study_of(name)
     shape = of_its_kind(study, shape)
-    made = plan_of(study, shape)
+    made = planned(study, setting_of(study, shape))
     names = {arm.name for arm in made.arms}
-    found = planned(study, made, shape)
-    assert any(one.primary for one in found)
-    for one in found:
-        assert one.weights.keys() <= names
-        assert math.isclose(sum(one.weights.values()), 0, abs_tol=1e-9)
-    assert len({one.key for one in found}) == len(found)
+    factors = [factor.name for factor in study.design.factors]
+    compared = study.design.comparisons(planned_arms(made, shape), factors, made.control)
+    assert any(comparison.primary for comparison in compared)
+    for comparison in compared:
+        assert comparison.weights.keys() <= names
+        assert math.isclose(sum(comparison.weights.values()), 0, abs_tol=1e-9)
+    assert len({comparison.key for comparison in compared}) == len(compared)
 
 
 def test_a_choice_that_cannot_run_on_a_backbone_is_left_out_and_said():
     study = study_of("single_layer")
-    deep, shallow = (plan_of(study, made_shape(layers=layers)) for layers in (24, 6))
+    deep, shallow = (planned(study, setting_of(study, made_shape(layers=layers))) for layers in (24, 6))
     assert deep.searches[0].space.scientific["layer"].categories == list(range(1, 25))
     assert shallow.searches[0].space.scientific["layer"].categories == list(range(1, 7))
     assert shallow.searches[0].notes == [

@@ -26,7 +26,7 @@ from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
 from reports.__main__ import main as report_command
-from tests.contract.test_installed import snippet
+from tests.helpers.documented import snippet
 from tests.helpers.small_study import Study, children, waited
 from tests.helpers.studying import (
     RAYS_OWN,
@@ -37,7 +37,6 @@ from tests.helpers.studying import (
     flags,
     run_here,
     without_figures,
-    world,
 )
 
 pytestmark = [
@@ -55,17 +54,12 @@ DISTURBED = (*SIZE, "--features", "disk")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
-
-
-@pytest.fixture(scope="module")
-def study(made, tmp_path_factory, empty_database, ray_here):
+def study(world, tmp_path_factory, empty_database, ray_here):
     """A study that was left alone: (results folder, output root, how it ended)."""
     output = tmp_path_factory.mktemp("study") / "results"
     output.mkdir()
     shutil.copy(empty_database, output / "mlflow.db")
-    ran = run_here(flags(made, output))
+    ran = run_here(flags(world, output))
     assert ran.code == 0, ran.err
     return output / "alpha_lambda" / "tiny-echo", output, ran
 
@@ -80,10 +74,10 @@ class TwoCases:
 
 
 @pytest.fixture(scope="module")
-def two_cases(made, tmp_path_factory):
-    twin = Path(shutil.copytree(made["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
+def two_cases(world, tmp_path_factory):
+    twin = Path(shutil.copytree(world["dataset"], tmp_path_factory.mktemp("twin") / "twin"))
     output = tmp_path_factory.mktemp("cases") / "results"
-    argv = flags(made, output, *SIZE, "--features", "memory", "--tracking-uri", UNREACHABLE)
+    argv = flags(world, output, *SIZE, "--features", "memory", "--tracking-uri", UNREACHABLE)
     argv[argv.index("--dataset") + 2 : argv.index("--dataset") + 2] = [str(twin)]
     starts = []
     fit = tune.Tuner.fit
@@ -117,7 +111,7 @@ class Disturbed:
 
 
 @pytest.fixture(scope="module")
-def disturbed(made, tmp_path_factory, ray_here):
+def disturbed(world, tmp_path_factory, ray_here):
     """A study that is ended by SIGTERM; run again, a worker of it killed, then all of it; then run to its end."""
     output = tmp_path_factory.mktemp("disturbed") / "results"
     folder = output / "alpha_lambda" / "tiny-echo"
@@ -133,13 +127,13 @@ def disturbed(made, tmp_path_factory, ray_here):
         return Ended(ran.code, ran.out, ran.err, rows, runs, (folder / "report.md").exists())
 
     def run(report):
-        return left(run_here(flags(made, output, *DISTURBED), report=report))
+        return left(run_here(flags(world, output, *DISTURBED), report=report))
 
     with sigterm_once(lambda: completed() >= 1):
         interrupted = run(report=True)
 
     with (output / "killed.out").open("w") as out, (output / "killed.err").open("w") as err:
-        process = subprocess.Popen(command(made, output, *DISTURBED), stdout=out, stderr=err)
+        process = subprocess.Popen(command(world, output, *DISTURBED), stdout=out, stderr=err)
 
     def until(reached):
         deadline = time.monotonic() + TIMEOUT
@@ -157,9 +151,9 @@ def disturbed(made, tmp_path_factory, ray_here):
     workers = []
 
     def a_worker_is_killed():
-        for pid in workers_of(process)[:1]:
-            os.kill(pid, signal.SIGKILL)
-            workers.append(pid)
+        for worker in children(process, "worker")[:1]:
+            worker.kill()
+            workers.append(worker.pid)
         return workers
 
     until(a_worker_is_killed)
@@ -193,20 +187,6 @@ def sigterm_once(reached):
         over.set()
         thread.join()
         signal.signal(signal.SIGTERM, before)
-
-
-def workers_of(process):
-    """Return the ids of the Ray workers that run trials of a study."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    parents = {int(pid): int(parent) for pid, parent, _ in rows}
-
-    def below(pid):
-        while pid in parents and pid != process.pid:
-            pid = parents[pid]
-        return pid == process.pid
-
-    return [int(pid) for pid, _, args in rows if "ImplicitFunc.train" in args and below(int(pid))]
 
 
 def table(folder):
@@ -421,14 +401,14 @@ def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
     assert run.has_report, run.out
 
 
-def test_a_terminal_that_is_closed_ends_a_study_which_leaves_nothing_behind(made, tmp_path):
+def test_a_terminal_that_is_closed_ends_a_study_which_leaves_nothing_behind(world, tmp_path):
     """SIGHUP to a process of the user's own, with a Ray of its own, while trials run."""
     with tempfile.TemporaryDirectory(
         prefix="h-", dir="/tmp"
     ) as root:  # a short path: Ray's sockets lie below it
         scratch = Path(root) / "t"
         scratch.mkdir()
-        study = Study(made, Path(root), "closed", SMALL)
+        study = Study(world, Path(root), "closed", SMALL)
         before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
         try:
             process = study.start()
@@ -446,10 +426,10 @@ def test_a_terminal_that_is_closed_ends_a_study_which_leaves_nothing_behind(made
         assert "continue with: python studies/alpha_lambda.py" in study.said().splitlines()[-1]
 
 
-def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(made, tmp_path):
+def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(world, tmp_path):
     """A rate at which every trial diverges; the study still ends with a report."""
     output = tmp_path / "results"
-    ran = run_here([*flags(made, output), *SMALL, "--trials", "0", "--seed", "5", "--set", "lr=1e30"])
+    ran = run_here([*flags(world, output), *SMALL, "--trials", "0", "--seed", "5", "--set", "lr=1e30"])
     assert ran.code == 1, ran.err
     trials = table(output / "alpha_lambda" / "tiny-echo")
     assert set(trials["status"]) == {"diverged"}
@@ -472,12 +452,12 @@ def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
         assert (copy / name).read_bytes() == (folder / name).read_bytes()
 
 
-def test_a_dry_run_counts_what_is_done_and_what_is_left(made, study):
+def test_a_dry_run_counts_what_is_done_and_what_is_left(world, study):
     _, output, _ = study
-    done = run_here([*flags(made, output), "--dry-run"])
+    done = run_here([*flags(world, output), "--dry-run"])
     assert (done.code, "; 0 trials left: in all about 13 s, at most 18 s" in done.out) == (0, True), done.out
     assert "6 trials by optuna, asha, 6 done" in done.out
-    more = run_here([*flags(made, output), "--seeds", "3", "--dry-run"])
+    more = run_here([*flags(world, output), "--seeds", "3", "--dry-run"])
     assert "36 done" in more.out
     assert "18 trials left" in more.out
 
@@ -492,7 +472,7 @@ def test_a_study_can_be_mirrored_later(study, tmp_path, empty_database, capsys):
     assert "study.json" in capsys.readouterr().err.splitlines()[0]
 
 
-def test_a_field_that_is_added_with_a_default_renames_no_trial(made, study, tmp_path):
+def test_a_field_that_is_added_with_a_default_renames_no_trial(world, study, tmp_path):
     """CONTRIBUTING.md's hyperparameter, added to the layer mix: the folder of before is continued as it stands."""
     output = Path(shutil.copytree(study[1], tmp_path / "results"))
     before = pd.read_csv(output / "alpha_lambda/tiny-echo/trials.csv")
@@ -500,7 +480,7 @@ def test_a_field_that_is_added_with_a_default_renames_no_trial(made, study, tmp_
         exec(snippet("hyperparameter"), added := {"__name__": "added"})
         _CONFIGS[LayerMixConfig.fusion] = added["LayerMixConfig"]
         assert "temperature" in hyperparameters()
-        ran = run_here(flags(made, output), report=False)
+        ran = run_here(flags(world, output), report=False)
     finally:
         _CONFIGS[LayerMixConfig.fusion] = LayerMixConfig
     assert ran.code == 0, ran.err

@@ -1,6 +1,5 @@
 """The task kind of CONTRIBUTING.md is defined as it stands there, and then loads, trains and is scored."""
 
-import re
 from datetime import date
 
 import numpy as np
@@ -12,7 +11,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
 from adalayers.tasks.kinds import KINDS
 from adalayers.training.trainer import train
-from tests.helpers.studying import ROOT
+from tests.helpers.documented import snippet
 from tests.helpers.tiny import tiny_backbone
 
 
@@ -20,10 +19,7 @@ from tests.helpers.tiny import tiny_backbone
 def year(monkeypatch):
     """Run the snippet; the registry is as before afterwards."""
     before = dict(KINDS)
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    snippet = re.search(r"```python task-kind\n(.*?)```", text, re.DOTALL)
-    assert snippet, "CONTRIBUTING.md has no task kind"
-    exec(compile(snippet[1], "CONTRIBUTING.md", "exec"), {"__name__": "snippet"})
+    exec(compile(snippet("task-kind"), "CONTRIBUTING.md", "exec"), {"__name__": "snippet"})
     yield KINDS["year"]
     KINDS.clear()
     KINDS.update(before)

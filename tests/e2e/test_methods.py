@@ -15,10 +15,10 @@ from adalayers.config import with_overrides
 from adalayers.data.prepare import prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import DataRequest
-from adalayers.study import Setting, base_config
 from adalayers.training.trainer import train
 from studies.methods import STUDY, methods
 from tests.helpers.long_form import long_but
+from tests.helpers.planning import setting_of
 from tests.helpers.states import made_shape
 from tests.helpers.studying import world
 
@@ -61,8 +61,7 @@ PROBE = {"lr": 1e-2, "epochs": 8}
 
 
 def setting(shape):
-    base = base_config(STUDY.space(), {}, EPOCHS)
-    return Setting(dataset="acceptability-demo", shape=shape, fixed={}, base=base, train_examples=EXAMPLES)
+    return setting_of(STUDY, shape, "acceptability-demo", epochs=EPOCHS, pool=EXAMPLES)
 
 
 NAMES = list(methods(setting(made_shape())))

@@ -1,4 +1,4 @@
-"""What pages show: commands, and docs/files.md against what a study has left."""
+"""What pages show, commands and code, and docs/files.md against what a study has left."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def shown(page: str, begins: str, places: tuple[tuple[str, str], ...] = ()) -> l
     for named, place in places:
         text = text.replace(named, place)
     return shlex.split(next(line for line in text.splitlines() if line.startswith(begins)), comments=True)
+
+
+def snippet(name: str) -> str:
+    """Return the code of this name in CONTRIBUTING.md."""
+    (code,) = re.findall(rf"```\w+ {name}\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
+    return str(code)
 
 
 def patterns(section: str) -> re.Pattern[str]:

@@ -17,13 +17,14 @@ from adalayers.results.measures import Measured, write_measures
 from adalayers.results.study_file import Factor
 from reports import write_cover
 from reports.evidence.evidence import Evidence
-from reports.page.report import details_page, short_page
+from reports.page.report import short_page
 from reports.reading.load import load
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_few_shot import with_few_shot
 from tests.helpers.made_layers import with_single_layers, with_sizes
 from tests.helpers.made_published import with_published
 from tests.helpers.made_up import CORE, MadeUp
+from tests.helpers.pages import both_pages, evidence_of
 from tests.helpers.studying import without_figures
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -82,7 +83,7 @@ def outcome(name: str, folder: Path) -> Evidence:
     """Return what is known of one of `OUTCOMES`, with the question and the method of alpha_lambda."""
     made = OUTCOMES[name]()
     made.study["request"] |= {"question": STUDY.question, "method": dict(STUDY.page.method)}
-    return Evidence(load(made.write(folder)))
+    return evidence_of(made, folder)
 
 
 def methods() -> MadeUp:
@@ -133,10 +134,6 @@ def tokens(folder: Path) -> str:
     return both_pages(Evidence(load(place)))
 
 
-def both_pages(evidence: Evidence) -> str:
-    return "\n".join([short_page(evidence).text(), details_page(evidence).text()])
-
-
 def all_outcomes(folder: Path) -> str:
     """Return what differs between outcomes: the answer, the main caveats and the next run."""
     pages = []
@@ -159,9 +156,9 @@ def across_cases(folder: Path) -> str:
 PAGES: dict[str, Callable[[Path], str]] = {
     "factorial": lambda folder: both_pages(outcome("some decided", folder)),
     "outcomes": all_outcomes,
-    "methods": lambda folder: both_pages(Evidence(load(methods().write(folder)))),
-    "data_size": lambda folder: both_pages(Evidence(load(data_size().write(folder)))),
-    "few_examples": lambda folder: both_pages(Evidence(load(few_examples().write(folder)))),
+    "methods": lambda folder: both_pages(evidence_of(methods(), folder)),
+    "data_size": lambda folder: both_pages(evidence_of(data_size(), folder)),
+    "few_examples": lambda folder: both_pages(evidence_of(few_examples(), folder)),
     "tokens": tokens,
     "across_cases": across_cases,
 }

@@ -1,5 +1,7 @@
 """Trials that are killed and go on, for tests that they end as if nothing had been."""
 
+import functools
+
 import pytest
 import torch
 
@@ -20,19 +22,14 @@ def killed_at(epoch):
     return kill
 
 
-def interrupted(config, data, folder, *, epoch=2, seed=0):
+def interrupted(config, data, folder, *, epoch=2, seed=0, test=False):
     """Kill a trial after its evaluation of `epoch`, go on from its checkpoint and return what that leaves."""
+    run = functools.partial(train, config, data, seed=seed, test=test, checkpoint=folder)
     with pytest.raises(Killed):
-        train(config, data, seed=seed, on_evaluation=killed_at(epoch), checkpoint=folder)
+        run(on_evaluation=killed_at(epoch))
     torch.rand(100)  # what others draw meanwhile
     epochs = []
-    continued = train(
-        config,
-        data,
-        seed=seed,
-        on_evaluation=lambda evaluation: epochs.append(evaluation.metrics["epoch"]),
-        checkpoint=folder,
-    )
+    continued = run(on_evaluation=lambda evaluation: epochs.append(evaluation.metrics["epoch"]))
     assert epochs[0] > 1, "it started again instead of continuing"
     return continued
 

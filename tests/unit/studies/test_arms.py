@@ -1,16 +1,18 @@
 """What arms of several studies set, on shapes without a backbone."""
 
 import importlib
+from dataclasses import replace
 
 import pytest
 
-from adalayers.study import Setting, base_config, for_equal_steps
+from adalayers.study import Setting, for_equal_steps
+from tests.helpers.planning import setting_of
 from tests.helpers.states import made_shape
 
 
 def setting(dataset="cola", head="sequence", study="small_data", epochs=20, pool=2000, **fixed) -> Setting:
-    space = importlib.import_module(f"studies.{study}").STUDY.space()
-    return Setting(dataset, made_shape(head, 3, 6, 384), fixed, base_config(space, fixed, epochs), pool)
+    asked = importlib.import_module(f"studies.{study}").STUDY
+    return setting_of(asked, made_shape(head, 3, 6, 384), dataset, epochs=epochs, pool=pool, **fixed)
 
 
 def arms(study, **how):
@@ -57,7 +59,5 @@ def test_adapters_whose_spans_are_taken_away_have_rates_at_which_they_learn():
 
 def test_epochs_that_the_user_fixed_stay():
     assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
-    space = importlib.import_module("studies.small_data").STUDY.space()
-    fixed = {"epochs": 3}
-    fixed_setting = Setting("cola", made_shape("sequence", 3, 6, 384), fixed, base_config(space, {}, 3), 2000)
-    assert for_equal_steps(fixed_setting, 100) == {"train_examples": 100}
+    fixed = replace(setting(epochs=3), fixed={"epochs": 3})
+    assert for_equal_steps(fixed, 100) == {"train_examples": 100}

@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from adalayers.comparisons import PlannedArm
 from adalayers.states import Stream
-from adalayers.study import Setting, base_config, plan
 from studies.decoder_layers import STUDY
+from tests.helpers.planning import planned, planned_arms, setting_of
 from tests.helpers.states import made_shape
 
 STREAMS = {
@@ -17,18 +16,15 @@ STREAMS = {
 }
 
 
-def planned(family: str, head: str = "sequence"):
+def planned_on(family: str, head: str = "sequence"):
     shape = dataclasses.replace(made_shape(head, 3, 6, 32), streams=STREAMS[family], family=family)
-    return plan(
-        STUDY, STUDY.space(), Setting("made", shape, {}, base_config(STUDY.space(), {}, 2), 64)
-    ), shape
+    return planned(STUDY, setting_of(STUDY, shape, epochs=2, pool=64)), shape
 
 
 def comparisons(made, shape):
-    arms = [PlannedArm(arm.name, arm.role, arm.config.resolved(shape), arm.aliases) for arm in made.arms]
     used = {name for arm in made.arms for name in arm.config.used(shape)}
     factors = [factor.name for factor in STUDY.design.factors if factor.name in used]
-    return STUDY.design.comparisons(arms, factors, made.control)
+    return STUDY.design.comparisons(planned_arms(made, shape), factors, made.control)
 
 
 def compared(made, shape) -> set[tuple[str, str]]:
@@ -45,7 +41,7 @@ POOLINGS = {("read_out=mean", "read_out=attention"), ("read_out=last-token", "re
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_one_stream_has_depth_and_pooling(family):
-    made, shape = planned(family)
+    made, shape = planned_on(family)
     assert compared(made, shape) == DEPTHS | POOLINGS
     assert len([arm for arm in made.arms if arm.role == "core"]) == 9
     states = {state.stream for arm in made.arms for state in arm.config.states(shape)}
@@ -55,13 +51,13 @@ def test_one_stream_has_depth_and_pooling(family):
 
 
 def test_words_of_a_decoder_are_read_at_their_last_or_first_token():
-    made, shape = planned("gpt2", "token")
+    made, shape = planned_on("gpt2", "token")
     assert compared(made, shape) == DEPTHS | {("word_position=first-token", "word_position=last-token")}
     assert not any("read_out" in arm.name for arm in made.arms)
 
 
 def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
-    made, shape = planned("bart")
+    made, shape = planned_on("bart")
     assert compared(made, shape) == DEPTHS | POOLINGS | {
         ("stream=decoder", "stream=encoder"),
         ("stream=both", "stream=encoder"),
@@ -77,7 +73,7 @@ def test_an_encoder_and_a_decoder_are_compared_alone_and_together():
 
 def test_a_read_out_is_compared_with_the_mix_of_its_stream():
     """The first token of an encoder is a rival, that of a decoder a floor."""
-    made, shape = planned("bart")
+    made, shape = planned_on("bart")
     whole = "stream={} hidden_states=layers read_out=attention"
     pairs = {(one.arm, one.control): one.primary for one in comparisons(made, shape) if one.kind == "arm"}
     assert pairs == {

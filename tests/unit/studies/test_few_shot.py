@@ -1,24 +1,27 @@
 """The few-shot study's arms, notes and comparisons, on shapes without a backbone."""
 
+import functools
+
 import pytest
 
 from adalayers.command.flags import parse
 from adalayers.comparisons import PlannedArm
 from adalayers.errors import BadInput
-from adalayers.study import Setting, base_config, plan
+from adalayers.study import Setting
 from studies.few_shot import STUDY
+from tests.helpers import planning
+from tests.helpers.planning import setting_of
 from tests.helpers.states import made_shape
 
 WHOLE = {"protocol": "whole"}
 
 
 def setting(head="token", n_outputs=9, pool=14_000, epochs=100, own=None, **fixed) -> Setting:
-    base = base_config(STUDY.space(), fixed, epochs)
-    return Setting("conll2003", made_shape(head, n_outputs, 6, 384), fixed, base, pool, own or {})
+    shape = made_shape(head, n_outputs, 6, 384)
+    return setting_of(STUDY, shape, epochs=epochs, pool=pool, own=own, **fixed)
 
 
-def planned(setting: Setting):
-    return plan(STUDY, STUDY.space(), setting)
+planned = functools.partial(planning.planned, STUDY)
 
 
 def levels(made, name: str) -> list[int]:

@@ -3,16 +3,15 @@
 import pytest
 
 from adalayers.errors import BadInput
-from adalayers.states import Shape
-from adalayers.study import Setting, base_config, plan
 from studies.methods import STUDY
+from tests.helpers import planning
+from tests.helpers.planning import setting_of
 from tests.helpers.states import made_shape
 
 
 def planned(head="sequence", layers=6, **own):
-    shape: Shape = made_shape(head, 9, layers, 384)
-    base = base_config(STUDY.space(), {}, 5)
-    return plan(STUDY, STUDY.space(), Setting("conll2003", shape, {}, base, 2000, own))
+    setting = setting_of(STUDY, made_shape(head, 9, layers, 384), epochs=5, own=own)
+    return planning.planned(STUDY, setting)
 
 
 def configs(head="sequence"):

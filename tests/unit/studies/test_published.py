@@ -1,12 +1,15 @@
 """The published study's arms, comparisons and records, on shapes without a backbone."""
 
+import functools
+
 import pytest
 
 from adalayers.comparisons import PlannedArm
 from adalayers.config import trial_config, with_overrides
 from adalayers.presets import setups
-from adalayers.study import Setting, plan
+from adalayers.study import Setting
 from studies.published import STUDY
+from tests.helpers import planning
 from tests.helpers.states import made_shape
 
 
@@ -15,8 +18,7 @@ def setting(dataset="cola", head="sequence", epochs=256, **fixed) -> Setting:
     return Setting(dataset, made_shape(head, layers=6, width=384), fixed, base, 2000)
 
 
-def planned(setting: Setting):
-    return plan(STUDY, STUDY.space(), setting)
+planned = functools.partial(planning.planned, STUDY)
 
 
 @pytest.mark.parametrize(

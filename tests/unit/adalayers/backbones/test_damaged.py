@@ -15,19 +15,13 @@ from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
 from adalayers.features import features
 from adalayers.request import DataRequest
-from tests.helpers.studying import world
 from tests.helpers.tiny import tiny_backbone
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
-
-
 @pytest.fixture
-def folder(made, tmp_path):
+def folder(world, tmp_path):
     """A copy that a test may spoil."""
-    return shutil.copytree(made["backbone"], tmp_path / "tiny")
+    return shutil.copytree(world["backbone"], tmp_path / "tiny")
 
 
 def says(folder, **changes):
@@ -46,8 +40,8 @@ def test_weights_that_are_no_numbers(folder, value):
         load(resolve(str(folder)))
 
 
-def test_hidden_states_that_are_no_numbers_are_not_stored(made, tmp_path):
-    prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16))
+def test_hidden_states_that_are_no_numbers_are_not_stored(world, tmp_path):
+    prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), max_length=16))
     backbone = load(prepared.source)
     with torch.no_grad():
         next(backbone.parameters()).fill_(float("nan"))
@@ -56,12 +50,12 @@ def test_hidden_states_that_are_no_numbers_are_not_stored(made, tmp_path):
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
-def test_token_ids_beyond_the_embeddings(made, folder):
+def test_token_ids_beyond_the_embeddings(world, folder):
     says(folder, vocab_size=5)
     with pytest.raises(
         BadInput, match=r"wanted token ids below 5, the embeddings of tiny, its tokeniser gives \d+"
     ):
-        prepare(DataRequest(str(folder), str(made["dataset"]), max_length=16))
+        prepare(DataRequest(str(folder), str(world["dataset"]), max_length=16))
 
 
 def test_no_id_of_padding_where_positions_count_from_it(tmp_path):
@@ -102,9 +96,9 @@ def test_sizes_beyond_any_model_s_are_refused_at_once(folder, name, value):
         resolve(str(folder))
 
 
-def test_no_id_of_padding_where_nothing_counts_from_it(made, folder):
+def test_no_id_of_padding_where_nothing_counts_from_it(world, folder):
     says(folder, pad_token_id=None)
-    prepared = prepare(DataRequest(str(folder), str(made["dataset"]), max_length=16))
+    prepared = prepare(DataRequest(str(folder), str(world["dataset"]), max_length=16))
     assert load(prepared.source).pad_id == 0
 
 

@@ -14,27 +14,21 @@ from adalayers.results.study_file import RequestRecord, Run, StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import Design, Study
 from adalayers.tasks import metrics
-from tests.helpers.studying import world
 
 STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return world(tmp_path_factory.mktemp("world"))
-
-
-def flags_of(made, *argv):
-    return parse(STUDY, ["--backbone", str(made["backbone"]), "--dataset", str(made["dataset"]), *argv])
+def flags_of(world, *argv):
+    return parse(STUDY, ["--backbone", str(world["backbone"]), "--dataset", str(world["dataset"]), *argv])
 
 
 @pytest.fixture(scope="module")
-def of(made):
+def of(world):
     """Return what makes a study, for some flags."""
-    prepared = prepare(flags_of(made).requests[0])
+    prepared = prepare(flags_of(world).requests[0])
 
     def makes(*argv):
-        flags = flags_of(made, *argv)
+        flags = flags_of(world, *argv)
         (request,) = flags.requests
         return identity(flags, type(prepared)(request, prepared.source, prepared.task, prepared.encoded))
 

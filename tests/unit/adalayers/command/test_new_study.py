@@ -5,7 +5,7 @@ import sys
 
 from adalayers.__main__ import main
 from adalayers.command.main import main as run_study
-from adalayers.study import Setting, base_config, plan
+from tests.helpers.planning import planned, setting_of
 from tests.helpers.states import made_shape
 
 
@@ -15,15 +15,8 @@ def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
     assert main(["new-study", "mine"]) == 0
     assert "python mine.py --dry-run" in capsys.readouterr().out
     study = importlib.import_module("mine").STUDY
-    space = study.space()
-    base = base_config(space, {}, 20)
-    shape = made_shape("sequence", 2, layers=6, width=384)
-    setting = Setting(dataset="cola", shape=shape, fixed={}, base=base, train_examples=200)
-    assert [arm.name for arm in plan(study, space, setting).arms] == [
-        "dropout=0",
-        "dropout=0.1",
-        "dropout=0.3",
-    ]
+    setting = setting_of(study, made_shape("sequence", 2, layers=6, width=384))
+    assert [arm.name for arm in planned(study, setting).arms] == ["dropout=0", "dropout=0.1", "dropout=0.3"]
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "mine.py"), "--help"])
     assert run_study(study) == 0
     assert capsys.readouterr().out.startswith("usage: mine.py")

@@ -10,20 +10,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
 from adalayers.backbones import loading, sources, tokens
-from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
 from adalayers.features.store import META, Writer
-from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.states import Shape
-from adalayers.tasks.kinds import KINDS
-from adalayers.training.trainer import train
 from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone
 
@@ -44,19 +38,6 @@ def encoded(source):
 
 def make(root, source, encoded, **options):
     return stored(root, source, encoded, lambda: loading.load(source), **options)
-
-
-def test_stored_states_are_the_backbones_own(source, encoded, tmp_path):
-    features = make(tmp_path, source, encoded, precision="float32")
-    backbone = loading.load(source)
-    for i in range(len(TEXTS)):
-        ids = torch.from_numpy(
-            encoded.input_ids[encoded.offsets[i] : encoded.offsets[i + 1]].astype(np.int64)
-        )[None]
-        alone = backbone(ids, torch.ones_like(ids))
-        read = features.read(np.array([i]), source.states, CPU)
-        for state, expected in alone.items():
-            torch.testing.assert_close(read[state], expected[0], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
@@ -265,36 +246,6 @@ def _must_not_compute(root, source, encoded):
     stored(root, source, encoded, never)
 
 
-def test_a_killed_process_gives_its_lock_back_and_its_rows_are_kept(source, encoded, tmp_path, small_batches):
-    context = multiprocessing.get_context("spawn")
-    some_are_kept = context.Event()
-    process = context.Process(target=_is_killed, args=(tmp_path, source, encoded, some_are_kept))
-    process.start()
-    assert some_are_kept.wait(60)
-    process.kill()
-    process.join()
-    assert not (store_folder(tmp_path, source, encoded) / META).exists()
-    done = []
-    features = make(tmp_path, source, encoded, on_progress=lambda n, total: done.append(n))
-    assert 0 < len(done) < len(extraction_batches(np.diff(encoded.offsets))), "it began again"
-    whole = make(tmp_path / "whole", source, encoded)
-    assert features.meta["files"] == whole.meta["files"]
-
-
-def _is_killed(root, source, encoded, some_are_kept):
-    from adalayers.features import extract, features, store
-
-    extract.EXTRACT_TOKENS = features.EXTRACT_TOKENS = 24
-    store.KEEP_SECONDS = 0.0
-
-    def on_progress(done, total):
-        if done > total / 2:
-            some_are_kept.set()
-            time.sleep(60)
-
-    stored(root, source, encoded, lambda: loading.load(source), on_progress=on_progress)
-
-
 def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):
     class Loud(torch.nn.Module):
         def __init__(self):
@@ -442,22 +393,3 @@ def test_extraction_batches_hold_each_sequence_once_within_the_limit():
     batches = extraction_batches(lengths)
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
-
-
-def test_training_over_live_features_and_a_float32_store_agree_to_rounding(source, encoded, tmp_path):
-    def history(features):
-        labels = np.arange(len(TEXTS)) % 2
-        splits = {
-            name: SplitData(features, labels, np.arange(len(TEXTS))) for name in ("train", "validation")
-        }
-        shape = Shape("sequence", 2, source.streams, source.width, source.family)
-        data = TrialData(shape, ("a", "b"), "accuracy", splits, {}, KINDS["sequence"])
-        config = LayerMixConfig(k=8, heads=2, epochs=4, batch_size=8, dropout=0.3, alpha=8.0)
-        return pd.DataFrame(train(config, data, seed=0).history)
-
-    live = history(LiveFeatures(source, encoded))
-    exact = history(make(tmp_path, source, encoded, precision="float32"))
-    half = history(make(tmp_path, source, encoded))
-    pd.testing.assert_frame_equal(live, exact, rtol=1e-4, atol=1e-5)
-    assert not np.array_equal(half["train/loss"], exact["train/loss"], equal_nan=True), "float16 was not used"
-    pd.testing.assert_series_equal(half["train/loss"], exact["train/loss"], rtol=1e-2)

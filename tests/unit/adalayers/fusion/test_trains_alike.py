@@ -14,7 +14,6 @@ from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape
-from tests.helpers.studying import world
 
 CASES = [(name, {}) for name in FUSIONS]
 CASES += [
@@ -34,18 +33,10 @@ def make(request):
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
+def prepared(world):
     """Texts in the tokens of a tiny backbone."""
-    made = world(tmp_path_factory.mktemp("world"))
-    request = DataRequest(
-        str(made["backbone"]),
-        str(made["dataset"]),
-        precision="float32",
-        train_examples=48,
-        eval_examples=16,
-        test_examples=16,
-    )
-    return prepare(request)
+    few = {"train_examples": 48, "eval_examples": 16, "test_examples": 16}
+    return prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), precision="float32", **few))
 
 
 def states(model, lengths):

@@ -44,24 +44,6 @@ def test_a_linear_read_out_is_a_linear_layer(kind):
         torch.testing.assert_close(model(given, torch.tensor(lengths)), expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["sequence", "token"])
-@pytest.mark.parametrize("positions", [False, True])
-@pytest.mark.parametrize("read_out", ["attention", "linear"])
-def test_padding_changes_nothing(kind, positions, read_out):
-    config = LayerMixConfig(positions=positions, read_out=read_out, **SMALL)
-    model = FusionModel(config, made_shape(kind)).eval()
-    lengths = [3, 7, 5]
-    together = states(model, lengths)
-    with torch.no_grad():
-        batch = model(together, torch.tensor(lengths))
-        start = 0
-        for row, length in enumerate(lengths):
-            alone = model({i: z[start : start + length] for i, z in together.items()}, torch.tensor([length]))
-            expected = batch[row : row + 1] if kind == "sequence" else batch[start : start + length]
-            torch.testing.assert_close(alone, expected, atol=1e-5, rtol=1e-5)
-            start += length
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

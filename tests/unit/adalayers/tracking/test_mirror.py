@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,22 +162,6 @@ def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
 
     found = MlflowClient(tracking_uri=uri).get_metric_history(run.info.run_id, name)
     return sorted((point.step, point.value) for point in found)
-
-
-@pytest.fixture
-def closed_port() -> str:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://me:hunter2@127.0.0.1:{taken.getsockname()[1]}"
-
-
-@pytest.fixture
-def silent_server() -> Iterator[str]:
-    """A server that accepts and never answers."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
@@ -425,11 +407,12 @@ def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: 
 
 
 def test_a_dead_server_neither_stops_nor_slows_the_study(
-    closed_port: str, folder: Folder, uri: str, capfd: pytest.CaptureFixture[str]
+    closed: str, folder: Folder, uri: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = [row("t1"), row("t2")]
     write_folder(folder, rows)
-    mirror = mirror_of(closed_port)
+    dead = f"http://me:hunter2@{closed}"
+    mirror = mirror_of(dead)
     began = time.monotonic()
     mirror.start(STUDY)
     assert time.monotonic() - began < 0.2
@@ -448,17 +431,17 @@ def test_a_dead_server_neither_stops_nor_slows_the_study(
     assert re.fullmatch(r"(MLflow: http://\S+=study-1, once `mlflow server .*` runs\n)?", said), said
 
     with pytest.raises(BadInput) as caught:
-        sync(folder, closed_port)
+        sync(folder, dead)
     assert "Connection refused" in str(caught.value).splitlines()[0]
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_server_that_never_answers_is_given_up_in_time(silent_server: str, folder: Folder) -> None:
+def test_a_server_that_never_answers_is_given_up_in_time(silent: str, folder: Folder) -> None:
     import mlflow  # noqa: F401  the import's own seconds are not under test
 
     write_folder(folder, [row("t1")])
     began = time.monotonic()
-    (sentence,) = mirrored(silent_server, folder, row("t1"), timeout=3)
+    (sentence,) = mirrored(f"http://{silent}", folder, row("t1"), timeout=3)
     assert time.monotonic() - began < 4
     assert "(no answer within 3 s): the study is not wholly tracked" in sentence
 

@@ -13,7 +13,6 @@ from adalayers.request import DataRequest
 from adalayers.training.steps import Request, SharedClock, finished, in_turn
 from adalayers.training.trainer import Trainer
 from tests.helpers.interrupting import assert_same
-from tests.helpers.studying import world
 
 SMALL = {"heads": 2, "feedforward": 16, "batch_size": 16, "epochs": 3, "lr": 3e-3, "dropout": 0.3}
 ARMS = (
@@ -29,9 +28,8 @@ ARMS = (
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    made = world(tmp_path_factory.mktemp("world"))
-    request = DataRequest(str(made["backbone"]), str(made["dataset"]), train_examples=48, eval_examples=16)
+def prepared(world):
+    request = DataRequest(str(world["backbone"]), str(world["dataset"]), train_examples=48, eval_examples=16)
     return prepare(request)
 
 

@@ -10,6 +10,7 @@ from optuna.storages.journal import JournalFileBackend
 from ray import tune
 
 from adalayers.comparisons import PlannedArm
+from adalayers.config import with_overrides
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
@@ -48,13 +49,10 @@ def study_with(**changes):
     return dataclasses.replace(STUDY, design=dataclasses.replace(DESIGN, **changes))
 
 
-def made_plan(**fixed):
-    from adalayers.config import with_overrides
-
-    setting = Setting(
-        dataset="made", shape=DATA.shape, fixed=fixed, base=with_overrides(BASE, fixed), train_examples=96
-    )
-    return plan(STUDY, SPACE, setting)
+def made_plan(study=STUDY, space=SPACE, **fixed):
+    base = with_overrides(BASE, fixed)
+    setting = Setting(dataset="made", shape=DATA.shape, fixed=fixed, base=base, train_examples=96)
+    return plan(study, space, setting)
 
 
 @pytest.fixture
@@ -227,9 +225,7 @@ def test_optuna_reads_a_search_from_its_journal(folder):
 
 
 def test_a_point_outside_the_space_runs_and_tells_optuna_nothing_live_or_replayed(folder):
-    outside = study_with(first=lambda setting: [{"alpha": 512.0, "lr": 1e-3}])
-    setting = Setting(dataset="made", shape=DATA.shape, fixed={}, base=BASE, train_examples=96)
-    planned = plan(outside, SPACE, setting)
+    planned = made_plan(study_with(first=lambda setting: [{"alpha": 512.0, "lr": 1e-3}]))
     live = agenda(folder, plan=planned)
     requests = run(live)
     assert next(r.config.alpha for r in requests if r.stage == "search") == 512.0
@@ -310,10 +306,6 @@ def test_trial_ids_follow_what_determines_a_trial():
         trial_id(BASE, DATA.shape, 1, {**about, "metric": "f1_macro"}),
     }
     assert len(others | {one}) == 7
-    uniform = {"mix": "uniform", "k": 8, "heads": 2}
-    assert trial_id(LayerMixConfig(**uniform), DATA.shape, 1, about) == trial_id(
-        LayerMixConfig(**uniform, alpha=9.0), DATA.shape, 1, about
-    )
 
 
 # Until decided
@@ -369,15 +361,6 @@ def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(fo
     assert ends(made) == [6]
 
 
-def test_an_analysis_waits_for_the_trials_of_its_block(folder):
-    made = agenda(folder, trials=0, seeds=9, undecided=Deciding(set()))
-    requests = []
-    while not isinstance(request := made.next(), str):
-        made.record.begin(request.trial_id, made.row(request))
-        requests.append(request)
-    assert (len(requests), request, made.analyses()) == (18, "wait", [])
-
-
 def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
     run(agenda(folder, trials=0, seeds=6, undecided=Deciding({"alpha=1"})))
     done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), analyses=(InterimAnalysis(6, {}),))
@@ -422,7 +405,7 @@ def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(fol
         assert ends(longer) == ([6] if seed_end == 2 else [])
 
 
-def tuned_plan(**fixed):
+def tuned_plan():
     """A plan whose two components, a uniform and a learned mix, are each tuned by a search; a third equals one."""
     components = [
         ("learned", {"mix": "learned"}),
@@ -434,9 +417,7 @@ def tuned_plan(**fixed):
         tunings=lambda setting: [Tuning(name, overrides) for name, overrides in components],
         first=lambda setting: [{"lr": 1e-3}],
     )
-    space = Space({}, {"lr": SPACE.nuisance["lr"]}, {"lr": [1e-4, 1e-3, 3e-3]})
-    setting = Setting(dataset="made", shape=DATA.shape, fixed=fixed, base=BASE, train_examples=96)
-    return plan(study, space, setting)
+    return made_plan(study, Space({}, {"lr": SPACE.nuisance["lr"]}, {"lr": [1e-4, 1e-3, 3e-3]}))
 
 
 def test_each_component_is_tuned_by_a_search_of_its_own_under_an_equal_budget(folder):
@@ -475,8 +456,6 @@ def test_arms_may_be_confirmed_as_their_searches_find_them_best_and_not_as_they_
 
 
 def test_a_search_begins_with_the_component_as_it_is_and_may_have_a_space_of_its_own():
-    from ray import tune
-
     own = Space({}, {"alpha": tune.uniform(1, 9)}, {})
     study = study_with(
         tunings=lambda setting: [
@@ -485,12 +464,10 @@ def test_a_search_begins_with_the_component_as_it_is_and_may_have_a_space_of_its
         ],
         first=lambda setting: [],
     )
-    space = Space({}, {"lr": SPACE.nuisance["lr"]}, {})
-    setting = Setting(dataset="made", shape=DATA.shape, fixed={}, base=BASE, train_examples=96)
-    one, other = plan(study, space, setting).searches
-    assert (one.first, list(one.space.domains)) == ([{"lr": 2e-3}], ["lr"])
-    assert (other.first, list(other.space.domains)) == ([{"alpha": 8.0}], ["alpha"])
-    assert plan(study, space, setting).nuisance == ("lr", "alpha")
+    made = made_plan(study, Space({}, {"lr": SPACE.nuisance["lr"]}, {}))
+    searches = [(search.first, list(search.space.domains)) for search in made.searches]
+    assert searches == [([{"lr": 2e-3}], ["lr"]), ([{"alpha": 8.0}], ["alpha"])]
+    assert made.nuisance == ("lr", "alpha")
 
 
 def test_a_study_with_several_searches_goes_on_from_its_rows(folder):

@@ -1,7 +1,6 @@
 """Clusters that are no cluster: said soon, and by the address's own name."""
 
 import signal
-import socket
 import subprocess
 import time
 
@@ -16,7 +15,6 @@ from adalayers.request import DataRequest
 from adalayers.storage.folder import Folder
 from adalayers.tuning import cluster
 from adalayers.tuning.cluster import check_address, cluster_address
-from tests.helpers.studying import world
 
 
 @pytest.fixture(autouse=True)
@@ -25,22 +23,6 @@ def environment(monkeypatch, tmp_path):
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-
-
-@pytest.fixture
-def silent():
-    """The address of something that accepts and never answers, as no Ray does."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-
-
-@pytest.fixture
-def closed():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def answers(monkeypatch, said, code=0):
@@ -137,9 +119,8 @@ def test_a_machine_that_has_left_is_done_without_and_one_that_fails_is_named(
         cluster._judged("10.0.0.2", "node", None, [Folder(tmp_path)], "word")
 
 
-def test_a_machine_without_the_store_computes_the_same_one(tmp_path):
-    made = world(tmp_path / "world")
-    prepared = prepare(DataRequest(str(made["backbone"]), str(made["dataset"]), max_length=16))
+def test_a_machine_without_the_store_computes_the_same_one(tmp_path, world):
+    prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"]), max_length=16))
     encoded = prepared.encoded["test"]
     there = store_folder(tmp_path / "cache", prepared.source, encoded)
     assert cluster._fill(str(there), prepared.source, encoded, "float16") == ""

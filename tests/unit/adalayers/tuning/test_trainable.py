@@ -72,7 +72,7 @@ def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone(tmp_pat
         assert ran(tmp_path / "alone", [name])[name] == note
 
 
-def test_a_member_that_fails_is_tried_again_and_catches_up(tmp_path, monkeypatch):
+def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp_path, monkeypatch):
     wanted, whole, steps = ran(tmp_path / "well", MEMBERS), trainer.Trainer.step, []
 
     def once_broken(self, *args):
@@ -83,6 +83,11 @@ def test_a_member_that_fails_is_tried_again_and_catches_up(tmp_path, monkeypatch
 
     monkeypatch.setattr(trainer.Trainer, "step", once_broken)
     assert ran(tmp_path / "broken", MEMBERS, retries=1) == wanted
+    steps.clear()
+    notes = ran(tmp_path / "given up", MEMBERS, retries=0).values()
+    assert [note["error"] for note in notes if note["status"] == "failed"] == [
+        "OSError: the file system went away"
+    ]
 
 
 def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch):

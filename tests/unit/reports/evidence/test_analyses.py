@@ -15,29 +15,18 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.spending import HALF
 from reports.page.report import details_page, short_page
 from reports.parts import caveats
-from reports.reading.load import Loaded, load
+from reports.reading.load import load
 from tests.helpers.made_scores import by_seed, plan, run, trials, whole_runs
 from tests.helpers.made_up import CORE, MadeUp
+from tests.helpers.pages import evidence_of, section
 
 FIRST = "uniform"
 ARMS = ("control", "a", "b")
 
 
-def read(made: MadeUp, tmp_path) -> Loaded:
-    return load(made.write(tmp_path))
-
-
-def of(evidence: Evidence, arm: str):
-    return next(claim for claim in evidence.claims if claim.arm == arm)
-
-
 def had(seeds: int, arms=ARMS):
     """Return trials in which every arm has so many seeds."""
     return trials(by_seed({arm: np.linspace(0.4, 0.5, seeds) for arm in arms}))
-
-
-def part(text: str, title: str) -> str:
-    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
 # From runs to analyses
@@ -137,7 +126,7 @@ def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
 
 def test_rebuilding_is_no_analysis(tmp_path):
     made = MadeUp(seeds=6, search=0, effects={FIRST: 0.1}).ran((3, 6), (), planned=(20, 20))
-    before, again = Evidence(read(made, tmp_path)), Evidence(load(tmp_path))
+    before, again = evidence_of(made, tmp_path), Evidence(load(tmp_path))
     assert [one.number for one in before.analyses] == [1, 2]
     assert before.analyses == again.analyses
     assert before.claims == again.claims
@@ -147,11 +136,11 @@ def test_rebuilding_is_no_analysis(tmp_path):
 def test_no_whole_block_is_said(tmp_path):
     made = MadeUp(seeds=2, search=0).ran((2,))
     made.study["runs"]["history"][0] |= {"analyses": [], "planned": 20}
-    evidence = Evidence(read(made, tmp_path))
+    evidence = evidence_of(made, tmp_path)
     assert evidence.analyses == []
     assert {claim.n for claim in evidence.claims} == {0}
-    assert "No whole block of seeds has ended" in part(details_page(evidence).text(), "Analyses")
-    assert "**There is no answer yet**" in part(short_page(evidence).text(), "Answer")
+    assert "No whole block of seeds has ended" in section(details_page(evidence).text(), "Analyses")
+    assert "**There is no answer yet**" in section(short_page(evidence).text(), "Answer")
 
 
 def test_openings_and_optimism(tmp_path):
@@ -159,12 +148,11 @@ def test_openings_and_optimism(tmp_path):
     gaps = (0.01, 0.02, 0.03, 0.01, 0.03)
     for row, gap in zip(made.of(CORE[1]), gaps, strict=True):
         row["test/matthews"] = row["val/matthews"] - gap
-    loaded = read(made, tmp_path)
-    info = caveats.info(Evidence(loaded))
+    info = caveats.info(evidence_of(made, tmp_path))
     table = info.optimism.set_index("arm")
     low, high = stats.t.interval(0.95, 4, 0.02, 0.01 / np.sqrt(5))
     assert tuple(table.loc[CORE[1], ["mean", "low", "high", "n"]]) == pytest.approx((0.02, low, high, 5))
     assert info.opened == 2
     assert [run.test_scored for run in info.runs] == [45, 30]
     made = MadeUp(seeds=2, search=0, test=False)
-    assert caveats.info(Evidence(read(made, tmp_path))).optimism.empty
+    assert caveats.info(evidence_of(made, tmp_path)).optimism.empty

@@ -23,13 +23,16 @@ ARMS = ("control", "a", "b", "c")
 WOBBLE = np.array([0.01, -0.01, 0.02, -0.02, 0.005, -0.005])
 
 
-def of(levels: dict[str, float], **changed) -> BestSet:
-    """Return the set of arms at these levels over six seeds, each with a wobble of its own."""
-    scores = by_seed(
-        {arm: level + np.roll(WOBBLE, place) for place, (arm, level) in enumerate(levels.items())}
-    )
+def judged(scores: dict[str, dict[int, float]], **changed) -> BestSet:
+    """Return the set after a run of six seeds of each arm."""
     table, known = trials(scores), plan(ARMS, **changed)
     return best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+
+
+def of(levels: dict[str, float], **changed) -> BestSet:
+    """Return the set of arms at these levels over six seeds, each with a wobble of its own."""
+    rolled = {arm: level + np.roll(WOBBLE, place) for place, (arm, level) in enumerate(levels.items())}
+    return judged(by_seed(rolled), **changed)
 
 
 def test_a_clearly_best_arm_rules_out_the_others():
@@ -68,9 +71,7 @@ def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
                 **dict.fromkeys(("b", "c"), [0.4] * 6),
             }
         )
-        table, known = trials(scores), plan(ARMS)
-        found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
-        assert ("control" in found.arms) == kept
+        assert ("control" in judged(scores).arms) == kept
 
 
 @pytest.mark.parametrize(
@@ -98,8 +99,7 @@ def test_arms_with_fewer_than_six_seeds_are_not_judged():
     found = best_set(table, plan(ARMS), [])
     assert (found.arms, found.not_judged, found.excluded) == ((), ("control", "a", "b"), ())
     scores = by_seed({"control": 0.4 + WOBBLE, "a": 0.7 - WOBBLE, "b": [0.1, 0.2, 0.1]})
-    table, known = trials(scores), plan(ARMS)
-    found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+    found = judged(scores)
     assert (found.arms, found.not_judged, [one.arm for one in found.excluded]) == (
         ("a",),
         ("b",),
@@ -115,8 +115,7 @@ def test_an_arm_within_the_smallest_effect_of_the_best_is_not_ruled_out():
             {arm: level + WOBBLE * (1 if arm < "b" else 1.01) / 1000 for arm, level in levels.items()}
         )
         scores["a"] = {seed: value + 5e-6 * seed for seed, value in scores["a"].items()}
-        table, known = trials(scores), plan(ARMS, smallest_effect=smallest)
-        found = best_set(table, known, analyses(whole_runs(ARMS, 6), table, known))
+        found = judged(scores, smallest_effect=smallest)
         assert (found.arms, found.within) == (arms, smallest)
 
 

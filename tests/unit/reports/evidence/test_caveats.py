@@ -16,11 +16,11 @@ from scipy import stats
 from reports.evidence import rungs, tables
 from reports.evidence.caveats import CAUTION, NOTE, SERIOUS, caveats
 from reports.evidence.claims import undecided
-from reports.evidence.evidence import Evidence
 from reports.evidence.ranges import edges
 from reports.reading.load import load
 from reports.reading.space import Domain
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
+from tests.helpers.pages import evidence_of
 
 
 def sound(**how) -> MadeUp:
@@ -39,8 +39,7 @@ def sound(**how) -> MadeUp:
 
 
 def found(made: MadeUp, tmp_path) -> list:
-    loaded = load(made.write(tmp_path))
-    return caveats(Evidence(loaded))
+    return caveats(evidence_of(made, tmp_path))
 
 
 def said(made: MadeUp, tmp_path, severity: str = "") -> str:
@@ -132,7 +131,7 @@ def test_pairs_that_failed_are_missed_and_those_that_were_not_asked_for_are_not(
     made = MadeUp(seeds=9, search=0, effects=effects).ran((6, 9), planned=(20,))
     for arm in CORE[6:9]:
         made.trials = [row for row in made.trials if row["arm"] != arm or row["seed"] <= 6]
-    found = Evidence(load(made.write(tmp_path))).claims
+    found = evidence_of(made, tmp_path).claims
     assert not undecided(found) & {*CORE[6:9]}
     assert any(claim.n == 6 and not claim.decided for claim in found)
     assert "Not all comparisons" not in said(made, tmp_path)
@@ -145,7 +144,7 @@ def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
     for row, control, place in zip(made.of("uniform"), made.of(CONTROL), range(12), strict=True):
         difference = (0.2 if place < 6 else later) + wobble[place % 3]
         row["test/matthews"] = control["test/matthews"] + difference
-    claims = {claim.arm: claim for claim in Evidence(load(made.write(tmp_path))).claims}
+    claims = {claim.arm: claim for claim in evidence_of(made, tmp_path).claims}
     assert (claims["uniform"].verdict, claims["uniform"].n) == ("better", 6)
     words = "put its mean outside the interval of its claim: `uniform`."
     assert (words in said(made, tmp_path, CAUTION)) == (later < 0)
@@ -154,9 +153,7 @@ def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
 def test_the_power_of_few_seeds_is_that_of_the_studys_own_analyses(tmp_path):
     """Six seeds as planned: a single t test at the comparison's share of 4%; of five no verdict comes."""
     made = MadeUp(seeds=6, search=0, evaluations=2, noise=0.05)
-    claim = next(
-        one for one in Evidence(load(made.write(tmp_path / "six"))).claims if one.primary and not one.decided
-    )
+    claim = next(one for one in evidence_of(made, tmp_path / "six").claims if one.primary and not one.decided)
     critical = stats.t.isf(0.04 * claim.share / 2, 5)
     power = stats.nct.sf(critical, 5, math.sqrt(6)) + stats.nct.cdf(-critical, 5, math.sqrt(6))
     (share,) = re.findall(
@@ -226,7 +223,7 @@ def test_sentences_of_one_document_that_are_wrong_together(tmp_path, together):
             | {"prediction": "B-PER" if is_right else "O"}
             for i, is_right in enumerate(right)
         ]
-    evidence = Evidence(load(made.write(tmp_path)))
+    evidence = evidence_of(made, tmp_path)
     [(claim, ratio, blocks)] = evidence.widths_by_block
     assert (claim.arm, blocks) == ("uniform", 60)
     assert ratio == pytest.approx(np.sqrt(together), rel=0.25)

@@ -17,6 +17,11 @@ from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
 
+def curve_of(made: MadeUp, folder, **how: bool) -> pd.DataFrame:
+    loaded = load(made.write(folder))
+    return curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan, **how)
+
+
 def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     made = MadeUp(seeds=5, search=0, evaluations=3, between=0)
     made.trials = made.of(CONTROL)
@@ -27,8 +32,7 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
         for trial, of in scores.items()
         for epoch, score in enumerate(of, start=1)
     ]
-    loaded = load(made.write(tmp_path))
-    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    table = curve_of(made, tmp_path)
     assert table["arm"].tolist() == [CONTROL] * 3
     assert table["step"].tolist() == [10, 20, 30]
     assert table["mean"].tolist() == pytest.approx([0.15, 0.34, 0.34])
@@ -36,8 +40,7 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     wanted = stats.t.interval(0.95, 4, 0.15, np.std([0.1] * 4 + [0.35], ddof=1) / math.sqrt(5))
     assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(list(wanted))
     made.trials.pop()
-    loaded = load(made.write(tmp_path))
-    four = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    four = curve_of(made, tmp_path)
     assert four[["low", "high"]].isna().all(axis=None)  # too few seeds for a band
 
 
@@ -49,8 +52,7 @@ def test_a_curve_of_scores_as_they_are_falls_and_stops_with_its_first_seed(tmp_p
         for trial, of in {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}.items()
         for epoch, score in enumerate(of, start=1)
     ]
-    loaded = load(made.write(tmp_path))
-    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan, so_far=False)
+    table = curve_of(made, tmp_path, so_far=False)
     assert table["step"].tolist() == [10, 20, 30]
     assert table["mean"].tolist() == pytest.approx([0.15, 0.4, 0.15])
 
@@ -62,15 +64,13 @@ def test_a_curve_starts_where_all_seeds_were_evaluated(tmp_path):
         {"trial_id": "0001", "epoch": 1, "step": 10, "val/matthews": 0.1},
         {"trial_id": "0002", "epoch": 1, "step": 15, "val/matthews": 0.3},
     ]
-    loaded = load(made.write(tmp_path))
-    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    table = curve_of(made, tmp_path)
     assert table[["step", "mean"]].to_numpy().tolist() == [[15, 0.2]]
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_ends(tmp_path):
     made = MadeUp(seeds=1, search=0, evaluations=200, between=0)
-    loaded = load(made.write(tmp_path))
-    table = curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan)
+    table = curve_of(made, tmp_path)
     of_control = table[table["arm"] == CONTROL]
     assert len(of_control) == 60
     assert (of_control["step"].min(), of_control["step"].max()) == (100, 20_000)

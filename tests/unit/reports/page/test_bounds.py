@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 
-from reports.evidence.evidence import Evidence
-from reports.page.report import details_page, short_page
-from reports.reading.load import load
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import both_pages, evidence_of
 
 MANY = 3000
-
-
-def both(made: MadeUp, tmp_path) -> str:
-    evidence = Evidence(load(made.write(tmp_path)))
-    return short_page(evidence).text() + details_page(evidence).text()
 
 
 def test_thousands_of_labels_are_not_all_shown(tmp_path):
@@ -29,7 +22,7 @@ def test_thousands_of_labels_are_not_all_shown(tmp_path):
         for trial in trials
         for place in range(MANY - 2)
     ]
-    text = both(made, tmp_path)
+    text = both_pages(evidence_of(made, tmp_path))
     assert len(text) < 100_000
     assert "2,900 more in `study.json`" in text
     assert "are too many to draw from" in text
@@ -41,6 +34,6 @@ def test_a_page_of_long_names_is_short(tmp_path):
     made.study = json.loads(study)
     for row in made.of("uniform"):
         row["arm"] = "x" * 5000
-    text = both(made, tmp_path)
+    text = both_pages(evidence_of(made, tmp_path))
     assert "x" * 250 in text
     assert "x" * 400 not in text

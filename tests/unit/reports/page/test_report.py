@@ -18,7 +18,6 @@ import pytest
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.study_file import parse
-from adalayers.storage.folder import Folder
 from reports import write_report
 from reports.__main__ import main
 from reports.evidence.claims import FIELDS
@@ -27,6 +26,7 @@ from reports.page.report import details_page, short_page
 from reports.reading.load import Loaded, load, make_plan
 from tests.helpers.long_form import LONG, long_but
 from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.pages import both_pages, evidence_of, section
 from tests.helpers.studying import without_figures
 
 OTHER = "alpha=8 entropy_weight=0"
@@ -57,15 +57,6 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def page(made: MadeUp, folder: Path, **how: bool) -> str:
-    """Return both pages of a made-up study, one after the other, without drawing their figures."""
-    return read(made.write(folder, **how))
-
-
-def read(place: Folder) -> str:
-    return "\n".join(pages(Evidence(load(place))))
-
-
 def pages(evidence: Evidence) -> tuple[str, str]:
     return short_page(evidence).text(), details_page(evidence).text()
 
@@ -73,11 +64,6 @@ def pages(evidence: Evidence) -> tuple[str, str]:
 def claims(folder: Path) -> dict[tuple[str, str], dict]:
     """Return the claims of a results folder by arm and level of the other factor, as they are written."""
     return {claim.names[::2]: claim.as_json() for claim in Evidence(load(folder)).claims}
-
-
-def part(text: str, title: str) -> str:
-    """Return one section of a page."""
-    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
 def test_pages_are_those_of_the_evidence_and_links_lead_to_figures(built):
@@ -110,7 +96,7 @@ def test_claims_files(tmp_path, undrawn):
 
 def test_few_seeds_are_shown_one_by_one_in_place_of_an_interval(tmp_path):
     made = MadeUp(seeds=4, search=0)
-    arms = part(page(made, tmp_path), "Arms")
+    arms = section(both_pages(evidence_of(made, tmp_path)), "Arms")
     scores = ", ".join(f"{trial['test/matthews']:.3f}" for trial in made.of(OTHER))
     assert f"| {scores} |" in next(line for line in arms.splitlines() if line.startswith(f"| `{OTHER}` |"))
 
@@ -120,7 +106,7 @@ def test_missing_files_are_named_not_raised(tmp_path):
     before = claims(tmp_path)
     (tmp_path / results.HISTORY).unlink()
     (tmp_path / results.PREDICTIONS).unlink()
-    caveats = part(read(place), "Caveats")
+    caveats = section(both_pages(Evidence(load(place))), "Caveats")
     for name in ("history.parquet", "predictions.parquet", "best/"):
         assert f"`{name}` is missing" in caveats
     assert claims(tmp_path) == before  # trials.csv is what claims rest on
@@ -131,7 +117,7 @@ def test_edited_rows_are_reported_and_the_disagreement_named(tmp_path):
     frame = results.read_trials(place)
     gone = (frame["arm"] == OTHER) & (frame["seed"] == 3)
     results.write_trials(place, frame[~gone].to_dict("records"))
-    assert "the rows are what is reported" in part(read(place), "Caveats")
+    assert "the rows are what is reported" in section(both_pages(Evidence(load(place))), "Caveats")
     assert claims(tmp_path)["alpha=8", "entropy_weight=0"]["n"] == 2
     assert claims(tmp_path)["alpha=8", ""]["n"] == 2
     assert claims(tmp_path)["alpha=64", ""]["n"] == 3
@@ -149,7 +135,7 @@ def test_extra_and_missing_columns(tmp_path):
 def test_a_study_file_without_its_parts_is_named_not_raised(tmp_path, study):
     made = MadeUp(seeds=2)
     made.study = study
-    caveats = part(page(made, tmp_path, counted=False), "Caveats")
+    caveats = section(both_pages(Evidence(load(made.write(tmp_path, counted=False)))), "Caveats")
     assert "`study.json` has no " in caveats
     missing = ["environment"] if study.get("request") else ["request", "environment"]
     assert all(f"`{name}" in caveats for name in [*missing, "runs"])
@@ -177,13 +163,13 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth
 def test_a_factor_that_stands_twice_counts_once(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["request"]["factors"] *= 2
-    assert all(text.startswith("# ") for text in pages(Evidence(load(made.write(tmp_path)))))
+    assert all(text.startswith("# ") for text in pages(evidence_of(made, tmp_path)))
 
 
 def test_a_score_beyond_what_can_be_squared_is_no_score(tmp_path):
     made = MadeUp(seeds=6, search=0, evaluations=2)
     made.of("uniform")[0]["test/matthews"] = 1e308
-    assert all(text.startswith("# ") for text in pages(Evidence(load(made.write(tmp_path)))))
+    assert all(text.startswith("# ") for text in pages(evidence_of(made, tmp_path)))
 
 
 def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):

@@ -14,24 +14,16 @@ import pytest
 from reports.evidence.evidence import Evidence
 from reports.page.report import short_page
 from reports.parts import importances
-from reports.reading.load import load
 from tests.helpers.golden import outcome, tied
 from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.pages import evidence_of, section
 
 LIKE_NONE = ("some decided", "nothing differs", "caveats")
 """Outcomes whose pages are each the longest in some part."""
 
 
-def evidence_of(made: MadeUp, tmp_path) -> Evidence:
-    return Evidence(load(made.write(tmp_path)))
-
-
 def page(made: MadeUp, tmp_path) -> str:
     return short_page(evidence_of(made, tmp_path)).text()
-
-
-def part(text: str, title: str) -> str:
-    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +56,7 @@ def test_predictions_that_contradict_the_scores_are_no_tie(tmp_path):
 
 
 def next_run(made: MadeUp, tmp_path) -> str:
-    return part(page(made, tmp_path), "Limits and the next run")
+    return section(page(made, tmp_path), "Limits and the next run")
 
 
 def commanded(text: str) -> list[str]:
@@ -174,7 +166,7 @@ def test_many_comparisons_of_one_kind_are_a_table(tmp_path):
     made.study["request"]["factors"] = []
     for arm in made.arms:
         arm["role"] = ""
-    answer = part(page(made, tmp_path), "Answer")
+    answer = section(page(made, tmp_path), "Answer")
     assert "; the table below has each." in answer
     assert answer.count("\n| ") == 2 + len(made.arms) - 1  # two lines of heads, and each arm but the control
 

@@ -3,19 +3,14 @@
 import pytest
 
 from reports.evidence.claims import BETTER
-from reports.evidence.evidence import Evidence
 from reports.parts import few_shot
-from reports.reading.load import load
 from tests.helpers.made_few_shot import METHODS, with_few_shot
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import evidence_of
 
 
 def made_up(gain: float = 0.2, **how) -> MadeUp:
     return with_few_shot(MadeUp(**{"seeds": 6, "search": 0, "evaluations": 4, "between": 0, **how}), gain)
-
-
-def evidence_of(made: MadeUp, tmp_path) -> Evidence:
-    return Evidence(load(made.write(tmp_path)))
 
 
 def test_curves_are_scores_as_they_are_at_the_middle_number_of_epochs(tmp_path):

@@ -5,19 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from reports.evidence.evidence import Evidence
 from reports.parts import published as part
-from reports.reading.load import load
 from tests.helpers.made_published import published, with_published
 from tests.helpers.made_up import CONTROL, MadeUp
+from tests.helpers.pages import evidence_of
 
 
 def made_up(**how) -> MadeUp:
     return MadeUp(**{"seeds": 6, "search": 0, "evaluations": 2, "examples": 30, **how})
-
-
-def evidence_of(made: MadeUp, tmp_path) -> Evidence:
-    return Evidence(load(made.write(tmp_path)))
 
 
 def steps(made: MadeUp, batch: int, epochs: int) -> None:

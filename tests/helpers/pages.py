@@ -1,0 +1,25 @@
+"""What a report makes of a made-up study, without drawing its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reports.evidence.evidence import Evidence
+from reports.page.report import details_page, short_page
+from reports.reading.load import load
+from tests.helpers.made_up import MadeUp
+
+
+def evidence_of(made: MadeUp, folder: Path) -> Evidence:
+    """Write a made-up study to a folder and return what is known of it."""
+    return Evidence(load(made.write(folder)))
+
+
+def both_pages(evidence: Evidence) -> str:
+    """Return report.md and details.md, one after the other."""
+    return "\n".join([short_page(evidence).text(), details_page(evidence).text()])
+
+
+def section(text: str, title: str) -> str:
+    """Return one section of a page."""
+    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]

@@ -1,0 +1,47 @@
+"""What studies plan, on shapes without a backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adalayers.comparisons import PlannedArm
+from adalayers.states import Shape
+from adalayers.study import Setting, Study, StudyPlan, base_config, plan
+
+
+def setting_of(
+    study: Study,
+    shape: Shape,
+    dataset: str = "conll2003",
+    *,
+    epochs: int | None = None,
+    pool: int = 2000,
+    own: Mapping[str, Any] | None = None,
+    **fixed: Any,
+) -> Setting:
+    """Return where a study is planned; pool: how many training examples there are; own: its own flags."""
+    epochs = epochs or study.defaults.sizes.get("epochs", 20)
+    base = base_config(study.space(), fixed, epochs)
+    return Setting(dataset, shape, fixed, base, pool, own or {})
+
+
+def planned(study: Study, setting: Setting) -> StudyPlan:
+    """Return what the study plans there."""
+    return plan(study, study.space(), setting)
+
+
+def planned_arms(made: StudyPlan, shape: Shape) -> list[PlannedArm]:
+    """Return the arms of a plan as comparisons know them."""
+    return [
+        PlannedArm(
+            arm.name,
+            arm.role,
+            arm.config.resolved(shape),
+            arm.aliases,
+            arm.label,
+            arm.tunes,
+            arm.config.fusion,
+        )
+        for arm in made.arms
+    ]
