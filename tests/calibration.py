@@ -13,8 +13,6 @@ Best set         how often the best setting is in the set of those that may be b
 Coverage         how often the interval of a difference misses the truth where paired differences are not normal.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import math

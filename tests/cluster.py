@@ -9,8 +9,6 @@ there. Rows, curves and predictions must equal the undisturbed run's, times asid
 that they share its disk. It prints what was done, and takes a few minutes on two quiet cores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

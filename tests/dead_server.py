@@ -7,8 +7,6 @@ sync` must send what is missing, once, and neither study must have a run of the 
 models that are trained, with a dataset and a source in every run. It takes a few minutes on two quiet cores.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -7,8 +7,6 @@ that held what cannot be made again. hypothesis draws the cases and makes wrong 
 table by kind, and the wrong cases. 2,000 take a few minutes on one quiet core; the tests run a few of each kind.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import contextlib

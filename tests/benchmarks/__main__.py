@@ -3,8 +3,6 @@
 Prints a table and, as the last line, one JSON object. Ratios are of medians of repeats that took turns.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import tempfile

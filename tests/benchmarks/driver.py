@@ -1,7 +1,5 @@
 """What a study of many trials costs its driver: without Ray and without training, through its agenda and its record."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import replace

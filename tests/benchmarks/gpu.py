@@ -4,8 +4,6 @@ Live, stored (read from the page cache and copied) and resident (in the GPU's me
 and bfloat16, a step of every method, memory of a trial. Refused where there is no GPU.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import shutil

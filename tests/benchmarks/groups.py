@@ -1,7 +1,5 @@
 """Groups: what all arms of a seed cost over one pass of the base model, beside one of them alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

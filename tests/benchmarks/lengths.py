@@ -1,7 +1,5 @@
 """CoLA's lengths, so that benchmarks need no data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 COUNTS = """

@@ -1,7 +1,5 @@
 """Backbones, token ids and trial data for benchmarks: shapes that are real, contents that are random."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Timing that a busy machine cannot fool, and the table and JSON of what was measured."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """The private memory of this process, from /proc, and of processes that do nothing else."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a training step of each fusion costs next to the layer mix's, and the memory of a trial of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What storing hidden states in half precision does to scores: paired by seed, on the embedded corpora."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 What a process maps of a store or of weights is shared and not counted.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import torch

@@ -1,7 +1,5 @@
 """How the costs grow: one factor at a time, the rest as in the standard benchmarks."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How much the benchmarks measure: as published in docs/performance.md, or little, to see that all of them run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BATCH = 64

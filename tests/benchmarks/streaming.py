@@ -12,8 +12,6 @@ stream_bytes_over_tensor         the largest stream_N_bytes_over_tensors
 base_output_identical            whether the base model's output was the same bit for bit in all of it
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """A whole study from its command line to its results, without the page: what Ray and the record cost, and memory."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import tempfile

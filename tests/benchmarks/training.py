@@ -1,7 +1,5 @@
 """Epochs, extraction and the head step, measured."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kind of backbone goes through the ordinary study, on the embedded default; small random models of each."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The short form of `python -m tests.calibration`: false claims, effects found, seeds saved, coverage."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """The report part that CONTRIBUTING.md shows works as it stands: a file and a name in the list of parts."""
 
-from __future__ import annotations
-
 import re
 import sys
 import types

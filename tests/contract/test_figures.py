@@ -1,7 +1,5 @@
 """Every part and every figure survives every kind of study; a figure is drawn where a page links to it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

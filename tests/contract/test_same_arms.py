@@ -1,7 +1,5 @@
 """The short form of `python -m tests.same_arms`: studies of made-up trials, run by the agenda and judged by reports."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -3,8 +3,6 @@
 Small random models: a decoder alone on classes of words, an encoder with its decoder on pairs of texts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

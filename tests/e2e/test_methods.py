@@ -3,8 +3,6 @@
 And that of the thesis learns the embedded corpus well: one store of hidden states serves all.
 """
 
-from __future__ import annotations
-
 import importlib.util
 
 import pytest

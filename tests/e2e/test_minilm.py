@@ -1,7 +1,5 @@
 """The real MiniLM, from its PyPI package: the one pretrained backbone that needs no hub."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What pages show, commands and code, and docs/files.md against what a study has left."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

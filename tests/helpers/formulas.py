@@ -1,7 +1,5 @@
 """Layers by their formulas, in NumPy and float64, to compare the library with."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ After a change of words, rewrite them and read the difference:
     python -m tests.helpers.golden && git diff tests/golden
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Long forms: tests that `make test` leaves out, and the frame of those that are commands of their own."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

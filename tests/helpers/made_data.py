@@ -1,7 +1,5 @@
 """Small made-up trial data: features in memory, learnable by a head, for tests of training and studies."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

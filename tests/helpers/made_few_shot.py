@@ -1,7 +1,5 @@
 """A made-up study of methods under numbers of training examples and epochs, as `studies/few_shot.py` leaves it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Made-up studies that the project's scripts do not run yet: single-layer arms, and arms by data size."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Made-up studies whose arms have published scores next to them."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

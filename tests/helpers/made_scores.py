@@ -1,7 +1,5 @@
 """Scores by arm and seed as `trials.csv` and the plan would hold them, for tests of what is claimed of them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

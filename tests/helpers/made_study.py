@@ -1,7 +1,5 @@
 """`study.json` of a study whose arms are each compared with the first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from adalayers.comparisons import PlannedArm, pair

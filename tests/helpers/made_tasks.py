@@ -1,7 +1,5 @@
 """A trained task in a folder as a study leaves it, made in seconds: tiny backbone, embedded data, no Ray."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any

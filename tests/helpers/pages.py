@@ -1,7 +1,5 @@
 """What a report makes of a made-up study, without drawing its figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reports.evidence.evidence import Evidence

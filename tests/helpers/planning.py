@@ -1,7 +1,5 @@
 """What studies plan, on shapes without a backbone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

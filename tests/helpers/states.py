@@ -1,7 +1,5 @@
 """Names of hidden states and shapes of backbones, for tests."""
 
-from __future__ import annotations
-
 from adalayers.states import Head, Shape, State, Stream
 
 

@@ -1,7 +1,5 @@
 """A tiny backbone and a tiny dataset on disk, and studies over them, for contract tests."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -4,8 +4,6 @@ folder = tiny_backbone(tmp_path / "model", family="roberta", layers=3)
 AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
 """
 
-from __future__ import annotations
-
 import string
 import warnings
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Planned comparisons: which ones a study has, and their weights, by hand."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence

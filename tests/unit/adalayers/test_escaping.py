@@ -1,7 +1,5 @@
 """What data and files hold is shown as it is: no markup, no control codes."""
 
-from __future__ import annotations
-
 import logging
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Backbones: names, files, frozen states, token ids. Tiny random models of every family, no network."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

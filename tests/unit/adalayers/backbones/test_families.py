@@ -1,7 +1,5 @@
 """Every family of the table, on a small random model of the real architecture: which tensors are its hidden states."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which hidden states are computed and stored: those that the configurations of a study read."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

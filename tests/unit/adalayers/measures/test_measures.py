@@ -1,7 +1,5 @@
 """What is measured without training, on tiny backbones and texts whose distance is put in."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

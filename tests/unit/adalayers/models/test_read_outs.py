@@ -1,7 +1,5 @@
 """How a text is pooled and which token answers for a word: by hand, and whatever the padding holds."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

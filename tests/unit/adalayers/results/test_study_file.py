@@ -1,7 +1,5 @@
 """`study.json` as records: what is there is read, what is not has its default and is named."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

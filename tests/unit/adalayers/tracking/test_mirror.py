@@ -1,7 +1,5 @@
 """The mirror of a study in MLflow. No network beyond loopback."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

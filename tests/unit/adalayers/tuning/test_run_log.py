@@ -1,7 +1,5 @@
 """What study.json says of runs, analyses and openings of the test split, whatever became of a run."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from adalayers.request import StudyRequest

@@ -1,7 +1,5 @@
 """Claims across cases: what is compared, when, at what error; against scores that were put in."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Analyses and openings of the test split: worked out again from the files, or said not to be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

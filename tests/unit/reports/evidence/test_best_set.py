@@ -1,7 +1,5 @@
 """The settings that may be best: what is ruled out by hand, and how often the best one is kept."""
 
-from __future__ import annotations
-
 import json
 import math
 

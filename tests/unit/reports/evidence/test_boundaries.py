@@ -1,7 +1,5 @@
 """Critical values of repeated t tests, against tables of t, simulated studies and the normal theory."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

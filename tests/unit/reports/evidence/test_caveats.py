@@ -1,7 +1,5 @@
 """The report judges itself: each check finds what was planted, and nothing where nothing was."""
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

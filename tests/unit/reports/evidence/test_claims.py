@@ -1,7 +1,5 @@
 """Claims of planned comparisons, against differences that were put in and intervals worked out otherwise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

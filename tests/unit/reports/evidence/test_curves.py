@@ -1,7 +1,5 @@
 """Learning curves, single layers, profiles over depth and scores by data size, against numbers put in."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

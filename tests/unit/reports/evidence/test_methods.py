@@ -1,7 +1,5 @@
 """Methods by number of examples and epochs: what is read from arms and their names."""
 
-from __future__ import annotations
-
 from reports.evidence import methods, tables
 from reports.reading.load import load
 from tests.helpers.made_few_shot import with_few_shot

@@ -1,7 +1,5 @@
 """How many seeds are needed: the pooled spread by hand, and the power of the test it is meant for."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tables of predictions against counts by hand, scikit-learn and seqeval."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The bootstrap over examples, against scores of the same draws, a formula, and files with something missing."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

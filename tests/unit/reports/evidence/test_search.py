@@ -1,7 +1,5 @@
 """The search as a report reads it: space and importances."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

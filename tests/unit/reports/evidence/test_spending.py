@@ -1,7 +1,5 @@
 """Error that analyses may spend: by the plan, beyond it, and between the comparisons of a family."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

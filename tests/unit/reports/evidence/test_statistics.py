@@ -1,7 +1,5 @@
 """Statistics against numbers worked out by hand, or by another formula or library."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

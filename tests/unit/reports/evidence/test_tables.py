@@ -1,7 +1,5 @@
 """Tables and claims of made-up studies, against the numbers that were put in."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

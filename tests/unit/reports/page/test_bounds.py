@@ -1,7 +1,5 @@
 """A study of thousands of labels, trials or columns has a page within bounds, which says what it leaves out."""
 
-from __future__ import annotations
-
 import json
 
 from tests.helpers.made_up import MadeUp

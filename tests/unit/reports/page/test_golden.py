@@ -1,7 +1,5 @@
 """Pages of a study of each shape, word for word; `python -m tests.helpers.golden` writes them anew."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.helpers.golden import GOLDEN, PAGES

@@ -1,7 +1,5 @@
 """Texts of data and files are shown as they are: no markup, no remote image, no control character."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

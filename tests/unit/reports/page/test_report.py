@@ -1,7 +1,5 @@
 """The page, the claims file and the command, from files alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

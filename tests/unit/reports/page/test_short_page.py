@@ -1,7 +1,5 @@
 """report.md: short enough to be read, and what it says of studies of every outcome."""
 
-from __future__ import annotations
-
 import functools
 import re
 import shlex

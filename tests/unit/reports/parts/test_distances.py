@@ -1,7 +1,5 @@
 """Distance and score over cases: numbers by hand, a correlation from five cases on, and the page."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What figures and their sentences tell apart: tied layers, panels and colours."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures are left out where they say nothing."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

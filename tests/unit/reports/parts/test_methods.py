@@ -1,7 +1,5 @@
 """The costs of methods, against the costs that were put in."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What parts of the page show, against the numbers that were put in."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from adalayers.comparisons import pair

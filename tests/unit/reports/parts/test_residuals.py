@@ -1,7 +1,5 @@
 """Residuals by quarter of the labels, worked out by hand; the balance of labels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

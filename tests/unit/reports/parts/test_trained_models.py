@@ -1,7 +1,5 @@
 """Parts on what trained models lose with something taken away, and on components, against numbers that were put in."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Variability next to learned weights: exact numbers of a made-up study, and what a page says of them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
