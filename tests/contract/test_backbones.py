@@ -10,6 +10,7 @@ from adalayers.backbones.sources import resolve
 from adalayers.command.main import main
 from adalayers.study import Arm, Design
 from studies.backbones import STUDY
+from tests.helpers.long_form import LONG
 from tests.helpers.studying import RAYS_OWN, NoPages
 from tests.helpers.tiny import tiny_backbone
 
@@ -23,8 +24,13 @@ def arms(setting):
     return [Arm(stream, "control", {"stream": stream}) for stream in ("encoder", "decoder", "both")], []
 
 
-def test_every_kind_of_backbone_trains_in_one_study(tmp_path):
-    folders = {family: tiny_backbone(tmp_path / family, family, layers=2) for family in FAMILIES}
+KINDS = ("bert", "albert", "gpt2", "t5")
+"""An encoder, one whose layers are one and the same, a decoder, and both."""
+
+
+@pytest.mark.parametrize("families", [KINDS, pytest.param([*FAMILIES], marks=LONG)], ids=["kinds", "all"])
+def test_every_kind_of_backbone_trains_in_one_study(tmp_path, families):
+    folders = {family: tiny_backbone(tmp_path / family, family, layers=2) for family in families}
     argv = [
         *("--backbone", *map(str, folders.values()), "--dataset", "acceptability-demo"),
         *("--output", str(tmp_path / "results"), "--cache-dir", str(tmp_path / "cache")),

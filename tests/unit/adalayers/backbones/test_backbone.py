@@ -605,6 +605,3 @@ def test_a_slow_tokenizer_is_bad_input(folders, monkeypatch):
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda *_, **__: Slow())
     with pytest.raises(BadInput, match="Slow is a slow one"):
         load_tokenizer(resolve(str(folders["bert"])))
-
-
-# The helper itself

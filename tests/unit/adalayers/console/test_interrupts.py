@@ -75,17 +75,15 @@ def test_the_first_signal_ends_what_runs_in_good_order(start, number):
     assert (process.returncode, out, err) == (7, "in good order\n", ANSWER.decode())
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize(
-    "stuck",
-    [
-        "time.sleep(60)",
-        "subprocess.run(['sleep', '60'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)",
-        # A call that no signal interrupts, as those of libraries in C: a lock taken twice.
-        "m = ctypes.create_string_buffer(64); c = ctypes.CDLL(None); c.pthread_mutex_lock(m); c.pthread_mutex_lock(m)",
-    ],
-    ids=["in Python", "in a wait", "in C"],
-)
+STUCK = {
+    "in Python": "time.sleep(60)",
+    "in a wait": "subprocess.run(['sleep', '60'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)",
+    # A call that no signal interrupts, as those of libraries in C: a lock taken twice.
+    "in C": "m = ctypes.create_string_buffer(64); lock = ctypes.CDLL(None).pthread_mutex_lock; lock(m); lock(m)",
+}
+
+
+@pytest.mark.parametrize(("number", "stuck"), zip(SIGNALS, STUCK.values(), strict=True), ids=STUCK)
 def test_a_second_signal_quits_at_once_and_says_how_to_go_on(start, number, stuck):
     process = start(closing(stuck))
     process.send_signal(number)

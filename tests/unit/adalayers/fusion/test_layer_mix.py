@@ -27,13 +27,21 @@ def numpy_mix(mix, states, *, alpha=1.0, cutoff=0.0, factors=None):
     return weights, formulas.gelu(total) if mix.gelu_after else total
 
 
+UNEQUAL = (0.9, 1.2, 1.05, 0.7, 1.0)
+
+
+def mix_of(p, **options):
+    """Return a mix with this p, before its softmax."""
+    mix = LayerMix(STATES, WIDTH, K, **options)
+    with torch.no_grad():
+        mix.p.copy_(torch.tensor(p))
+    return mix
+
+
 @pytest.mark.parametrize(("alpha", "cutoff"), [(1.0, 0.0), (8.0, 0.0), (64.0, 0.0), (8.0, 0.1), (3.0, 0.15)])
 def test_agrees_with_numpy(alpha, cutoff):
     torch.manual_seed(1)
-    mix = LayerMix(STATES, WIDTH, K, alpha=alpha, cutoff=cutoff)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
-    states = inputs()
+    mix, states = mix_of(UNEQUAL, alpha=alpha, cutoff=cutoff), inputs()
     weights, expected = numpy_mix(mix, states, alpha=alpha, cutoff=cutoff)
     np.testing.assert_allclose(formulas.array(mix.weights()), weights, atol=1e-6)
     np.testing.assert_allclose(formulas.array(mix(states, LENGTHS)), expected, atol=1e-5)
@@ -47,9 +55,7 @@ def test_agrees_with_numpy(alpha, cutoff):
     ids=["cut", "underflowing"],
 )
 def test_entropy_of_weights_of_none_is_finite_and_differentiable(settings, p):
-    mix = LayerMix(STATES, WIDTH, K, **settings)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor(p))
+    mix = mix_of(p, **settings)
     mix.entropy().backward()
     assert 0 < float(mix.entropy().detach()) <= math.log(2) + 1e-6
     assert torch.isfinite(mix.p.grad).all()
@@ -135,9 +141,7 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
 )
 def test_options_are_what_their_names_say(options, frozen):
     """Whether hidden states are frozen decides which arithmetic runs; both follow the definition."""
-    mix = LayerMix(STATES, WIDTH, K, **options)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
+    mix = mix_of(UNEQUAL, **options)
     draw_from(mix, torch.Generator().manual_seed(11))
     factors = None
     if options.get("dropout"):
@@ -158,10 +162,7 @@ def test_options_are_what_their_names_say(options, frozen):
     "options", [{}, {"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}], ids=str
 )
 def test_a_cut_layer_is_not_read_and_gets_no_gradient(options):
-    mix = LayerMix(STATES, WIDTH, K, cutoff=0.1, **options)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([1.0, 1.0, -3.0, 1.0, 1.0]))
-    states = inputs()
+    mix, states = mix_of([1.0, 1.0, -3.0, 1.0, 1.0], cutoff=0.1, **options), inputs()
     del states[STATES[2]]
     assert mix.live() == encoder(1, 2, 4, 5)
     (mix(states, LENGTHS).square() * torch.arange(K)).sum().backward()
@@ -203,10 +204,7 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
 
 
 def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
-    mix = LayerMix(STATES, WIDTH, K)
-    with torch.no_grad():
-        mix.p.copy_(torch.tensor([0.9, 1.2, 1.05, 0.7, 1.0]))
-    states = inputs()
+    mix, states = mix_of(UNEQUAL), inputs()
     whole = mix.weights().detach()
     parts = {
         state: LayerMix(STATES, WIDTH, K, mix="single", single=place) for place, state in enumerate(STATES)

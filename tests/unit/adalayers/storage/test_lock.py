@@ -31,23 +31,14 @@ except BadInput as error:
 """
 
 
-def start_driver(tmp_path):
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(tmp_path / "study")],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
 @pytest.fixture
 def driver(tmp_path):
     """Start a driver of the study in a process of its own; return it and its first line."""
     started = []
 
     def start():
-        process = start_driver(tmp_path)
+        argv = [sys.executable, "-c", DRIVER, str(tmp_path / "study")]
+        process = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         started.append(process)
         return process, process.stdout.readline().strip()
 
@@ -74,15 +65,6 @@ def test_the_lock_dies_with_its_process(driver):
     first.send_signal(signal.SIGKILL)
     first.wait()
     assert driver()[1] == "holds"
-
-
-def test_of_many_drivers_at_once_one_alone_holds_the_folder(tmp_path):
-    several = [start_driver(tmp_path) for _ in range(4)]
-    first = [process.stdout.readline().strip() for process in several]
-    for process in several:
-        process.communicate("\n")
-    assert first.count("holds") == 1
-    assert sum("works on it" in said for said in first) == 3
 
 
 def test_the_folder_may_be_renamed_while_it_is_held(tmp_path):

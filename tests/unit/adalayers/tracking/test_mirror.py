@@ -101,24 +101,24 @@ def write_folder(folder: Folder, rows: list[dict[str, Any]], study: dict[str, An
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
+def folder(tmp_path):
     return Folder(tmp_path / "out put" / "alpha_lambda" / "minilm-cola")
 
 
 @pytest.fixture
-def fresh_uri(tmp_path: Path) -> str:
+def fresh_uri(tmp_path):
     return default_uri(Folder(tmp_path / "out put"))
 
 
 @pytest.fixture
-def uri(fresh_uri: str, tmp_path: Path, empty_database: Path) -> str:
+def uri(fresh_uri, tmp_path, empty_database):
     (tmp_path / "out put").mkdir()
     shutil.copy(empty_database, tmp_path / "out put" / "mlflow.db")
     return fresh_uri
 
 
 @pytest.fixture(autouse=True)
-def _no_server_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_server_named(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     # Set by the mirror for the process; undone after each test.
     for name in mlflow_session._ENVIRONMENT:
@@ -162,9 +162,7 @@ def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
     return sorted((point.step, point.value) for point in found)
 
 
-def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
-    folder: Folder, fresh_uri: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_uri, tmp_path, capfd):
     uri = fresh_uri
     rows = [
         row("t1"),
@@ -269,7 +267,7 @@ def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(
     assert b"hunter2" not in (tmp_path / "out put" / "mlflow.db").read_bytes()
 
 
-def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -> None:
+def test_a_second_run_of_a_study_continues_the_first(folder, uri):
     write_folder(folder, [row("t1"), row("t2", "failed")])
     assert mirrored(uri, folder, row("t1"), row("t2", "failed")) == []
     before, nested = runs(uri)
@@ -293,9 +291,7 @@ def test_a_second_run_of_a_study_continues_the_first(folder: Folder, uri: str) -
     assert sync(folder, uri) == 0
 
 
-def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(
-    folder: Folder, uri: str
-) -> None:
+def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(folder, uri):
     from mlflow import MlflowClient
 
     write_folder(folder, [row("t1")])
@@ -314,7 +310,7 @@ def test_a_study_that_died_is_continued_and_a_half_written_trial_written_again(
     assert nested["t1"].info.run_id != half.info.run_id
 
 
-def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: Folder, uri: str) -> None:
+def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder, uri):
     write_folder(folder, [row("t1")])
     folder.delete("history.parquet")
     folder.delete("best")
@@ -337,7 +333,7 @@ def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder: F
         ("sqlite:///{folder}", "is a folder"),
     ],
 )
-def test_what_is_no_place_for_runs_is_refused(bad: str, said: str, folder: Folder, tmp_path: Path) -> None:
+def test_what_is_no_place_for_runs_is_refused(bad, said, folder, tmp_path):
     write_folder(folder, [row("t1")])
     with pytest.raises(BadInput, match=said) as refused:
         sync(folder, bad.format(folder=tmp_path))
@@ -345,9 +341,7 @@ def test_what_is_no_place_for_runs_is_refused(bad: str, said: str, folder: Folde
 
 
 @pytest.mark.parametrize("linked", ["mlartifacts", "mlartifacts/alpha_lambda/{run}/artifacts/report.md"])
-def test_nothing_is_written_through_a_link_beside_the_database(
-    linked: str, folder: Folder, uri: str, tmp_path: Path
-) -> None:
+def test_nothing_is_written_through_a_link_beside_the_database(linked, folder, uri, tmp_path):
     """A results folder may come from elsewhere."""
     write_folder(folder, [row("t1")])
     assert sync(folder, uri) == 1
@@ -363,9 +357,7 @@ def test_nothing_is_written_through_a_link_beside_the_database(
     assert {path: path.read_bytes() for path in (outside, *outside.rglob("*")) if path.is_file()} == before
 
 
-def test_a_user_s_own_active_run_is_left_alone(
-    folder: Folder, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_user_s_own_active_run_is_left_alone(folder, uri, tmp_path, monkeypatch):
     import mlflow
 
     before = mlflow.get_tracking_uri()
@@ -384,7 +376,7 @@ def test_a_user_s_own_active_run_is_left_alone(
     assert sorted(runs(uri)[1]) == ["t1"]
 
 
-def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: str) -> None:
+def test_long_histories_are_thinned_and_long_batches_split(folder, uri):
     steps = np.arange(5000)
     long = pd.DataFrame({"trial_id": "t1", "step": steps, "lr": 1e-3, "val/f1": np.nan})
     long.loc[[1000, 4999], "val/f1"] = [0.25, 0.5]
@@ -404,9 +396,7 @@ def test_long_histories_are_thinned_and_long_batches_split(folder: Folder, uri: 
     assert nested["t1"].data.params["h229"] == "x" * 500
 
 
-def test_a_dead_server_neither_stops_nor_slows_the_study(
-    closed: str, folder: Folder, uri: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dead_server_neither_stops_nor_slows_the_study(closed, folder, uri, capfd):
     rows = [row("t1"), row("t2")]
     write_folder(folder, rows)
     dead = f"http://me:hunter2@{closed}"
@@ -434,7 +424,7 @@ def test_a_dead_server_neither_stops_nor_slows_the_study(
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_server_that_never_answers_is_given_up_in_time(silent: str, folder: Folder) -> None:
+def test_a_server_that_never_answers_is_given_up_in_time(silent, folder):
     import mlflow  # noqa: F401  the import's own seconds are not under test
 
     write_folder(folder, [row("t1")])
@@ -444,9 +434,7 @@ def test_a_server_that_never_answers_is_given_up_in_time(silent: str, folder: Fo
     assert "(no answer within 3 s): the study is not wholly tracked" in sentence
 
 
-def test_what_failed_is_kept_and_written_when_the_server_is_back(
-    folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_failed_is_kept_and_written_when_the_server_is_back(folder, uri, monkeypatch):
     write_folder(folder, [row("t1")])
     open_session, attempts, failed = mlflow_session.Session, [], threading.Event()
 
@@ -469,9 +457,7 @@ def test_what_failed_is_kept_and_written_when_the_server_is_back(
     assert sorted(runs(uri)[1]) == ["t1"]
 
 
-def test_a_trial_that_is_refused_does_not_hold_up_the_others(
-    folder: Folder, uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_that_is_refused_does_not_hold_up_the_others(folder, uri, monkeypatch):
     write = mlflow_session.Session.write
 
     def picky(session: mlflow_session.Session, trial: mlflow_values.Trial) -> bool:
@@ -486,7 +472,7 @@ def test_a_trial_that_is_refused_does_not_hold_up_the_others(
     assert sorted(runs(uri)[1]) == ["t2"]
 
 
-def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
+def test_importing_the_module_and_tracking_nothing_import_no_mlflow():
     code = (
         "import sys, pandas, adalayers.tracking.mirror as t; from adalayers.storage.folder import Folder\n"
         "m = t.Mirror('none', experiment='e', run_name='r', study_key='k')\n"
@@ -514,13 +500,11 @@ def test_importing_the_module_and_tracking_nothing_import_no_mlflow() -> None:
         ("s3://b/x?region=eu-west-1&token=hunter2", "s3://b/x?region=eu-west-1&token=***"),
     ],
 )
-def test_redaction(uri: str, shown: str) -> None:
+def test_redaction(uri, shown):
     assert redacted(uri) == shown
 
 
-def test_the_default_is_beside_the_results_unless_the_environment_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_is_beside_the_results_unless_the_environment_says(tmp_path, monkeypatch):
     assert default_uri(Folder(tmp_path)) == f"sqlite:///{tmp_path.resolve()}/mlflow.db"
     remote = Folder(tmp_path)
     remote.is_local = False
@@ -529,9 +513,7 @@ def test_the_default_is_beside_the_results_unless_the_environment_says(
     assert default_uri(remote) == "http://tracking:5000"
 
 
-def test_sync_of_damaged_files_is_said_and_never_a_traceback(
-    folder: Folder, uri: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sync_of_damaged_files_is_said_and_never_a_traceback(folder, uri, capsys):
     write_folder(folder, [row("t1")])
     folder.write_bytes("history.parquet", b"PAR1 cut off")
     assert sync(folder, uri) == 1

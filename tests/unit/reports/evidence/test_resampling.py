@@ -24,10 +24,13 @@ def frame(labels: list[str], predictions: list[str], trial: str = "t") -> pd.Dat
     return pd.DataFrame(columns)
 
 
-def draws(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return examples drawn five times with replacement, and how often each was."""
-    drawn = rng.integers(n, size=(5, n))
-    return drawn, np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
+def assert_scores_of_draws(labels: list[str], said: list[str], metric: str, score, classes=0, **how):
+    """Compare the scores of examples drawn five times with replacement with what `score` gives of those drawn."""
+    n = len(labels)
+    drawn = np.random.default_rng(7).integers(n, size=(5, n))
+    weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
+    counted = collect(frame(labels, said), metric, classes, **how)
+    assert resampled(counted, metric, weights)[0] == pytest.approx([score(draw) for draw in drawn])
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1_macro", "matthews"])
@@ -36,9 +39,7 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
     rng = np.random.default_rng(classes)
     labels, predictions = rng.integers(classes, size=40), rng.integers(classes, size=40)
     predictions = np.where(rng.random(40) < 0.5, labels, predictions)
-    drawn, weights = draws(rng, 40)
     names = np.array(list("abcd"))
-    counted = collect(frame(names[labels].tolist(), names[predictions].tolist()), metric, classes)
     theirs = {
         "accuracy": sklearn_metrics.accuracy_score,
         "matthews": sklearn_metrics.matthews_corrcoef,
@@ -46,8 +47,12 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
             a, b, average="macro", labels=range(classes), zero_division=0
         ),
     }[metric]
-    expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
-    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+    assert_scores_of_draws(
+        *(names[part].tolist() for part in (labels, predictions)),
+        metric,
+        lambda draw: theirs(labels[draw], predictions[draw]),
+        classes,
+    )
 
 
 @pytest.mark.parametrize("metric", ["precision", "recall", "f1"])
@@ -56,12 +61,11 @@ def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
     labels = [rng.choice(tags, size=rng.integers(1, 6)).tolist() for _ in range(30)]
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
-    drawn, weights = draws(rng, 30)
-    counted = collect(frame([" ".join(x) for x in labels], [" ".join(x) for x in predictions]), metric, 0)
-    expected = [
-        token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric] for draw in drawn
-    ]
-    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+    assert_scores_of_draws(
+        *([" ".join(tags) for tags in part] for part in (labels, predictions)),
+        metric,
+        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric],
+    )
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "r2"])
@@ -69,15 +73,16 @@ def test_scores_of_drawn_numbers_are_scipys_and_sklearns(metric):
     rng = np.random.default_rng(1)
     labels = np.round(rng.normal(size=40), 1)  # with values that several share
     predictions = np.round(labels + rng.normal(size=40), 1)
-    drawn, weights = draws(rng, 40)
-    counted = collect(frame([f"{x:.9g}" for x in labels], [f"{x:.9g}" for x in predictions]), metric, 0)
     theirs = {
         "pearson": lambda a, b: stats.pearsonr(a, b).statistic,
         "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
         "r2": sklearn_metrics.r2_score,
     }[metric]
-    expected = [theirs(labels[draw], predictions[draw]) for draw in drawn]
-    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+    assert_scores_of_draws(
+        *([f"{x:.9g}" for x in part] for part in (labels, predictions)),
+        metric,
+        lambda draw: theirs(labels[draw], predictions[draw]),
+    )
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
@@ -86,16 +91,13 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
     names = np.array(["NOUN", "VERB", "DET"])
     labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
     said = [np.where(rng.random(len(of)) < 0.6, of, rng.integers(4, size=len(of))) for of in labels]
-    rows = [
-        [" ".join(np.append(names, CUT)[of]) for of in part] for part in (labels, said)
-    ]  # the fourth is a word that was cut away
-    counted = collect(frame(*rows), metric, 3, words=True)
-    drawn, weights = draws(rng, 30)
-    expected = [
-        word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
-        for draw in drawn
-    ]
-    assert resampled(counted, metric, weights)[0] == pytest.approx(expected)
+    with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
+
+    def score(draw):
+        return word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
+
+    rows = ([" ".join(with_cut[tags]) for tags in part] for part in (labels, said))
+    assert_scores_of_draws(*rows, metric, score, 3, words=True)
 
 
 def test_classes_that_do_not_fit_the_words_are_refused():
