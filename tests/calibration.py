@@ -10,7 +10,6 @@ False claims     no arm differs. A *false claim* is a verdict `better` or `worse
 Factor effect    one level of a factor is better by the SD of a cell: how many seeds find it, against cell by cell.
 Until decided    trials that studies run block by block need, against a fixed number of seeds of the same power.
 Best set         how often the best setting is in the set of those that may be best.
-Coverage         how often the interval of a difference misses the truth where paired differences are not normal.
 """
 
 import argparse
@@ -355,67 +354,6 @@ def best_kept(studies: int, seed: int = 0) -> Share:
     return Share(hits, studies)
 
 
-# Coverage
-
-DIFFERENCES: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], np.ndarray], float]] = {
-    "normal": (lambda rng, shape: rng.normal(1, 1, size=shape), 1.0),
-    "accuracy on 1,000 examples, 85% against 80%": (
-        lambda rng, shape: (rng.binomial(1000, 0.85, shape) - rng.binomial(1000, 0.8, shape)) / 1000,
-        0.05,
-    ),
-    "accuracy on 100 examples, 85% against 80%": (
-        lambda rng, shape: (rng.binomial(100, 0.85, shape) - rng.binomial(100, 0.8, shape)) / 100,
-        0.05,
-    ),
-    "accuracy on 100 examples that differ in two": (
-        lambda rng, shape: (rng.binomial(2, 0.5, shape) - rng.binomial(2, 0.5, shape)) / 100,
-        0.0,
-    ),
-    "skewed (exponential, skewness 2)": (lambda rng, shape: rng.exponential(size=shape), 1.0),
-    "either arm collapses one time in ten": (
-        lambda rng, shape: (
-            rng.normal(size=shape) - 30 * np.subtract(*(rng.random((2, *shape)) < 0.1).astype(int))
-        ),
-        0.0,
-    ),
-    "one arm alone collapses one time in ten": (
-        lambda rng, shape: rng.normal(size=shape) - 30 * (rng.random(shape) < 0.1),
-        -3.0,
-    ),
-}
-"""Paired differences [simulations, seeds] and their true mean."""
-
-CORRECTED = PLANNED / 11
-"""The part of the error of one of nine primary comparisons, in a study of one analysis."""
-
-
-def misses(differences: np.ndarray, truth: float, alpha: float) -> tuple[Share, Share]:
-    """Return how often the paired t interval at 1 - alpha misses the truth, and how often there is none.
-
-    differences: [simulations, seeds]. Differences that are all the same have no interval, and claim nothing.
-    """
-    n = differences.shape[1]
-    mean, sd = differences.mean(axis=1), differences.std(axis=1, ddof=1)
-    none = np.ptp(differences, axis=1) <= 1e-12
-    half = stats.t.isf(alpha / 2, n - 1) * sd / np.sqrt(n)
-    missed = ~none & (np.abs(mean - truth) > half)
-    return Share(int(missed.sum()), len(differences)), Share(int(none.sum()), len(differences))
-
-
-def coverage(simulations: int, seeds: Sequence[int] = (6, 13)) -> list[list[str]]:
-    """Return rows of the table of misses: differences, n, misses at 5%, and at a comparison's part of the error."""
-    rng = np.random.default_rng(3)
-    rows = []
-    for name, (draw, truth) in DIFFERENCES.items():
-        for n in seeds:
-            differences = draw(rng, (simulations, n))
-            plain, none = misses(differences, truth, 0.05)
-            corrected, _ = misses(differences, truth, CORRECTED)
-            cells = [f"{share.hits / share.n:.2%}" for share in (plain, corrected, none)]
-            rows.append([name, str(n), *cells])
-    return rows
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.calibration",
@@ -424,7 +362,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--simulations", type=int, default=200_000, help="of the coverage table")
     flags = parser.parse_args(arguments)
     with ProcessPoolExecutor(flags.processes) as pool:
         # Parts of a fixed size and a seed each: the figures do not depend on the number of processes.
@@ -462,9 +399,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         kept = together(pool.map(best_kept, few, seeds))
         print(f"\nThe best of eleven settings, five of them alike, is in the set that may be best: {kept}")
-    print(f"\nMisses of single intervals, {flags.simulations:,} simulations each:\n")
-    heads = ["paired differences", "n", "at 5%", f"at {CORRECTED:.3%}", "none"]
-    print(table(heads, coverage(flags.simulations)))
     return 0
 
 

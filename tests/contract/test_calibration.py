@@ -1,4 +1,4 @@
-"""The short form of `python -m tests.calibration`: false claims, effects found, seeds saved, coverage."""
+"""The short form of `python -m tests.calibration`: false claims, effects found, seeds saved."""
 
 import dataclasses
 import functools
@@ -14,7 +14,6 @@ from tests.calibration import (
     Simulated,
     cell_seeds,
     cost,
-    coverage,
     factor_found,
     factor_seeds,
     false_claims,
@@ -108,9 +107,3 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     ]
     assert [c.low for c in read] == pytest.approx([c.low for c in simulated])
     assert {c.verdict for c in read} > {"better"}
-
-
-def test_coverage_where_it_is_exact():
-    rows = {(row[0], row[1]): row[2] for row in coverage(simulations=20_000)}
-    for n in ("6", "13"):
-        assert float(rows["normal", n].rstrip("%")) == pytest.approx(5, abs=0.6)

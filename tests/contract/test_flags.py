@@ -6,16 +6,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import search_spaces
-from adalayers.backbones import loading
-from adalayers.data.prepare import DataRequest, prepare
-from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.training.trainer import train
 from tests.helpers.documented import undocumented
 from tests.helpers.studying import RAYS_OWN, SMALL, NoPages, flags, run_here
 
@@ -129,17 +123,6 @@ def test_the_trainable_serves_a_users_own_tuner(world, tmp_path, monkeypatch):
     assert not results.errors
     assert [result.metrics["epoch"] for result in results] == [5.0, 5.0]
     assert Path(results.experiment_path).is_relative_to(tmp_path / "results")
-
-
-def test_training_over_a_live_backbone_leaves_it_bit_for_bit(world):
-    prepared = prepare(DataRequest(str(world["backbone"]), str(world["dataset"])))
-    before = {name: tensor.clone() for name, tensor in loading.load(prepared.source).state_dict().items()}
-    train(LayerMixConfig(k=8, heads=2, epochs=2, lr=1e-2), prepared.data("live"), seed=0, test=True)
-    used = loading.shared_backbone(prepared.source, torch.device("cpu"))
-    assert not used.training
-    after = used.state_dict()
-    assert before.keys() == after.keys()
-    assert all(np.array_equal(before[name].numpy(), after[name].numpy()) for name in before)
 
 
 def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):

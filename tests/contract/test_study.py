@@ -5,10 +5,7 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -33,7 +30,6 @@ from tests.helpers.studying import (
     ROOT,
     SMALL,
     Ran,
-    command,
     flags,
     run_here,
     without_figures,
@@ -90,103 +86,79 @@ def two_cases(world, tmp_path_factory):
 class Ended:
     """How a run ended, and the completed rows and `study.json` that it left."""
 
-    code: int
-    out: str
-    err: str
+    ran: Ran
     rows: dict[str, dict]
     runs: dict
-    has_report: bool
 
 
 @dataclass(frozen=True)
 class Disturbed:
-    """One study over a run here, a process of the user's own script with a Ray of its own, and a second run here."""
+    """One study over two processes of the user's own script, each with a Ray of its own, and a last run here.
+
+    outlived: processes and scratch folders that were there after the first run had ended
+    refused:  a run that was tried here during the second
+    """
 
     folder: Path
     interrupted: Ended
+    outlived: list
+    refused: Ran
     killed: Ended
     finished: Ended
-    workers_killed: list[int]
-    refused: Ended
 
 
 @pytest.fixture(scope="module")
-def disturbed(world, tmp_path_factory, ray_here):
-    """A study that is ended by SIGTERM; run again, a worker of it killed, then all of it; then run to its end."""
-    output = tmp_path_factory.mktemp("disturbed") / "results"
-    folder = output / "alpha_lambda" / "tiny-echo"
+def disturbed(world, ray_here):
+    """A study that is ended by SIGHUP; run again, a worker of it killed, then all of it; then run to its end."""
+    # A short path: Ray's sockets lie below it.
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as root:
+        yield disturb(Study(world, Path(root), "disturbed", DISTURBED), world, Path(root) / "t")
 
-    def completed():
-        return (table(folder)["status"] == "completed").sum() if (folder / "trials.csv").exists() else 0
+
+def disturb(study, world, scratch):
+    folder = study.folder.path()
+    scratch.mkdir()
 
     def left(ran):
-        rows = {
-            row["trial_id"]: row for row in table(folder).to_dict("records") if row["status"] == "completed"
-        }
+        rows = table(folder).query("status == 'completed'").to_dict("records")
         runs = json.loads((folder / "study.json").read_text())["runs"]
-        return Ended(ran.code, ran.out, ran.err, rows, runs, (folder / "report.md").exists())
+        return Ended(ran, {row["trial_id"]: row for row in rows}, runs)
 
-    def run(report):
-        return left(run_here(flags(world, output, *DISTURBED), report=report))
+    def run():
+        return run_here(flags(world, study.output, *DISTURBED), report=False)
 
-    with sigterm_once(lambda: completed() >= 1):
-        interrupted = run(report=True)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
+    try:
+        process = study.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert waited(process, study.ended), study.said()
+    started = children(process)
+    assert len(started) > 3
+    assert list(scratch.glob("adalayers-ray-*"))
+    process.send_signal(signal.SIGHUP)
+    process.wait(TIMEOUT)
+    _, alive = psutil.wait_procs(started, timeout=10)
+    outlived = [*alive, *scratch.glob("adalayers-*")]
+    interrupted = left(Ran(process.returncode, "", study.said()))
 
-    with (output / "killed.out").open("w") as out, (output / "killed.err").open("w") as err:
-        process = subprocess.Popen(command(world, output, *DISTURBED), stdout=out, stderr=err)
-
-    def until(reached):
-        deadline = time.monotonic() + TIMEOUT
-        while time.monotonic() < deadline and process.poll() is None and not reached():
-            time.sleep(0.1)
-
+    process = study.start()
     holder = folder.parent / f".{folder.name}.driver.json"
 
     def holds():
         with contextlib.suppress(OSError, ValueError):  # it is written just now
             return json.loads(holder.read_text())["pid"] == process.pid
 
-    until(holds)
-    refused = run(report=False)
+    assert waited(process, holds), study.said()
+    refused = run()
     workers = []
-
-    def a_worker_is_killed():
-        for worker in children(process, "worker")[:1]:
-            worker.kill()
-            workers.append(worker.pid)
-        return workers
-
-    until(a_worker_is_killed)
-    until(lambda: completed() >= len(interrupted.rows) + 3)
-    process.send_signal(signal.SIGKILL)
+    assert waited(process, lambda: workers.extend(children(process, "worker")) or workers), study.said()
+    workers[0].kill()
+    assert waited(process, lambda: study.ended() >= len(interrupted.rows) + 3), study.said()
+    process.kill()
     process.wait(TIMEOUT)
-    said = ((output / f"killed.{name}").read_text() for name in ("out", "err"))
-    killed = left(Ran(process.returncode, *said))
-    return Disturbed(folder, interrupted, killed, run(report=False), workers, refused)
-
-
-@contextlib.contextmanager
-def sigterm_once(reached):
-    """Send this process SIGTERM as soon as `reached()`, unless what runs here has ended by then."""
-    over = threading.Event()
-
-    def send():
-        while not over.wait(0.05):
-            if reached():
-                os.kill(os.getpid(), signal.SIGTERM)
-                return
-
-    before = signal.signal(
-        signal.SIGTERM, signal.SIG_IGN
-    )  # it may come between the end of the study and `over`
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        signal.signal(signal.SIGTERM, before)
+    killed = left(Ran(process.returncode, "", study.said()))
+    return Disturbed(folder, interrupted, outlived, refused, killed, left(run()))
 
 
 def table(folder):
@@ -360,7 +332,7 @@ def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
     """Interrupted, killed, a worker killed, its hidden states on disk: its confirmed rows equal those of a study that
     was left alone, with hidden states in memory and another case beside it."""
     before, after = disturbed.interrupted.rows, disturbed.killed.rows
-    assert disturbed.killed.code == -signal.SIGKILL
+    assert disturbed.killed.ran.code == -signal.SIGKILL
     assert len(before) < len(after) < len(disturbed.finished.rows)
     for earlier, later in ((before, after), (after, disturbed.finished.rows)):
         for trial_id, row in earlier.items():
@@ -378,9 +350,8 @@ def test_a_disturbed_study_goes_on_to_the_same_numbers(two_cases, disturbed):
 
 
 def test_a_trial_whose_worker_is_killed_is_run_again(disturbed):
-    assert disturbed.workers_killed
-    assert disturbed.finished.code == 0, disturbed.finished.err
-    assert "Traceback" not in disturbed.finished.err
+    assert disturbed.finished.ran.code == 0, disturbed.finished.ran.err
+    assert "Traceback" not in disturbed.finished.ran.err
     assert set(table(disturbed.folder)["status"]) <= {"completed", "stopped"}
 
 
@@ -392,38 +363,14 @@ def test_a_second_driver_is_refused_and_names_the_first(disturbed):
     assert "studies/alpha_lambda.py" in run.err
 
 
-def test_ctrl_c_ends_in_good_order_and_says_how_to_go_on(disturbed):
-    run = disturbed.interrupted
+def test_a_terminal_that_is_closed_ends_a_study_in_good_order_which_leaves_nothing_behind(disturbed):
+    run = disturbed.interrupted.ran
     assert run.code == 130, run.err
-    assert "continue with: python studies/alpha_lambda.py" in run.err
+    assert "continue with: python studies/alpha_lambda.py" in run.err.splitlines()[-1]
     assert "Traceback" not in run.err
-    assert run.runs["state"] == "interrupted"
-    assert run.has_report, run.out
-
-
-def test_a_terminal_that_is_closed_ends_a_study_which_leaves_nothing_behind(world, tmp_path):
-    """SIGHUP to a process of the user's own, with a Ray of its own, while trials run."""
-    with tempfile.TemporaryDirectory(
-        prefix="h-", dir="/tmp"
-    ) as root:  # a short path: Ray's sockets lie below it
-        scratch = Path(root) / "t"
-        scratch.mkdir()
-        study = Study(world, Path(root), "closed", SMALL)
-        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup
-        try:
-            process = study.start()
-        finally:
-            signal.signal(signal.SIGHUP, before)
-        assert waited(process, study.ended), study.said()
-        started = children(process)
-        assert len(started) > 3
-        assert list(scratch.glob("adalayers-ray-*"))
-        process.send_signal(signal.SIGHUP)
-        assert process.wait(TIMEOUT) == 130, study.said()
-        _, alive = psutil.wait_procs(started, timeout=10)
-        assert not alive
-        assert not list(scratch.glob("adalayers-*"))
-        assert "continue with: python studies/alpha_lambda.py" in study.said().splitlines()[-1]
+    assert disturbed.interrupted.runs["state"] == "interrupted"
+    assert (disturbed.folder / "report.md").exists()
+    assert not disturbed.outlived
 
 
 def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(world, tmp_path):
