@@ -5,22 +5,18 @@ and bfloat16, a step of every method, memory of a trial. Refused where there is 
 """
 
 import dataclasses
-import functools
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from adalayers.backbones import loading
 from adalayers.backbones.sources import BackboneSource
-from adalayers.backbones.tokens import Encoded
-from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.features.features import LiveFeatures, StoredFeatures
 from tests.benchmarks import groups, made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved, logger
 from tests.benchmarks.sizes import Sizes
-from tests.benchmarks.training import CONFIG, batches_of, epoch_of, store
+from tests.benchmarks.training import CONFIG, epoch_of, extraction, store
 
 GPU = torch.device("cuda")
 
@@ -33,7 +29,14 @@ def shape_ratios(
     source, encoded = base(root, sizes), made.encoded(cola_lengths(sizes.cola))
     root = root / name
     half = dataclasses.replace(source, dtype="bfloat16")
-    extraction = _extraction(root, {"float32": source, "bf16": half}, encoded)
+    extracting = extraction(root, {"float32": source, "bf16": half}, encoded, 3, GPU)
+    for what, median in extracting.items():
+        logger.info(f"{name}: {what} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
+    of_extraction = {
+        "extract_over_forward": extracting["extract float32"] / extracting["forward float32"],
+        "extract_over_forward_bf16": extracting["extract bf16"] / extracting["forward bf16"],
+        "extract_bf16_over_float32": extracting["extract bf16"] / extracting["extract float32"],
+    }
     copied = store(root, source, encoded, GPU)
     data = {
         "stored": made.trial_data(source, copied),
@@ -58,7 +61,7 @@ def shape_ratios(
         for above in ("live", "live_bf16")
         for below in ("stored", "resident")
     }
-    return {f"gpu_{key}_{name}": value for key, value in (extraction | ratios | most).items()}
+    return {f"gpu_{key}_{name}": value for key, value in (of_extraction | ratios | most).items()}
 
 
 def method_ratios(root: Path, sizes: Sizes) -> dict[str, float]:
@@ -81,33 +84,3 @@ def _require_gpu() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("wanted a GPU, got none: python -m tests.benchmarks without `gpu_...` measures CPUs")
     logger.info(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-
-
-def _extraction(root: Path, sources: dict[str, BackboneSource], encoded: Encoded) -> dict[str, float]:
-    loaded = {dtype: loading.load(source).to(GPU) for dtype, source in sources.items()}
-    batches = batches_of(encoded, GPU)
-
-    def forward(dtype: str) -> None:
-        for ids, mask in batches:
-            loaded[dtype](ids, mask)
-        torch.cuda.synchronize()
-
-    def extract(dtype: str) -> None:
-        shutil.rmtree(root / "extraction", ignore_errors=True)
-        stored(root / "extraction", sources[dtype], encoded, lambda: loaded[dtype], device=GPU)
-
-    seconds = interleaved(
-        {
-            f"{what.__name__} {dtype}": functools.partial(what, dtype)
-            for dtype in loaded
-            for what in (forward, extract)
-        },
-        3,
-    )
-    for name, median in seconds.items():
-        logger.info(f"{root.name}: {name} of {len(encoded.offsets) - 1} sequences takes {median:.3g} s")
-    return {
-        "extract_over_forward": seconds["extract float32"] / seconds["forward float32"],
-        "extract_over_forward_bf16": seconds["extract bf16"] / seconds["forward bf16"],
-        "extract_bf16_over_float32": seconds["extract bf16"] / seconds["extract float32"],
-    }

@@ -40,8 +40,10 @@ def scaling(root: Path, sizes: Sizes) -> dict[str, float]:
         seconds = training.epochs(root, made.minilm(), lengths, repeats)
         note(f"epoch_live_over_stored_by_length/{tokens}", seconds["live"] / seconds["stored"])
     for n in (512, 2048, 7695)[: sizes.levels]:
-        seconds = training.extraction(root, made.minilm(), cola_lengths(min(n, sizes.cola or n)), repeats)
-        note(f"extract_over_forward_by_sequences/{n}", seconds["extract"] / seconds["forward"])
+        encoded = made.encoded(cola_lengths(min(n, sizes.cola or n)))
+        seconds = training.extraction(root, {"minilm": made.minilm()}, encoded, repeats)
+        ratio = seconds["extract minilm"] / seconds["forward minilm"]
+        note(f"extract_over_forward_by_sequences/{n}", ratio)
     for concurrent in (1, 2)[: sizes.levels]:
         seconds = study_over_training(root, few, concurrent)
         note(f"study_over_training_by_concurrent/{concurrent}", seconds["wall"] / seconds["training"])

@@ -1,7 +1,8 @@
 """Epochs, extraction and the head step, measured."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,20 +62,32 @@ def epochs(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int
     )
 
 
-def extraction(root: Path, source: BackboneSource, lengths: np.ndarray, repeats: int) -> dict[str, float]:
-    """Return the seconds of filling a store, and of the backbone's forward passes over the same batches alone."""
-    encoded, backbone = made.encoded(lengths), loading.load(source)
-    batches = batches_of(encoded)
+def extraction(
+    root: Path,
+    bases: Mapping[str, BackboneSource],
+    encoded: Encoded,
+    repeats: int,
+    device: torch.device = CPU,
+) -> dict[str, float]:
+    """Return the seconds of filling a store of each base model, and of its forward passes over the same batches alone.
 
-    def forward() -> None:
+    They are "extract <name>" and "forward <name>".
+    """
+    loaded = {name: loading.load(source).to(device) for name, source in bases.items()}
+    batches = batches_of(encoded, device)
+
+    def forward(name: str) -> None:
         for ids, mask in batches:
-            backbone(ids, mask)
+            loaded[name](ids, mask)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
 
-    def extract() -> None:
+    def extract(name: str) -> None:
         shutil.rmtree(root / "extraction", ignore_errors=True)
-        stored(root / "extraction", source, encoded, lambda: backbone, device=CPU)
+        stored(root / "extraction", bases[name], encoded, lambda: loaded[name], device=device)
 
-    return interleaved({"forward": forward, "extract": extract}, repeats)
+    steps = {f"{step.__name__} {name}": partial(step, name) for name in bases for step in (forward, extract)}
+    return interleaved(steps, repeats)
 
 
 def batches_of(encoded: Encoded, device: torch.device = CPU) -> list[tuple[Tensor, Tensor]]:

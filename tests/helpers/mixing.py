@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.helpers.states import encoder
+from tests.helpers.states import encoder, made_shape
 
 L, WIDTH, K, TOKENS = 5, 12, 8, 7
 STATES = encoder(*range(1, L + 1))
@@ -12,3 +12,10 @@ LENGTHS = torch.tensor([TOKENS])
 def inputs(seed=0):
     generator = torch.Generator().manual_seed(seed)
     return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
+
+
+def counted(config):
+    """Return what a fusion trains on RoBERTa-large's shape, and how many numbers it keeps of a token at use."""
+    fusion = config.build(made_shape(layers=24, width=1024))
+    trained = sum(p.numel() for p in fusion.parameters() if p.requires_grad)
+    return trained - fusion.unused_parameters(), fusion.kept_at_use(1024)

@@ -174,9 +174,7 @@ def test_only_what_is_read_is_fetched(folders, no_hub, monkeypatch):
     assert list(filter_repo_objects([*read, *others], allow_patterns=asked["patterns"])) == read
 
 
-def test_minilm_comes_from_its_package_if_the_weights_are_the_known_ones(
-    folders, tmp_path, no_hub, monkeypatch
-):
+def test_minilm_comes_from_its_package_if_its_weights_are_known(folders, tmp_path, no_hub, monkeypatch):
     model = tmp_path / sources.MINILM_PACKAGE / "model"
     shutil.copytree(folders["bert"], model)
     (model.parent / "__init__.py").write_text("raise AssertionError('imported')")
@@ -291,8 +289,6 @@ def test_random_weights_of_every_family_are_not_the_checkpoint_s(folders, family
     assert len(states) == len(others)
     assert not any(torch.allclose(a, b, atol=1e-3) for a, b in zip(states, others, strict=True))
     assert all(torch.isfinite(state).all() and state.dtype == torch.float32 for state in states)
-    assert count_parameters(random)[0] == count_parameters(pretrained_one)[0]
-    assert not any(parameter.requires_grad for parameter in backbone.parameters())
 
 
 def test_a_random_backbone_has_a_fingerprint_of_its_own_that_no_weights_change(bert):

@@ -63,9 +63,7 @@ def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first-token", "last-token"])
-def test_a_pooled_store_has_one_vector_of_each_sequence_and_a_key_of_its_own(
-    source, encoded, tmp_path, pooling
-):
+def test_a_pooled_store_has_one_vector_of_each_sequence(source, encoded, tmp_path, pooling):
     of_texts = dataclasses.replace(source, pooling=pooling)
     whole, few = (make(tmp_path, of, encoded, precision="float32") for of in (source, of_texts))
     assert whole.folder != few.folder
@@ -144,7 +142,7 @@ def test_a_killed_store_is_continued_and_equals_one_that_was_not(source, encoded
 
 
 @pytest.mark.parametrize("what", ["rows", "spec", "file", "header"])
-def test_a_started_store_that_is_not_what_it_was_is_begun_again(
+def test_a_started_store_that_was_changed_is_begun_again(
     source, encoded, tmp_path, monkeypatch, small_batches, what
 ):
 
@@ -293,7 +291,7 @@ def test_a_cache_that_cannot_be_made_is_bad_input(source, encoded, tmp_path):
 
 
 @pytest.mark.parametrize("batches", [0, 2])
-def test_a_disk_that_gets_full_is_a_message_and_the_next_run_goes_on(
+def test_a_full_disk_is_said_and_the_next_run_goes_on(
     source, encoded, tmp_path, monkeypatch, small_batches, batches
 ):
     """The disk takes half of a batch's rows in one of its files; what was kept before is gone on with."""
@@ -317,9 +315,7 @@ def test_a_disk_that_gets_full_is_a_message_and_the_next_run_goes_on(
     assert features.meta["files"] == make(tmp_path / "whole", source, encoded).meta["files"]
 
 
-def test_rows_that_the_disk_takes_only_when_a_file_is_closed_are_not_lost_in_silence(
-    source, encoded, tmp_path, monkeypatch
-):
+def test_rows_that_are_lost_as_a_file_is_closed_are_said(source, encoded, tmp_path, monkeypatch):
     close = Writer.close
 
     def fills_the_disk(writer):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.concat import Concat
+from adalayers.fusion.concat import Concat, ConcatConfig
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, inputs
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, counted, inputs
 from tests.helpers.states import encoder
 
 
@@ -46,10 +46,6 @@ def test_states_taken_away_leave_their_term_out():
 
 def test_counts_on_roberta_large():
     """24 K^2 at its own width, which table 2 gives as 25.18M; matched, 24 k K."""
-    own = Concat(encoder(*range(1, 25)), 1024, 1024)
-    count = sum(p.numel() for p in own.parameters())
-    assert count == 24 * 1024**2 == 25_165_824
-    assert count == pytest.approx(25.18e6, rel=1e-3)
-    matched = Concat(encoder(*range(1, 25)), 1024, 64)
-    assert sum(p.numel() for p in matched.parameters()) == 24 * 64 * 1024
-    assert [made.kept_at_use(1024) for made in (own, matched)] == [1024, 64]
+    assert counted(ConcatConfig(own_width=True)) == (24 * 1024**2, 1024)
+    assert pytest.approx(25.18e6, rel=1e-3) == 24 * 1024**2
+    assert counted(ConcatConfig(k=64)) == (24 * 64 * 1024, 64)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.depth_convolution import DepthConvolution, depths
+from adalayers.fusion.depth_convolution import DepthConvolution, DepthConvolutionConfig, depths
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, inputs
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, counted, inputs
 from tests.helpers.states import encoder
 
 
@@ -61,8 +61,7 @@ def test_depth_grows_with_the_logarithm_of_the_layers():
 
 def test_counts_on_roberta_large():
     """Two convolutions, 24 -> 8 -> 3 places: 1,024 channels, then 342 (published: 341, and a width of 1,023)."""
-    own, matched = (DepthConvolution(encoder(*range(1, 25)), 1024, k) for k in (None, 64))
-    counts = [sum(p.numel() for p in made.parameters()) for made in (own, matched)]
-    assert counts[0] == 1024 * (5 * 1024 + 1) + 342 * (5 * 1024 + 1) == 6_995_286
-    assert counts[1] == 24 * 64 * 1024 + (64 + 22) * (5 * 64 + 1) == 1_600_470
-    assert own.kept_at_use(1024) == 24 * 1024
+    own = 1024 * (5 * 1024 + 1) + 342 * (5 * 1024 + 1)
+    assert counted(DepthConvolutionConfig(own_width=True)) == (own, 24 * 1024) == (6_995_286, 24_576)
+    matched = 24 * 64 * 1024 + (64 + 22) * (5 * 64 + 1)
+    assert counted(DepthConvolutionConfig(k=64))[0] == matched == 1_600_470

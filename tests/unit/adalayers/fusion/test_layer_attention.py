@@ -9,7 +9,7 @@ from adalayers.fusion.layer_mix import LayerMix
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import STATES, TOKENS, WIDTH, K, L, inputs
+from tests.helpers.mixing import STATES, TOKENS, WIDTH, K, L, counted, inputs
 from tests.helpers.states import encoder, made_shape
 
 KEYS = pytest.mark.parametrize("keys", ["tokens", "texts", "static"])
@@ -67,11 +67,8 @@ def test_it_starts_as_the_uniform_mix_does_and_has_the_width_more(keys):
 
 
 def test_counts_on_roberta_large():
-    states = encoder(*range(1, 25))
-    own, matched = LayerAttention(states, 1024, None), LayerAttention(states, 1024, 64)
-    counts = [sum(p.numel() for p in made.parameters()) for made in (own, matched)]
-    assert counts == [1024, 24 * 1024 * 64 + 64]
-    assert [made.kept_at_use(1024) for made in (own, matched)] == [1026, 66]
+    assert counted(LayerAttentionConfig(own_width=True)) == (1024, 1026)
+    assert counted(LayerAttentionConfig(k=64)) == (24 * 1024 * 64 + 64, 66)
 
 
 def test_w_has_its_own_rate_and_no_weight_decay_and_static_keys_are_kept(tmp_path):

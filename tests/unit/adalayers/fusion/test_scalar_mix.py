@@ -9,7 +9,7 @@ from adalayers.fusion.layer_mix import LayerMix
 from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, inputs
+from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, counted, inputs
 from tests.helpers.states import encoder, made_shape
 
 
@@ -92,18 +92,9 @@ def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not(k):
 
 def test_counts_on_roberta_large():
     """w and gamma alone at its own width; matched, next to the projections of the layer mix."""
-    states = encoder(*range(1, 25))
-    own, matched, last = (
-        ScalarMix(states, 1024, None),
-        ScalarMix(states, 1024, 64),
-        ScalarMix(states, 1024, 64, mix="last"),
-    )
-    counts = [
-        sum(p.numel() for p in made.parameters()) - made.unused_parameters() for made in (own, matched, last)
-    ]
-    assert counts == [25, 24 * 1024 * 64 + 25, 1024 * 64]
-    assert [made.weights_at_use() for made in (own, matched, last)] == counts
-    assert [made.kept_at_use(1024) for made in (own, matched, last)] == [1024, 64, 64]
+    assert counted(ScalarMixConfig(own_width=True)) == (25, 1024)
+    assert counted(ScalarMixConfig(k=64)) == (24 * 1024 * 64 + 25, 64)
+    assert counted(ScalarMixConfig(k=64, mix="last")) == (1024 * 64, 64)
 
 
 def test_neither_w_nor_gamma_has_weight_decay():

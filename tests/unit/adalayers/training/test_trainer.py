@@ -103,7 +103,7 @@ def needing_memory(monkeypatch, most, error):
 
 @pytest.mark.parametrize("class_weights", ["none", "balanced"])
 @pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_a_batch_that_memory_does_not_hold_is_passed_in_parts_to_the_same_numbers(
+def test_a_batch_beyond_memory_is_passed_in_parts_to_the_same_numbers(
     kind, class_weights, monkeypatch, capsys
 ):
     data = made_data(kind)

@@ -103,9 +103,7 @@ def test_a_machine_that_does_not_share_the_results_is_named(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("error", [TaskUnschedulableError("gone"), GetTimeoutError()])
-def test_a_machine_that_has_left_is_done_without_and_one_that_fails_is_named(
-    error, tmp_path, monkeypatch, capsys
-):
+def test_a_machine_that_has_left_is_done_without(error, tmp_path, monkeypatch, capsys):
     def fails(answer, timeout):
         raise error
 

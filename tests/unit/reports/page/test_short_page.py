@@ -64,9 +64,7 @@ def commanded(text: str) -> list[str]:
 
 @pytest.mark.parametrize("failed", [(), tuple((CONTROL, seed) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("command", ["", "python studies/alpha_lambda.py --note 'half"])
-def test_without_pairs_or_a_command_that_a_shell_can_read_no_number_of_seeds_is_named(
-    tmp_path, failed, command
-):
+def test_without_pairs_or_a_readable_command_no_number_of_seeds_is_named(tmp_path, failed, command):
     made = MadeUp(seeds=3, search=0, failed=failed)
     made.study["request"]["command"] = command
     text = next_run(made, tmp_path)

@@ -19,9 +19,7 @@ def frozen_states(backbone, ids, lengths):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_hidden_states_are_the_backbones_whatever_is_read_and_however_it_is_padded(
-    family, backbone_of, monkeypatch
-):
+def test_hidden_states_are_the_backbones_however_they_are_padded(family, backbone_of, monkeypatch):
     backbone, batch = backbone_of(family), made_tokens(3, 4, 9)
     expected = frozen_states(backbone, batch.input_ids, batch.lengths.tolist())
     every = backbone.stream.states()
