@@ -263,9 +263,9 @@ def draw(pool: pd.DataFrame, form: str, configuration: str, rng: np.random.Gener
     elif form == "real":
         others = dict(zip(ARMS[2:], ("last", "fast"), strict=True))
         same = own.loc[parts["control"].index]
-        parts |= {name: same.xs(of, axis=1, level="configuration") for name, of in others.items()}
+        parts |= {name: same.xs(other, axis=1, level="configuration") for name, other in others.items()}
         means = own["test"].mean()
-        truth |= {name: float(means[of] - means["mix"]) for name, of in others.items()}
+        truth |= {name: float(means[other] - means["mix"]) for name, other in others.items()}
     elif form.startswith("shift"):
         truth["first"] = float(form.split()[1]) * sd
         parts["first"] = parts["first"].assign(test=parts["first"]["test"] + truth["first"])

@@ -93,7 +93,7 @@ def test_what_is_simulated_is_what_a_results_folder_says(tmp_path):
     ]
     made.study["request"] |= {
         "arms": [{"name": arm.name, "role": arm.role, "config": dict(arm.config)} for arm in plan.arms],
-        "comparisons": [dataclasses.asdict(one) for one in plan.comparisons],
+        "comparisons": [dataclasses.asdict(pair) for pair in plan.comparisons],
         "control": plan.control,
         "smallest_effect": plan.smallest_effect,
     }

@@ -46,7 +46,7 @@ def test_arms_of_one_order_share_its_batches_and_no_seed(pool):
         seen = [said for rows in drawn.trials.values() for said in rows["predictions"]]
         assert len(seen) == len({*seen}) >= 24
     orders = [list(rows.index) for rows in drawn.trials.values()]
-    assert all(one == orders[0] for one in orders)
+    assert all(order == orders[0] for order in orders)
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -100,7 +100,7 @@ def test_arms_differ_from_the_control_in_what_they_name_and_nothing_else(name, s
     wanted = {arm.name: arm.overrides for arm in study_of(name).design.arms(setting)[0]}
     control = made.arms[0]
     for arm in made.arms:
-        resolved = [of.config.resolved(shape) for of in (control, arm)]
+        resolved = [each.config.resolved(shape) for each in (control, arm)]
         shared = resolved[0].keys() & resolved[1].keys()  # another fusion has hyperparameters of its own
         differs = {key for key in shared if resolved[0][key] != resolved[1][key]}
         named = {*wanted[control.name], *wanted[arm.name]}

@@ -130,9 +130,9 @@ def test_what_the_backbone_has_is_compared(ran):
     assert {factor["name"] for factor in study["request"]["factors"]} == ran.case.factors
     assert {stream["name"] for stream in study["environment"]["backbone"]["streams"]} == ran.case.streams
     compared = {
-        one["changes"][0]["factor"]
-        for one in study["request"]["comparisons"]
-        if len(one["changes"]) == 1 and not one["at"]
+        pair["changes"][0]["factor"]
+        for pair in study["request"]["comparisons"]
+        if len(pair["changes"]) == 1 and not pair["at"]
     }
     assert compared == ran.case.factors - {"read_out"}  # of which there is one level here
     assert "nothing of what follows" in ran.pages

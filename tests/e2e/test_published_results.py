@@ -38,7 +38,7 @@ def same(found, kept):
 def compare(made, kept, least=1):
     found, claims = (json.loads((path / "claims.json").read_text()) for path in (made, kept))
     assert len(found) == len(claims) >= least
-    assert all(same(one, other) for one, other in zip(found, claims, strict=True))
+    assert all(same(ours, theirs) for ours, theirs in zip(found, claims, strict=True))
 
 
 def named(path):

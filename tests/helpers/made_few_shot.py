@@ -35,7 +35,7 @@ def with_few_shot(made: MadeUp, gain: float = 0.2) -> MadeUp:
         "arms": made.arms,
         "control": control,
         "factors": [dataclasses.asdict(factor) for factor in STUDY.design.factors],
-        "comparisons": [dataclasses.asdict(one) for one in comparisons(planned, names, control)],
+        "comparisons": [dataclasses.asdict(pair) for pair in comparisons(planned, names, control)],
         "parts": list(STUDY.page.parts),
         "scientific": [],
         "nuisance": [],

@@ -127,10 +127,10 @@ def _config(
     by_family: dict[str, dict[str, Any]] = {
         **dict.fromkeys(of_bert, sizes),
         **dict.fromkeys(("gpt_neox", "gptj", "bloom", "falcon", "phi"), sizes),
-        **{of: {**sizes, **grouped} for of in of_llama},
+        **{name: {**sizes, **grouped} for name in of_llama},
         **dict.fromkeys(of_bart, sides),
         **dict.fromkeys(("t5", "mt5", "umt5"), t5),
-        **{of: {**sizes, **offset} for of in of_roberta},
+        **{name: {**sizes, **offset} for name in of_roberta},
         "albert": {**sizes, "embedding_size": width // 2},
         "deberta": {**sizes, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
         "deberta-v2": {**sizes, **relative},

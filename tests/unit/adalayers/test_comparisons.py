@@ -28,7 +28,7 @@ FACTORS = ("alpha", "weight")
 
 
 def named(found: Sequence[Comparison]) -> dict[tuple[str, str, str], Mapping[str, float]]:
-    return {(one.kind, *one.names[::2]): one.weights for one in found}
+    return {(pair.kind, *pair.names[::2]): pair.weights for pair in found}
 
 
 def test_a_four_by_three_grid_with_arms_outside():
@@ -37,15 +37,17 @@ def test_a_four_by_three_grid_with_arms_outside():
         PlannedArm("best", "best", {"alpha": 3.0, "weight": 0.2}),
     ]
     found = planned_comparisons([*GRID, *outside], FACTORS, CONTROL)
-    assert [one.kind for one in found] == ["factor"] * 5 + ["arm"] * 2 + ["simple"] * 17 + ["interaction"] * 6
-    assert Counter((one.kind, one.changes[0].factor) for one in found if one.kind == "simple") == {
+    assert [pair.kind for pair in found] == ["factor"] * 5 + ["arm"] * 2 + ["simple"] * 17 + [
+        "interaction"
+    ] * 6
+    assert Counter((pair.kind, pair.changes[0].factor) for pair in found if pair.kind == "simple") == {
         ("simple", "alpha"): 9,
         ("simple", "weight"): 8,
     }
-    assert [one.names[0] for one in found if one.primary] == [
+    assert [pair.names[0] for pair in found if pair.primary] == [
         *("alpha=8", "alpha=64", "alpha=512", "weight=0.001", "weight=0.01", "uniform", "best")
     ]
-    assert all(sum(one.weights.values()) == pytest.approx(0, abs=1e-15) for one in found)
+    assert all(sum(pair.weights.values()) == pytest.approx(0, abs=1e-15) for pair in found)
     assert len(named(found)) == len(found)
     by_name = named(found)
     assert by_name["factor", "alpha=8", ""] == {
@@ -54,7 +56,10 @@ def test_a_four_by_three_grid_with_arms_outside():
     }
     assert by_name["arm", "best", ""] == {"best": 1, CONTROL: -1}
     first = found[0]
-    assert (first.names[1], next(one.control for one in found if one.kind == "arm")) == ("alpha=1", CONTROL)
+    assert (first.names[1], next(pair.control for pair in found if pair.kind == "arm")) == (
+        "alpha=1",
+        CONTROL,
+    )
 
 
 def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
@@ -62,7 +67,7 @@ def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
     found = planned_comparisons(
         arms, ("alpha", "size", "epochs"), arms[0].name, conditions=("size", "epochs")
     )
-    assert [(one.kind, *one.names[::2]) for one in found] == [
+    assert [(pair.kind, *pair.names[::2]) for pair in found] == [
         ("factor", "alpha=8", ""),
         *(("simple", "alpha=8", f"size={size}") for size in (32, 512)),
         *(("simple", "alpha=8", f"epochs={epochs}") for epochs in (25, 100)),
@@ -77,7 +82,7 @@ def test_conditions_are_averaged_over_and_compared_at_but_not_compared():
 
 def test_the_reference_is_the_controls_level():
     found = planned_comparisons(GRID, FACTORS, "alpha=64 weight=0.01")
-    assert {one.names[:2] for one in found if one.kind == "factor"} == {
+    assert {pair.names[:2] for pair in found if pair.kind == "factor"} == {
         *((f"alpha={alpha}", "alpha=64") for alpha in (1, 8, 512)),
         *(("weight=0", "weight=0.01"), ("weight=0.001", "weight=0.01")),
     }
@@ -100,12 +105,12 @@ def test_a_missing_cell_is_left_out_of_what_needs_it():
 def test_a_factor_that_was_fixed_is_compared_with_nothing():
     """At its one level, an effect of the other factor is no other than its average."""
     found = planned_comparisons(grid(alpha=(1, 8), weight=(0.5,)), FACTORS, "alpha=1 weight=0.5")
-    assert [(one.kind, one.names[0]) for one in found] == [("factor", "alpha=8")]
+    assert [(pair.kind, pair.names[0]) for pair in found] == [("factor", "alpha=8")]
 
 
 def test_without_factors_every_arm_is_compared_with_the_control():
     found = planned_comparisons(GRID, (), CONTROL)
-    assert [(one.kind, one.names[0], one.primary) for one in found] == [
+    assert [(pair.kind, pair.names[0], pair.primary) for pair in found] == [
         ("arm", arm.name, True) for arm in GRID[1:]
     ]
 
@@ -117,7 +122,7 @@ def test_without_a_control_nothing_is_compared(control):
 
 def test_a_control_outside_the_core_leaves_the_factors_their_first_levels():
     found = planned_comparisons([PlannedArm("last", "last", {}), *GRID], FACTORS, "last")
-    assert {one.names[1] for one in found if one.kind == "factor"} == {"alpha=1", "weight=0"}
+    assert {pair.names[1] for pair in found if pair.kind == "factor"} == {"alpha=1", "weight=0"}
 
 
 def test_three_factors_are_differences_of_means_of_cells():
@@ -128,23 +133,23 @@ def test_three_factors_are_differences_of_means_of_cells():
     table = pd.DataFrame([arm.config for arm in arms]).assign(score=scores)
     found = planned_comparisons(arms, ("a", "b", "c"), arms[0].name)
     values = {
-        (one.kind, *one.names[::2]): sum(weight * of[name] for name, weight in one.weights.items())
-        for one in found
+        (pair.kind, *pair.names[::2]): sum(weight * of[name] for name, weight in pair.weights.items())
+        for pair in found
     }
     reference = {"a": 1, "b": 0, "c": 5}
     expected = {}
     for factor, base in reference.items():
         mean = table.groupby(factor)["score"].mean()
         expected |= {("factor", f"{factor}={x}", ""): mean[x] - mean[base] for x in mean.index if x != base}
-    for one, other in itertools.permutations(reference, 2):
-        mean = table.groupby([one, other])["score"].mean()
+    for varied, other in itertools.permutations(reference, 2):
+        mean = table.groupby([varied, other])["score"].mean()
         for x, at in mean.index:
-            if x != reference[one]:
-                simple = mean[x, at] - mean[reference[one], at]
-                expected["simple", f"{one}={x}", f"{other}={at}"] = simple
-                if (one, other) in itertools.combinations(reference, 2) and at != reference[other]:
-                    base = mean[x, reference[other]] - mean[reference[one], reference[other]]
-                    expected["interaction", f"{one}={x} {other}={at}", ""] = simple - base
+            if x != reference[varied]:
+                simple = mean[x, at] - mean[reference[varied], at]
+                expected["simple", f"{varied}={x}", f"{other}={at}"] = simple
+                if (varied, other) in itertools.combinations(reference, 2) and at != reference[other]:
+                    base = mean[x, reference[other]] - mean[reference[varied], reference[other]]
+                    expected["interaction", f"{varied}={x} {other}={at}", ""] = simple - base
     assert values == pytest.approx(expected)
 
 

@@ -87,9 +87,9 @@ def test_the_published_values():
 def test_published_f1_of_classes_follows_from_precision_and_recall():
     (with_classes,) = (setup for setup in SETUPS if setup.classes)
     assert with_classes is of("conll2003", ROBERTA)
-    for one in with_classes.classes:
-        assert one.f1 == pytest.approx(
-            2 * one.precision * one.recall / (one.precision + one.recall), abs=1e-4
+    for score in with_classes.classes:
+        assert score.f1 == pytest.approx(
+            2 * score.precision * score.recall / (score.precision + score.recall), abs=1e-4
         )
 
 

@@ -29,7 +29,7 @@ def comparisons(made, shape):
 
 def compared(made, shape) -> set[tuple[str, str]]:
     """Return the factors' levels that are compared with their references."""
-    return {one.names[:2] for one in comparisons(made, shape) if one.kind == "factor"}
+    return {pair.names[:2] for pair in comparisons(made, shape) if pair.kind == "factor"}
 
 
 DEPTHS = {
@@ -75,7 +75,9 @@ def test_a_read_out_is_compared_with_the_mix_of_its_stream():
     """The first token of an encoder is a rival, that of a decoder a floor."""
     made, shape = planned_on("bart")
     whole = "stream={} hidden_states=layers read_out=attention"
-    pairs = {(one.arm, one.control): one.primary for one in comparisons(made, shape) if one.kind == "arm"}
+    pairs = {
+        (pair.arm, pair.control): pair.primary for pair in comparisons(made, shape) if pair.kind == "arm"
+    }
     assert pairs == {
         ("last layer, encoder", whole.format("encoder")): True,
         ("last layer, decoder", whole.format("decoder")): True,

@@ -120,16 +120,16 @@ def compared(made, tuned=()):
 def test_methods_are_compared_with_the_deeper_baseline_and_pairs_next_to_them():
     made = planned(setting())
     found = compared(made)
-    primary = [one for one in found if one.primary]
-    assert [(one.kind, *one.names[:2]) for one in primary] == [
+    primary = [pair for pair in found if pair.primary]
+    assert [(pair.kind, *pair.names[:2]) for pair in primary] == [
         ("factor", f"fusion={name}", "fusion=extra-layers") for name in ("concat", "dwatt", "layer-mix")
     ]
-    assert {len(one.weights) for one in primary} == {2 * 9}
-    simple = [one.names[2] for one in found if one.kind == "simple"]
+    assert {len(pair.weights) for pair in primary} == {2 * 9}
+    simple = [pair.names[2] for pair in found if pair.kind == "simple"]
     assert sorted(set(simple)) == sorted(
         [f"train_examples={n}" for n in (32, 128, 512)] + [f"epochs={n}" for n in (25, 50, 100)]
     )
-    pairs = [(one.arm, one.control) for one in found if one.kind == "arm"]
+    pairs = [(pair.arm, pair.control) for pair in found if pair.kind == "arm"]
     at = "train_examples=32 epochs=50"
     assert (f"dwatt fine-tuned {at}", f"dwatt {at}") in pairs
     assert (f"last-layer fine-tuned {at}", f"last-layer {at}") in pairs
@@ -145,8 +145,8 @@ def test_tuned_methods_are_compared_with_the_tuned_baseline():
         f"{name} train_examples=512 epochs=100, tuned"
         for name in ("extra-layers", "concat", "dwatt", "layer-mix")
     ]
-    found = [one for one in compared(made, tuned) if one.arm in names]
-    assert [(one.arm, one.control, one.primary) for one in found] == [
+    found = [pair for pair in compared(made, tuned) if pair.arm in names]
+    assert [(pair.arm, pair.control, pair.primary) for pair in found] == [
         (name, names[0], True) for name in names[1:]
     ]
 

@@ -38,7 +38,9 @@ def test_a_linear_read_out_is_of_the_mean_of_a_text(head, read_out):
         for name, c in configs(head).items()
         if c.base_model == "frozen" and "own_width" in vars(c)
     }
-    assert {of for name, of in found.items() if name.startswith(("concat as", "scalar mix at"))} == {read_out}
+    assert {read for name, read in found.items() if name.startswith(("concat as", "scalar mix at"))} == {
+        read_out
+    }
 
 
 def test_houlsbys_adapters_are_two_a_layer_with_their_norms_and_one_classifier():

@@ -62,25 +62,25 @@ def test_readings_are_compared_within_a_set_up_and_set_ups_within_a_reading():
     arms = [PlannedArm(arm.name, arm.role, label=arm.label) for arm in found.arms]
     best = PlannedArm("best", "best", {})
     made = STUDY.design.comparisons([*arms, best], (), found.control)
-    assert [(one.arm, one.control) for one in made] == [
+    assert [(pair.arm, pair.control) for pair in made] == [
         ("roberta-large-setup as-released", "roberta-large-setup as-written"),
         ("bart-large-cnn-setup as-written", "roberta-large-setup as-written"),
         ("bart-large-cnn-setup as-released", "roberta-large-setup as-released"),
         ("bart-large-cnn-setup as-released", "bart-large-cnn-setup as-written"),
         ("best", "roberta-large-setup as-written"),
     ]
-    assert all(one.primary and one.weights == {one.arm: 1.0, one.control: -1.0} for one in made)
+    assert all(pair.primary and pair.weights == {pair.arm: 1.0, pair.control: -1.0} for pair in made)
     assert STUDY.design.comparisons(arms[1:2], (), found.control) == []
 
 
 def test_what_was_published_goes_with_every_arm():
     found = planned(setting("conll2003", "token"))
-    assert [one.arm for one in found.published] == [arm.name for arm in found.arms]
+    assert [record.arm for record in found.published] == [arm.name for arm in found.arms]
     written, released = found.published[:2]
     assert (written.score, written.metric, written.parameters, written.base_model) == (
         *(0.894, "f1", 3.21e6, "roberta-large"),
     )
-    assert {one.source for one in found.published} == {"Dremov 2024, figures 15 and 19"}
+    assert {record.source for record in found.published} == {"Dremov 2024, figures 15 and 19"}
     assert planned(setting()).published[0].source == "Dremov 2024, figure 11"
     assert written.states == released.states == "embeddings and layers 1 to 23"
     assert (written.states_here, released.states_here) == ("layers 1 to 6", "embeddings and layers 1 to 6")
@@ -88,7 +88,7 @@ def test_what_was_published_goes_with_every_arm():
     assert [score.predicted for score in written.classes] == [1697, 791, 1766, 1640]
     assert found.published[2].classes == ()
     some = planned(setting(hidden_states="layers:1,6"))
-    assert {one.states_here for one in some.published} == {"layers 1, 6"}
+    assert {record.states_here for record in some.published} == {"layers 1, 6"}
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_padding_and_the_batch_change_nothing(folders, family):
             close(together[state][i, :length], values[0])
     turned = backbone(ids.flip(0), mask.flip(0))
     left = backbone(
-        *(torch.stack([row.roll(-n) for row, n in zip(of, LENGTHS, strict=True)]) for of in (ids, mask))
+        *(torch.stack([row.roll(-n) for row, n in zip(part, LENGTHS, strict=True)]) for part in (ids, mask))
     )
     for state, values in together.items():
         for i, length in enumerate(LENGTHS):

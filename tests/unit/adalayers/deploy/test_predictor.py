@@ -50,8 +50,8 @@ def said(of, backbone):
     """Return what a predictor says of the study's own examples, and what the study did."""
     texts = [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
     asked = Predictor({"task": adalayers.load(of.best, backbone=backbone)}, resolve(backbone), words="apart")
-    answers = [one["task"] for one in asked.predict(texts)]
-    found = [one.label if isinstance(one, Label) else " ".join(one.tags) for one in answers]
+    answers = [answer["task"] for answer in asked.predict(texts)]
+    found = [answer.label if isinstance(answer, Label) else " ".join(answer.tags) for answer in answers]
     return found, of.predicted["prediction"].tolist()
 
 
@@ -65,7 +65,7 @@ def test_examples_get_the_answers_of_the_study(name, made, backbone):
 def test_probabilities_are_those_of_the_study(made, backbone):
     answers = predictor(made, backbone, "text").predict(made["text"].inputs)
     expected = made["text"].predicted["score"].tolist()
-    assert [one["text"].probability for one in answers] == pytest.approx(expected, abs=1e-5)
+    assert [answer["text"].probability for answer in answers] == pytest.approx(expected, abs=1e-5)
     assert sum(answers[0]["text"].probabilities.values()) == pytest.approx(1, abs=1e-5)
 
 
@@ -84,7 +84,7 @@ def test_tasks_of_one_base_model_share_a_pass(made, backbone, monkeypatch):
         assert isinstance(one["word"], Tags)
     # BERT's tokeniser parts words as we do, so a text read whole has the same tokens as its words.
     words = predictor(made, backbone, "word").predict(texts)
-    assert [one["word"].tags for one in words] == [one["word"].tags for one in together]
+    assert [answer["word"].tags for answer in words] == [answer["word"].tags for answer in together]
 
 
 def test_a_task_that_changed_its_base_model_runs_its_own(backbone, tmp_path):
@@ -122,8 +122,8 @@ def test_the_command_prints_text_lines_of_json_and_tables(made, predict, tmp_pat
     found = [
         json.loads(line) for line in predict(*folders, "--file", file, "--format", "jsonl").out.splitlines()
     ]
-    assert [one["line"] for one in found] == [1, 3, 4]
-    assert [one["text"] for one in found] == texts
+    assert [line["line"] for line in found] == [1, 3, 4]
+    assert [line["text"] for line in found] == texts
     assert set(found[0]["tasks"]) == {"acceptability-demo", "entities-demo"}
     label = found[0]["tasks"]["acceptability-demo"]
     assert label["label"] in label["probabilities"]
@@ -132,10 +132,10 @@ def test_the_command_prints_text_lines_of_json_and_tables(made, predict, tmp_pat
     assert "1 lines without a word were left out" in ran.err
     of_texts = [row for row in rows if row["task"] == "acceptability-demo"]
     assert [row["label"] for row in of_texts] == [
-        one["tasks"]["acceptability-demo"]["label"] for one in found
+        line["tasks"]["acceptability-demo"]["label"] for line in found
     ]
     entities = [row for row in rows if row["task"] == "entities-demo"]
-    assert len(entities) == sum(len(one["tasks"]["entities-demo"]["entities"]) for one in found)
+    assert len(entities) == sum(len(line["tasks"]["entities-demo"]["entities"]) for line in found)
     assert all(row["text"] for row in rows)
     said = predict(folders[0], "--text", texts[0]).out.splitlines()
     assert said[0] == f"1: {texts[0]}"
@@ -224,8 +224,8 @@ def test_many_lines_keep_their_order_and_progress_is_said(made, predict, tmp_pat
     file.write_text("\n".join(texts) + "\n")
     ran = predict(made["text"].best, "--file", file, "--format", "jsonl")
     found = [json.loads(line) for line in ran.out.splitlines()]
-    assert [one["text"] for one in found] == texts
-    assert [one["line"] for one in found] == list(range(1, 601))
+    assert [line["text"] for line in found] == texts
+    assert [line["line"] for line in found] == list(range(1, 601))
     assert len([line for line in ran.err.splitlines() if "predict: " in line and " kB, " in line]) >= 2
 
 

@@ -65,7 +65,7 @@ def test_live_in_memory_and_on_disk_agree(source, encoded, tmp_path):
 @pytest.mark.parametrize("pooling", ["mean", "first-token", "last-token"])
 def test_a_pooled_store_has_one_vector_of_each_sequence(source, encoded, tmp_path, pooling):
     of_texts = dataclasses.replace(source, pooling=pooling)
-    whole, few = (make(tmp_path, of, encoded, precision="float32") for of in (source, of_texts))
+    whole, few = (make(tmp_path, base, encoded, precision="float32") for base in (source, of_texts))
     assert whole.folder != few.folder
     assert (few.lengths == whole.lengths).all()
     examples = np.array([3, 0, 7])

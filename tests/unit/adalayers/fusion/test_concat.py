@@ -18,7 +18,7 @@ def concat(width):
 @pytest.mark.parametrize("width", [WIDTH, K], ids=["own width", "matched"])
 def test_agrees_with_numpy(width):
     made, states = concat(width), inputs()
-    matrices = [formulas.array(one.weight) for one in made.maps]
+    matrices = [formulas.array(layer.weight) for layer in made.maps]
     expected = sum(formulas.array(states[state]) @ w.T for state, w in zip(STATES, matrices, strict=True))
     np.testing.assert_allclose(formulas.array(made(states, LENGTHS)), expected, atol=1e-5)
     joined = np.concatenate([formulas.array(states[state]) for state in STATES], axis=1)
@@ -27,7 +27,7 @@ def test_agrees_with_numpy(width):
 
 def test_it_starts_as_one_linear_layer_over_all_states():
     """Uniform within 1/sqrt(l K), PyTorch's start of a layer of that many inputs."""
-    starts = torch.cat([one.weight.detach().flatten() for one in Concat(STATES, 100, 64).maps])
+    starts = torch.cat([layer.weight.detach().flatten() for layer in Concat(STATES, 100, 64).maps])
     bound = (L * 100) ** -0.5
     assert starts.abs().max() <= bound
     assert float(starts.std()) == pytest.approx(bound / 3**0.5, rel=0.01)

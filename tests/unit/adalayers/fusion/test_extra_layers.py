@@ -41,8 +41,8 @@ def numpy_layer(layer, x):
     width = x.shape[1]
     joint = x @ array(layer.attention.in_proj_weight).T + array(layer.attention.in_proj_bias)
     heads = []
-    for one in np.split(np.arange(width), HEADS):
-        q, k, v = (joint[:, place * width + one] for place in range(3))
+    for own in np.split(np.arange(width), HEADS):
+        q, k, v = (joint[:, place * width + own] for place in range(3))
         heads.append(formulas.softmax(q @ k.T / math.sqrt(width // HEADS)) @ v)
     out = layer.attention.out_proj
     x = formulas.normalised(x + np.concatenate(heads, 1) @ array(out.weight).T + array(out.bias), layer.norm1)
@@ -58,10 +58,10 @@ def test_agrees_with_numpy_sequence_by_sequence(k):
     made, hidden = extra(k), inputs()
     (read,) = formulas.read(made.projected, [hidden])
     expected = []
-    for one in np.split(read, np.cumsum(LENGTHS.numpy())[:-1]):
+    for sequence in np.split(read, np.cumsum(LENGTHS.numpy())[:-1]):
         for layer in made.layers:
-            one = numpy_layer(layer, one)
-        expected.append(one)
+            sequence = numpy_layer(layer, sequence)
+        expected.append(sequence)
     given = made({LAST: hidden}, LENGTHS)
     assert given.shape[1] == made.width == (k or WIDTH)
     np.testing.assert_allclose(array(given), np.concatenate(expected), atol=1e-5)

@@ -130,11 +130,11 @@ class Text:
     ],
 )
 def test_special_tokens_are_left_out(special, rows):
-    batch = Text(None if special is None else [bool(of) for of in special])
+    batch = Text(None if special is None else [bool(flag) for flag in special])
     ((state, vectors, labels),) = labelled([batch], STATES[:1])
     hidden = batch.states[STATES[0]].double()
     assert (state, labels.tolist()) == (STATES[0], [0, 1])
-    torch.testing.assert_close(vectors, torch.stack([hidden[list(of)].mean(dim=0) for of in rows]))
+    torch.testing.assert_close(vectors, torch.stack([hidden[list(tokens)].mean(dim=0) for tokens in rows]))
 
 
 @pytest.mark.parametrize("last", [False, True], ids=["selected", "last"])

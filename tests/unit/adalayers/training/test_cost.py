@@ -73,10 +73,10 @@ def test_layers_routed_per_token_are_paid_for_one_by_one(data):
 
 def test_no_gradient_and_no_note_stays(data):
     model = FusionModel(trial_config(fusion="routing", k=K), shaped()).train()
-    before = {name: of.clone() for name, of in model.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     operations(model, data)
     assert all(parameter.grad is None for parameter in model.parameters())
-    assert all(torch.equal(of, before[name]) for name, of in model.state_dict().items())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert model.fusion.diagnostics() == {}
 
 

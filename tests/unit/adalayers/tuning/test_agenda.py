@@ -424,15 +424,15 @@ def test_each_component_is_tuned_by_a_search_of_its_own_under_an_equal_budget(fo
     ended = agenda(folder, plan=tuned_plan(), trials=2)
     requests = run(ended, score=lambda request: 0.9 if request.config.lr > 1e-3 else 0.1)
     searched = [request for request in requests if request.stage == "search"]
-    assert [(of.search, of.arm, of.config.mix) for of in searched] == [
+    assert [(job.search, job.arm, job.config.mix) for job in searched] == [
         *[("learned", "learned", "learned")] * 2,
         *[("uniform", "uniform", "uniform")] * 2,
     ]
     # Trial by trial the searches suggest the same: what is compared is the component.
-    assert [of.config.lr for of in searched[:2]] == [of.config.lr for of in searched[2:]]
-    best = {of.arm: of.config.lr for of in requests if of.stage == "confirm"}
+    assert [job.config.lr for job in searched[:2]] == [job.config.lr for job in searched[2:]]
+    best = {job.arm: job.config.lr for job in requests if job.stage == "confirm"}
     for name in ("learned", "uniform"):
-        tried = max(of.config.lr for of in searched)
+        tried = max(job.config.lr for job in searched)
         assert best[f"{name}, tuned" if tried > 1e-3 else name] == max(tried, 1e-3)
     assert ended.remaining() == 0
     assert ended.total() == len(requests)
@@ -446,7 +446,7 @@ def test_arms_may_be_confirmed_as_their_searches_find_them_best_and_not_as_they_
     ended = agenda(folder, plan=alone, trials=2, seeds=2)
     assert ended.total() == 2 * 2 + 2 * 2
     requests = run(ended, score=lambda request: 0.9 if request.config.lr > 1e-3 else 0.1)
-    confirmed = [(of.arm, of.seed) for of in requests if of.stage == "confirm"]
+    confirmed = [(job.arm, job.seed) for job in requests if job.stage == "confirm"]
     assert confirmed == [("learned", 1), ("uniform", 1), ("learned", 2), ("uniform", 2)]
     assert [arm.name for arm in ended.arms] == ["learned", "uniform"]
     assert ended.remaining() == 0
@@ -474,7 +474,7 @@ def test_a_study_with_several_searches_goes_on_from_its_rows(folder):
     run(agenda(folder, plan=tuned_plan(), trials=1))
     resumed = agenda(folder, plan=tuned_plan(), trials=2)
     left = [request for request in run(resumed) if request.stage == "search"]
-    assert [of.search for of in left] == ["learned", "uniform"]
+    assert [job.search for job in left] == ["learned", "uniform"]
     assert not run(agenda(folder, plan=tuned_plan(), trials=2))
 
 

@@ -75,7 +75,9 @@ def noisy(seeds: int, effects: Mapping[str, float] | None = None, seed: int = 0)
 
 def the(found: Across, what: str, arm: str, of: str = ALL):
     (one,) = (
-        one for one in found.claims if (one.what, one.claim.names[0]) == (what, arm) and one.case in (of, ALL)
+        entry
+        for entry in found.claims
+        if (entry.what, entry.claim.names[0]) == (what, arm) and entry.case in (of, ALL)
     )
     return one.claim
 
@@ -86,7 +88,7 @@ def the(found: Across, what: str, arm: str, of: str = ALL):
 def test_a_mean_effect_and_a_difference_of_effects_by_hand():
     one, two = noisy(6, {"a": 0.1}, seed=1), noisy(6, {"a": 0.2}, seed=2)
     found = across([case("one", one), case("two", two)])
-    effects = [of["a"] - of["control"] for of in (one, two)]
+    effects = [scores["a"] - scores["control"] for scores in (one, two)]
     # Two means and nothing else is primary: they share 80% of the planned error.
     for what, values, share in (
         (MEAN, (effects[0] + effects[1]) / 2, PRIMARY / 2),
@@ -110,13 +112,15 @@ def test_a_mean_effect_and_a_difference_of_effects_by_hand():
 def test_backbones_on_the_same_data_are_compared_arm_by_arm():
     one, two = noisy(6, seed=1), noisy(6, dict.fromkeys(ARMS, -0.1), seed=2)
     found = across([case("one", one, data="same"), case("two", two, data="same")])
-    scores = [of for of in found.claims if of.what == SCORE]
-    assert [(of.case, of.reference, of.claim.arm, of.claim.primary) for of in scores] == [
+    scores = [entry for entry in found.claims if entry.what == SCORE]
+    assert [(entry.case, entry.reference, entry.claim.arm, entry.claim.primary) for entry in scores] == [
         ("two", "one", arm, arm == "control") for arm in ARMS
     ]
-    assert [of.claim.difference for of in scores] == [pytest.approx((two[a] - one[a]).mean()) for a in ARMS]
-    assert {of.claim.verdict for of in scores} == {WORSE}
-    assert not [of for of in across([case("one", one), case("two", two)]).claims if of.what == SCORE]
+    assert [entry.claim.difference for entry in scores] == [
+        pytest.approx((two[a] - one[a]).mean()) for a in ARMS
+    ]
+    assert {entry.claim.verdict for entry in scores} == {WORSE}
+    assert not [entry for entry in across([case("one", one), case("two", two)]).claims if entry.what == SCORE]
 
 
 def test_cases_are_compared_with_all_seeds_that_each_has_and_means_over_common_ones():
@@ -140,7 +144,7 @@ def test_open_primary_comparisons_need_more_seeds_of_the_cases_with_fewest():
     found = across(cases)
     assert (the(found, MEAN, "a").decided, the(found, MEAN, "b").decided) == (True, False)
     assert undecided(found) == {"two": {"control", "b"}}
-    both = across([replace(of, runs=cases[0].runs) for of in cases])
+    both = across([replace(case_, runs=cases[0].runs) for case_ in cases])
     assert undecided(both) == {name: {"control", "b"} for name in ("one", "two")}
     assert undecided(across(cases[:1])) == {}
 
@@ -161,12 +165,12 @@ def test_only_cases_of_one_metric_share_effects():
     assert across([one, two]).claims == ()
     third = case("three", noisy(5, seed=3))
     claims = across([one, two, third]).claims
-    assert {of.cases for of in claims} == {("one", "three")}
+    assert {entry.cases for entry in claims} == {("one", "three")}
 
 
 def test_a_comparison_that_one_case_lacks_is_left_out():
     found = across([case("one", noisy(5)), case("two", noisy(5), of=plan(("control", "b")))])
-    assert {of.claim.arm for of in found.claims} == {"b"}
+    assert {entry.claim.arm for entry in found.claims} == {"b"}
 
 
 def test_the_most_cases_that_were_run_alike_are_compared_and_the_others_named():
@@ -185,8 +189,8 @@ def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
     early = case("b", noisy(5, seed=2))
     for given in ([late, early], [early, late]):
         found = across(given)
-        assert [of.name for of in found.cases] == ["b", "a"]
-        assert {of.reference for of in found.claims if of.what == DIFFERENCE} == {"b"}
+        assert [case_.name for case_ in found.cases] == ["b", "a"]
+        assert {entry.reference for entry in found.claims if entry.what == DIFFERENCE} == {"b"}
 
 
 def test_what_ran_before_the_second_case_is_no_analysis():
@@ -195,7 +199,7 @@ def test_what_ran_before_the_second_case_is_no_analysis():
     found = across([case("one", noisy(6), [first]), case("two", noisy(6, seed=2), [second])])
     assert [(analysis.budget.planned, analysis.budget.seeds) for analysis in found.analyses] == [(6, 6)]
     together = across([case("one", noisy(6)), case("two", noisy(6, seed=2))])
-    assert [of.claim.low for of in found.claims] == [of.claim.low for of in together.claims]
+    assert [entry.claim.low for entry in found.claims] == [entry.claim.low for entry in together.claims]
 
 
 def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_of_an_extension():
@@ -208,7 +212,9 @@ def test_a_case_that_joins_leaves_earlier_claims_as_they_were_and_has_the_error_
     assert the(after, DIFFERENCE, "a", "two").interval_level == pytest.approx(
         the(before, DIFFERENCE, "a", "two").interval_level
     )
-    mean_of_two, joined = (of.claim for of in after.claims if (of.what, of.claim.arm) == (MEAN, "a"))
+    mean_of_two, joined = (
+        entry.claim for entry in after.claims if (entry.what, entry.claim.arm) == (MEAN, "a")
+    )
     assert mean_of_two.interval_level == pytest.approx(the(before, MEAN, "a").interval_level)
     assert (joined.n, joined.analyses) == (6, 2)
     assert joined.weights == pytest.approx(
@@ -246,7 +252,7 @@ def test_runs_of_one_command_are_one_run():
     cases = [case(name, noisy(5)) for name in ("one", "two")]
     (together,) = study_runs(cases)
     assert (together.confirmed, together.planned, together.analyses) == (30, 5, (5,))
-    assert together.seeds == {f"{of}/{arm}": [1, 2, 3, 4, 5] for of in ("one", "two") for arm in ARMS}
+    assert together.seeds == {f"{name}/{arm}": [1, 2, 3, 4, 5] for name in ("one", "two") for arm in ARMS}
 
 
 # How often it is right
@@ -279,7 +285,10 @@ def simulated(rng: np.random.Generator, planted: bool, cases: int = 3, spread: f
 def test_identical_cases_are_seldom_called_different():
     rng = np.random.default_rng(0)
     wrong = [
-        any(one.claim.verdict in (BETTER, WORSE) for one in simulated(rng, planted=False, spread=4.0).claims)
+        any(
+            entry.claim.verdict in (BETTER, WORSE)
+            for entry in simulated(rng, planted=False, spread=4.0).claims
+        )
         for _ in range(40)
     ]
     share = Share(sum(wrong), len(wrong))
@@ -342,7 +351,7 @@ def test_equal_predictions_in_every_case_are_no_difference():
         for name in ("one", "two")
     ]
     found = across(cases)
-    assert {(one.claim.verdict, one.claim.tie) for one in found.claims} == {(SAME, True)}
+    assert {(entry.claim.verdict, entry.claim.tie) for entry in found.claims} == {(SAME, True)}
     other = replace(cases[1], answers={**cases[1].answers, ("a", 1): "another"})
     claim = the(across([cases[0], other]), MEAN, "a")
     assert (claim.verdict, claim.tie) == (OPEN, False)

@@ -46,17 +46,17 @@ def test_a_run_until_decided_has_an_analysis_after_each_block():
 def test_a_fixed_run_and_its_extension():
     """Beyond what was first planned, every block has its analysis, looked at or not."""
     found = analyses(whole_runs(ARMS, 6, 13), had(13), plan(ARMS))
-    assert [one.number for one in found] == [1, 2, 3, 4]
-    assert [len(one.seeds["a"]) for one in found] == [6, 9, 12, 13]
-    spent = [one.budget.spent(one.budget.seeds) for one in found]
+    assert [analysis.number for analysis in found] == [1, 2, 3, 4]
+    assert [len(analysis.seeds["a"]) for analysis in found] == [6, 9, 12, 13]
+    spent = [analysis.budget.spent(analysis.budget.seeds) for analysis in found]
     assert spent == pytest.approx([0.04 + 0.01 * b / (b + HALF) for b in (0, 1, 2, 7 / 3)])
-    assert [one.before for one in found] == [None, *(one.budget for one in found[:-1])]
+    assert [analysis.before for analysis in found] == [None, *(analysis.budget for analysis in found[:-1])]
 
 
 def test_an_extension_asked_for_at_once_or_step_by_step_is_the_same():
     at_once = analyses(whole_runs(ARMS, 6, 12), had(12), plan(ARMS))
     by_step = analyses(whole_runs(ARMS, 6, 9, 12), had(12), plan(ARMS))
-    assert [one.seeds for one in at_once] == [one.seeds for one in by_step]
+    assert [analysis.seeds for analysis in at_once] == [analysis.seeds for analysis in by_step]
     assert at_once[1].budget.spent(9) == by_step[1].budget.spent(9)
 
 
@@ -100,7 +100,7 @@ def test_a_row_that_is_gone_is_gone_from_every_analysis():
     table = had(6)
     gone = (table["arm"] == "a") & (table["seed"] == 2)
     found = analyses(whole_runs(ARMS, 3, 6), table[~gone], plan(ARMS))
-    assert [one.seeds["a"] for one in found] == [{1, 3}, {1, 3, 4, 5, 6}]
+    assert [analysis.seeds["a"] for analysis in found] == [{1, 3}, {1, 3, 4, 5, 6}]
 
 
 def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
@@ -111,7 +111,7 @@ def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
     names = (*ARMS, "new")
     table = trials(by_seed({arm: rng.normal(0.4, 0.01, 12) for arm in names}))
     found = analyses([runs[0], later], table, plan(names))
-    assert [sorted(one.seeds) for one in found] == [sorted(ARMS), sorted(names), sorted(names)]
+    assert [sorted(analysis.seeds) for analysis in found] == [sorted(ARMS), sorted(names), sorted(names)]
     criticals = {claim.arm: claim.critical for claim in claims(table, plan(names), found, {})}
     thirds = [(6 + 3 * b, 0.01 * b / (b + HALF) / 3) for b in (1, 2)]
     assert criticals["new"] == pytest.approx(critical_values(thirds)[-1])
@@ -125,7 +125,7 @@ def test_an_arm_that_joined_later_has_no_error_of_earlier_analyses():
 def test_rebuilding_is_no_analysis(tmp_path):
     made = MadeUp(seeds=6, search=0, effects={FIRST: 0.1}).ran((3, 6), (), planned=(20, 20))
     before, again = evidence_of(made, tmp_path), Evidence(load(tmp_path))
-    assert [one.number for one in before.analyses] == [1, 2]
+    assert [analysis.number for analysis in before.analyses] == [1, 2]
     assert before.analyses == again.analyses
     assert before.claims == again.claims
     assert short_page(before).text() == short_page(again).text()

@@ -36,10 +36,10 @@ def of(levels: dict[str, float], **changed) -> BestSet:
 def test_a_clearly_best_arm_rules_out_the_others():
     found = of({"control": 0.4, "a": 0.7, "b": 0.41, "c": 0.42})
     assert found.arms == ("a",)
-    assert [(one.arm, one.by, one.n) for one in found.excluded] == [
+    assert [(loser.arm, loser.by, loser.n) for loser in found.excluded] == [
         (arm, "a", 6) for arm in ("control", "b", "c")
     ]
-    assert [one.difference for one in found.excluded] == pytest.approx([0.3, 0.29, 0.28])
+    assert [loser.difference for loser in found.excluded] == pytest.approx([0.3, 0.29, 0.28])
     assert (found.metric, found.split, found.analyses, found.cheapest) == ("matthews", "test", 1, "")
 
 
@@ -52,9 +52,9 @@ def test_where_less_is_better_the_lowest_stays():
     levels = {"control": 0.4, "a": 0.7, "b": 0.1, "c": 0.4}
     found = of(levels, mode="min")
     assert found.arms == ("b",)
-    assert [one.arm for one in found.excluded] == ["control", "a", "c"]
-    for one in found.excluded:  # by the scores as they are
-        assert one.difference == pytest.approx(levels[one.by] - levels[one.arm])
+    assert [loser.arm for loser in found.excluded] == ["control", "a", "c"]
+    for loser in found.excluded:  # by the scores as they are
+        assert loser.difference == pytest.approx(levels[loser.by] - levels[loser.arm])
 
 
 def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
@@ -88,8 +88,10 @@ def test_what_was_ruled_out_stays_out_while_later_seeds_bear_it_out(later, out):
     found = best_set(table, known, analyses(runs, table, known))
     early = trials(first(scores, 6))
     before = best_set(early, known, analyses(runs, early, known)[:1]).excluded
-    assert [(one.arm, one.by, one.n) for one in before] == [("control", "a", 6)]
-    assert [(one.arm, one.by, one.n) for one in found.excluded] == ([("control", "a", 9)] if out else [])
+    assert [(loser.arm, loser.by, loser.n) for loser in before] == [("control", "a", 6)]
+    assert [(loser.arm, loser.by, loser.n) for loser in found.excluded] == (
+        [("control", "a", 9)] if out else []
+    )
 
 
 def test_arms_with_fewer_than_six_seeds_are_not_judged():
@@ -98,7 +100,7 @@ def test_arms_with_fewer_than_six_seeds_are_not_judged():
     assert (found.arms, found.not_judged, found.excluded) == ((), ("control", "a", "b"), ())
     scores = by_seed({"control": 0.4 + WOBBLE, "a": 0.7 - WOBBLE, "b": [0.1, 0.2, 0.1]})
     found = judged(scores)
-    assert (found.arms, found.not_judged, [one.arm for one in found.excluded]) == (
+    assert (found.arms, found.not_judged, [loser.arm for loser in found.excluded]) == (
         ("a",),
         ("b",),
         ["control"],
@@ -156,6 +158,6 @@ def test_the_file_and_the_page(tmp_path):
     assert list(written) == names
     assert (written["arms"], written["level"], written["cheapest"]) == ([CORE[4]], 0.95, CORE[4])
     assert len(written["excluded"]) == 14
-    assert all(math.isfinite(one["difference"]) and one["by"] == CORE[4] for one in written["excluded"])
+    assert all(math.isfinite(loser["difference"]) and loser["by"] == CORE[4] for loser in written["excluded"])
     assert written == json.loads(json.dumps(evidence.best_set.as_json()))
     assert f"The best setting is with 95% one of `{CORE[4]}`" in details_page(evidence).text()

@@ -141,7 +141,7 @@ def test_pairs_are_by_seed_and_a_seed_that_one_lacks_is_left_out():
     runs = [run({"control": [1, 2, 3], "a": [2, 3, 9]}, 9, 9)]
     (claim,) = found(PAIR, scores, runs)
     assert (claim.n, claim.values) == (2, pytest.approx({2: 0.05, 3: 0.15}))
-    missing = {name: dict(of) for name, of in noise(5).items()}
+    missing = {name: dict(row) for name, row in noise(5).items()}
     del missing["alpha=8 weight=0"][4]
     for claim in found(CELLS, missing, whole_runs(GRID, 5)):
         assert claim.n == (4 if "alpha=8 weight=0" in claim.weights else 5)
@@ -149,7 +149,7 @@ def test_pairs_are_by_seed_and_a_seed_that_one_lacks_is_left_out():
 
 @pytest.mark.parametrize("lost", ["control", "a"])
 def test_an_arm_that_failed_throughout(lost):
-    scores = {name: of for name, of in noise(4, ("control", "a")).items() if name != lost}
+    scores = {name: row for name, row in noise(4, ("control", "a")).items() if name != lost}
     (claim,) = found(PAIR, scores, [run({"control": [1, 2], "a": [3]}, 4, 4)])
     assert (claim.n, claim.difference, claim.low, claim.verdict) == (0, None, None, "not enough evidence")
 
@@ -158,7 +158,7 @@ def test_an_arm_that_failed_throughout(lost):
 
 
 def test_a_factor_effect_is_found_at_the_first_analysis_that_shows_it_and_kept():
-    scores = {name: dict(of) for name, of in noise(15).items()}
+    scores = {name: dict(row) for name, row in noise(15).items()}
     for weight in WEIGHTS:  # 0.03 over three cells, of which each difference has SD 0.014
         for seed in range(1, 16):
             scores[f"alpha=64 weight={weight:g}"][seed] += 0.03
@@ -271,7 +271,7 @@ def test_a_factor_whose_cells_agree_pair_by_pair_is_a_tie():
     scores = noise(6)
     for weight in WEIGHTS:
         scores[f"alpha=8 weight={weight:g}"] = scores[f"alpha=1 weight={weight:g}"]
-    said = told({arm: {s: f"{x:.6f}" for s, x in of.items()} for arm, of in scores.items()})
+    said = told({arm: {s: f"{x:.6f}" for s, x in row.items()} for arm, row in scores.items()})
     made = found(CELLS, scores, whole_runs(GRID, 6), said)
     ties = [(claim.kind, *claim.names[::2]) for claim in made if claim.tie]
     assert set(ties) == {
@@ -373,7 +373,7 @@ def test_entropy_is_compared_among_arms_that_learn_it():
     table.loc[table["arm"] == "fixed", "config/mix"] = "last"
     of = plan(names)
     made = contrasts(table, steps(table), of, analyses(whole_runs(names, 6), table, of))
-    assert [(one.metric, one.arm) for one in made] == [
+    assert [(claim.metric, claim.arm) for claim in made] == [
         ("mix/entropy", "a"),
         ("convergence_step", "a"),
         ("convergence_step", "fixed"),

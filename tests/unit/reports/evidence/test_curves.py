@@ -27,8 +27,8 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     scores["0005"] = [0.35, 0.5]  # stopped early
     made.history = [
         {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
-        for trial, of in scores.items()
-        for epoch, score in enumerate(of, start=1)
+        for trial, curve in scores.items()
+        for epoch, score in enumerate(curve, start=1)
     ]
     table = curve_of(made, tmp_path)
     assert table["arm"].tolist() == [CONTROL] * 3
@@ -47,8 +47,8 @@ def test_a_curve_of_scores_as_they_are_falls_and_stops_with_its_first_seed(tmp_p
     made.trials = made.of(CONTROL)
     made.history = [
         {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
-        for trial, of in {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}.items()
-        for epoch, score in enumerate(of, start=1)
+        for trial, curve in {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}.items()
+        for epoch, score in enumerate(curve, start=1)
     ]
     table = curve_of(made, tmp_path, so_far=False)
     assert table["step"].tolist() == [10, 20, 30]
@@ -154,7 +154,7 @@ def test_scores_by_data_size(tmp_path):
 def test_states_are_named_by_their_columns():
     weights = {"decoder_00": 0.1, "decoder_03": 0.2, "00": 0.3, "11": 0.4, "02": 0.0}
     history = pd.DataFrame(
-        [{"trial_id": "t", "step": 1} | {f"mix/weight_{name}": of for name, of in weights.items()}]
+        [{"trial_id": "t", "step": 1} | {f"mix/weight_{name}": weight for name, weight in weights.items()}]
     )
     table = layer_weights.mix_history(history, "t")
     names = ["embeddings", "layer 2", "layer 11", "decoder embeddings", "decoder layer 3"]

@@ -90,7 +90,10 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
     rng = np.random.default_rng(2)
     names = np.array(["NOUN", "VERB", "DET"])
     labels = [rng.integers(3, size=rng.integers(1, 6)) for _ in range(30)]
-    said = [np.where(rng.random(len(of)) < 0.6, of, rng.integers(4, size=len(of))) for of in labels]
+    said = [
+        np.where(rng.random(len(classes)) < 0.6, classes, rng.integers(4, size=len(classes)))
+        for classes in labels
+    ]
     with_cut = np.append(names, CUT)  # the fourth is a word that was cut away
 
     def score(draw):
@@ -124,7 +127,7 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
     rows = loaded.results.predictions.assign(right=lambda x: x["label"] == x["prediction"])
     right = rows.pivot(index="index", columns="trial_id", values="right").astype(float)
     whole, some = {1, 2, 3, 4, 5, 6}, {2, 4}
-    factor = next(one for one in loaded.plan.comparisons if one.kind == "factor")
+    factor = next(pair for pair in loaded.plan.comparisons if pair.kind == "factor")
     contrasts = [
         ({OTHER: 1.0, CONTROL: -1.0}, whole),
         ({OTHER: 1.0, CONTROL: -1.0}, some),

@@ -20,7 +20,7 @@ from reports.evidence.statistics import (
 def pairs(a: dict[int, float], b: dict[int, float]) -> Paired:
     """Return the differences a - b, on the seeds that both have."""
     known = differences({"a": a, "b": b}, {"a": 1.0, "b": -1.0}, {*a, *b})
-    largest = max((abs(value) for of in (a, b) for value in of.values() if value == value), default=0.0)
+    largest = max((abs(value) for side in (a, b) for value in side.values() if value == value), default=0.0)
     return paired(known.values(), scale=largest)
 
 

@@ -24,15 +24,15 @@ RESULTS = ROOT / "docs" / "results"
 def test_a_level_is_averaged_over_what_the_weights_say(study, expected):
     plan = load(RESULTS / study / "minilm-conll2003").plan
     found = {}
-    for one in plan.comparisons:
-        if one.kind == "factor":
-            over = {factor.name for factor in averaged_over(one, plan)}
-            assert found.setdefault(one.changes[0].factor, over) == over
+    for pair in plan.comparisons:
+        if pair.kind == "factor":
+            over = {factor.name for factor in averaged_over(pair, plan)}
+            assert found.setdefault(pair.changes[0].factor, over) == over
     assert found == expected
 
 
 def test_levels_are_named_by_their_factors_symbols():
     plan = load(RESULTS / "single_layer" / "minilm-conll2003").plan
-    effects = [one for one in plan.comparisons if one.changes]
+    effects = [pair for pair in plan.comparisons if pair.changes]
     assert compared(effects[0], plan) == "projections trained = no instead of yes"
     assert compared(effects[1], plan) == "projections trained = no instead of yes, at layer = 1"

@@ -80,6 +80,8 @@ def test_forty_methods_are_numbered_in_both_panels_and_named_below_within_the_fi
         for corner in text.get_window_extent().get_points()
     )
     for axes in figure.axes:
-        assert sorted(int(of) for text in axes.texts for of in text.get_text().split(", ")) == [*range(1, 41)]
+        assert sorted(int(number) for text in axes.texts for number in text.get_text().split(", ")) == [
+            *range(1, 41)
+        ]
         boxes = [Text.get_window_extent(text) for text in axes.texts]
         assert all(box.count_overlaps(boxes) == 1 for box in boxes)  # its own

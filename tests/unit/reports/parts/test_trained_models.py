@@ -22,7 +22,9 @@ CHANGE = {SPANS[0].name: -0.5, SPANS[1].name: -0.001, SPANS[2].name: -0.6, CUT.n
 
 def with_variants(made: MadeUp, folder) -> Evidence:
     """Write a study whose trained models were scored as `CHANGE` says, on validation."""
-    made.study["request"]["variants"] = {one.name: dataclasses.asdict(one) for one in (*SPANS, CUT)}
+    made.study["request"]["variants"] = {
+        variant.name: dataclasses.asdict(variant) for variant in (*SPANS, CUT)
+    }
     place = made.write(folder)
     rows = [
         {"trial_id": row["trial_id"], "split": "val", "variant": name, "metric": made.metric}
@@ -42,7 +44,7 @@ def test_losses_are_shares_of_the_whole_models_score_and_of_models_that_have_lea
     assert found.left_out == ("uniform",)
     assert found.score.name == "validation Matthews correlation"
     changes = found.changes[found.changes["arm"] == CONTROL].set_index("variant")["mean"]
-    assert changes.to_dict() == pytest.approx({one.name: CHANGE[one.name] for one in SPANS})
+    assert changes.to_dict() == pytest.approx({variant.name: CHANGE[variant.name] for variant in SPANS})
     (told,) = layer_spans.answer(found)
     assert f"`{CONTROL}` misses layer 1 most among single layers (-50.0%, n = 3)" in told
     assert "can do without layers 5 to 6 (2 layers) at a loss of at most 1%" in told
@@ -89,7 +91,10 @@ def test_components_are_ordered_by_what_they_cost_kept_and_tuned(tmp_path):
         arm |= {"role": role, "tunes": []}
     made.arms[3]["tunes"], made.arms[4]["tunes"] = [CORE[1]], [CONTROL]
     pairs = [(CORE[1], CONTROL), (CORE[2], CONTROL), (CORE[3], CORE[4])]
-    made.study["request"] |= {"factors": [], "comparisons": [dataclasses.asdict(pair(*one)) for one in pairs]}
+    made.study["request"] |= {
+        "factors": [],
+        "comparisons": [dataclasses.asdict(pair(*arms)) for arms in pairs],
+    }
     made.trials = [row for arm in made.arms for row in made.of(arm["name"])]
     found = ablation.info(Evidence(load(made.write(tmp_path))))
     assert [*found.kept] == [CORE[2], CORE[1]]

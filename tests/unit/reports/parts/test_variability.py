@@ -53,12 +53,14 @@ def test_layers_with_their_weights_and_scores(tmp_path):
     assert [layer.nu for layer in found.layers] == list(NUS.values())
     weights = at_best(study, arm)
     for place, layer in enumerate(found.layers):
-        assert layer.weight.mean == pytest.approx(np.mean([of[place] for of in weights.values()]))
+        assert layer.weight.mean == pytest.approx(np.mean([weight[place] for weight in weights.values()]))
         scores = [row["test/matthews"] for row in study.of(f"layer={place + 1}")]
         assert layer.score.mean == pytest.approx(np.mean(scores))
         assert (layer.weight.n, layer.score.n) == (3, 3)
     minus = [-nu for nu in NUS.values()]
-    assert found.agreement == {seed: pytest.approx(spearman(minus, of)) for seed, of in weights.items()}
+    assert found.agreement == {
+        seed: pytest.approx(spearman(minus, weight)) for seed, weight in weights.items()
+    }
     assert found.alone == pytest.approx(spearman(minus, [layer.score.mean for layer in found.layers]))
     mean = np.mean(list(weights.values()), axis=0)
     assert found.deviation == pytest.approx(np.abs(6 * mean - 1).max())

@@ -13,7 +13,8 @@ from tests.helpers.tiny import FAMILIES
 def frozen_states(backbone, ids, lengths):
     """Return {state: [tokens, K]}, each sequence run alone."""
     runs = [
-        backbone(one.unsqueeze(0), torch.ones(1, len(one), dtype=torch.long)) for one in ids.split(lengths)
+        backbone(sequence.unsqueeze(0), torch.ones(1, len(sequence), dtype=torch.long))
+        for sequence in ids.split(lengths)
     ]
     return {state: torch.cat([run[state][0] for run in runs]) for state in runs[0]}
 
