@@ -84,9 +84,7 @@ FACTORS = {
         Factor("k", "k", "width of the projections", scale="log"),
         Factor("cutoff", "cutoff", "mix weights at or below it become 0"),
         Factor("dropout", "dropout", "in the head"),
-        Factor(
-            "train_examples", "training examples", "drawn anew for each seed", "count", "log", condition=True
-        ),
+        Factor("train_examples", "training examples", "drawn for each seed", "count", "log", condition=True),
     )
 }
 """Those that several studies share, by name."""

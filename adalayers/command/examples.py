@@ -9,8 +9,8 @@ from adalayers.storage.folder import Folder
 from adalayers.tasks.task import Task
 
 EXAMPLES = "examples.md"
-MOST = 50
-MOST_CHARACTERS = 10_000
+SHOWN_MISTAKES = 50
+MAX_CHARACTERS = 10_000
 """Of a text; beyond that, it is cut."""
 
 
@@ -28,7 +28,7 @@ def write_examples(folder: Folder, task: Task) -> str:
         rows = task.kind.mistakes(study.predictions.query("trial_id == @best"))
         lines += [
             f"Trial {code(best)}, the best confirmed one on validation: {len(rows)} mistakes, "
-            f"the {task.kind.first_mistakes} {MOST} below.",
+            f"the {task.kind.first_mistakes} {SHOWN_MISTAKES} below.",
             "",
         ]
         for split, prefix in (("validation", "val"), ("test", "test")):
@@ -41,7 +41,7 @@ def write_examples(folder: Folder, task: Task) -> str:
                 "| index | label | prediction | score | text |",
                 "|---|---|---|---|---|",
             ]
-            for row in rows[rows["split"] == prefix].head(MOST).to_dict("records"):
+            for row in rows[rows["split"] == prefix].head(SHOWN_MISTAKES).to_dict("records"):
                 answer = [escape(row[name]) for name in ("index", "label", "prediction")]
                 answer += [f"{row['score']:.3f}", _cell(inputs[row["index"]])]
                 lines.append(f"| {' | '.join(answer)} |")
@@ -52,4 +52,4 @@ def write_examples(folder: Folder, task: Task) -> str:
 
 def _cell(text: str | tuple[str, str] | list[str]) -> str:
     joined = text if isinstance(text, str) else (" / " if isinstance(text, tuple) else " ").join(text)
-    return escape(joined, MOST_CHARACTERS)
+    return escape(joined, MAX_CHARACTERS)

@@ -36,7 +36,7 @@ Form = Literal["text", "jsonl", "csv"]
 AT_ONCE = 256
 """Lines that are read, and answered in the order of their length, before any is printed."""
 
-_COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
+_CSV_COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
 
 def predict(
@@ -79,7 +79,7 @@ def predict(
                 "texts are read whole, for the tasks share a pass; --words reads all of them word by word"
             )
         if form == "csv":
-            print(*_COLUMNS, sep=",")
+            print(*_CSV_COLUMNS, sep=",")
         lines = _texts(stream)
         while chunk := list(islice(lines, AT_ONCE)):
             answers = predictor.predict([text for _, text in chunk])
@@ -170,7 +170,7 @@ def _print_json(number: int, text: str, answers: Mapping[str, Prediction]) -> No
 
 
 def _print_rows(number: int, text: str, answers: Mapping[str, Prediction]) -> None:
-    table = csv.DictWriter(sys.stdout, _COLUMNS, lineterminator="\n")
+    table = csv.DictWriter(sys.stdout, _CSV_COLUMNS, lineterminator="\n")
     for name, answer in answers.items():
         rows = ({"line": number, "task": name, "text": text, **row} for row in answer.rows())
         table.writerows({key: plain(value) for key, value in row.items()} for row in rows)

@@ -9,7 +9,7 @@ from adalayers.deploy.predictions import label_names, task_kind
 from adalayers.deploy.summary import ScoreSummary, study_of
 from adalayers.escaping import code, escape
 from adalayers.models.model import FusionModel
-from adalayers.results.intervals import FEW, LEVEL
+from adalayers.results.intervals import LEVEL, MIN_N
 from adalayers.storage import hub
 
 _PIPELINES = {"sequence": "text-classification", "token": "token-classification"}
@@ -77,7 +77,7 @@ def _scores(model: FusionModel) -> str:
     return (
         "\n".join(["## Scores", "", head, *rows, ""])
         + "\nThis model is the best of its study on validation, so its own scores there flatter it. Mean over seeds: "
-        f"models of the same configuration, with the {LEVEL:.0%} t interval of their mean from {FEW} seeds on.{smoke}"
+        f"models of the same configuration, with the {LEVEL:.0%} t interval of their mean from {MIN_N} seeds on.{smoke}"
     )
 
 

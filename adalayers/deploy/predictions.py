@@ -18,7 +18,7 @@ from adalayers.tasks.metrics import CUT, OUTSIDE, entities
 
 
 @dataclass(frozen=True)
-class Label:
+class TextPrediction:
     """A label of a whole text; probabilities: of all labels, in order."""
 
     label: str
@@ -78,7 +78,7 @@ class Tags:
         return "; ".join(map(str, self.entities)) or "none"
 
 
-Prediction = Label | Number | Tags
+Prediction = TextPrediction | Number | Tags
 """A task's prediction for one text. `rows` are those of a table: `label`, `probability`; `text`, `start`, `end`."""
 
 
@@ -111,8 +111,8 @@ def prediction_of(
     values, probabilities = kind.decode(outputs.unsqueeze(0))
     if not names:
         return Number(float(values[0]))
-    shares = outputs.softmax(dim=-1).tolist()
-    return Label(names[int(values[0])], float(probabilities[0]), dict(zip(names, shares, strict=True)))
+    shares = dict(zip(names, outputs.softmax(dim=-1).tolist(), strict=True))
+    return TextPrediction(names[int(values[0])], float(probabilities[0]), shares)
 
 
 def _tags(

@@ -38,7 +38,7 @@ from adalayers.tensors.ragged import ragged_rows, to_device
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 3
+STORE_FORMAT = 3
 
 Mode = Literal["memory", "disk", "live"]
 Key = TypeVar("Key")
@@ -211,7 +211,7 @@ def store_key(source: BackboneSource, encoded: Encoded, precision: str) -> dict[
     computed = {} if source.dtype == "float32" else {"computed_as": source.dtype}
     pooling = {} if source.pooling is None else {"pooling": source.pooling}
     return {
-        "format": FORMAT,
+        "format": STORE_FORMAT,
         "backbone": source.fingerprint,
         "streams": {stream.name: stream.layers for stream in source.streams_read},
         **chosen,

@@ -314,7 +314,7 @@ def touch(folder: Path) -> None:
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the store for this process alone; waits, with a message, while another holds it.
 
-    The lock goes with the process that holds it, however that ends. A cache that cannot be written to is
+    The lock ends with the process that has it, however that ends. A cache that cannot be written to is
     only read, and needs none.
     """
     if not os.access(folder.parent, os.W_OK):

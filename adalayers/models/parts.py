@@ -22,7 +22,7 @@ from adalayers.tasks.kinds import KINDS
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
-FORMAT = 2
+PARTS_FORMAT = 2
 MAX_CONFIG_BYTES = 2**24
 MAX_LAYERS = 2**10
 """Of a stream: a fusion has modules for each, which take time to make."""
@@ -64,9 +64,9 @@ def read_parts(folder: Folder) -> Parts:
         LookupError, TypeError, RuntimeError: Likewise, from what reads or builds it.
     """
     document = _document(folder)
-    if document.pop("format", None) != FORMAT:
+    if document.pop("format", None) != PARTS_FORMAT:
         raise ValueError(
-            f"{CONFIG} is not of format {FORMAT}, but written by another version, which reads it"
+            f"{CONFIG} is not of format {PARTS_FORMAT}, but written by another version, which reads it"
         )
     config = trial_config(**from_json(dict[str, Any], document.pop("trial", None), "trial"))
     shape = _shape(document.pop("shape", None))

@@ -15,7 +15,7 @@ from adalayers.config import as_values
 from adalayers.errors import BadInput
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
-from adalayers.models.parts import CONFIG, FORMAT, WEIGHTS, read_parts
+from adalayers.models.parts import CONFIG, PARTS_FORMAT, WEIGHTS, read_parts
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder, require_files
 from adalayers.storage.redaction import redacted
@@ -31,8 +31,8 @@ def save(model: FusionModel, folder: Folder, *, about: Mapping[str, Any]) -> Non
     """
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     folder.write_bytes(WEIGHTS, save_tensors(tensors))
-    shape = dataclasses.asdict(model.shape)
-    folder.write_json(CONFIG, {"format": FORMAT, "trial": as_values(model.config), "shape": shape, **about})
+    trial, shape = as_values(model.config), dataclasses.asdict(model.shape)
+    folder.write_json(CONFIG, {"format": PARTS_FORMAT, "trial": trial, "shape": shape, **about})
 
 
 def load(

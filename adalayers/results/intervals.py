@@ -11,7 +11,7 @@ from scipy import stats
 
 LEVEL = 0.95
 """Confidence level of an interval that stands alone, and of one family of comparisons over all its analyses."""
-FEW = 5
+MIN_N = 5
 """Fewer values than this have no t interval: it would say more of the t distribution than of them.
 
 One less than the first analysis of a comparison takes (`comparisons.FIRST`): a mean alone decides nothing, and where
@@ -34,7 +34,7 @@ class Interval:
 def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None = None) -> Interval:
     """Return the mean of `values` with its t interval; missing values are left out and not counted.
 
-    Fewer than `FEW` values have no interval. Nor have values that are all the same: their spread of 0 would give an
+    Fewer than `MIN_N` values have no interval. Nor have values that are all the same: their spread of 0 would give an
     interval of no width, which claims far more than a few seeds can show.
 
     limits: between which the values lie, and so the interval
@@ -44,7 +44,7 @@ def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None
     if finite.size == 0:
         return Interval(None, None, None, 0)
     mean = float(finite.mean())
-    if finite.size < FEW or all_same(finite):
+    if finite.size < MIN_N or all_same(finite):
         return Interval(mean, None, None, int(finite.size))
     low, high = _t_interval(mean, float(finite.std(ddof=1)), int(finite.size))
     if limits is not None:

@@ -21,7 +21,7 @@ from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
 from adalayers.study import Factor, Published, Variant
 
-FORMAT = 2
+STUDY_FORMAT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +243,7 @@ class RunsRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFile:
-    format: int = FORMAT
+    format: int = STUDY_FORMAT
     id: str = ""
     study: str = ""
     name: str = ""
@@ -264,9 +264,9 @@ def parse(document: Any) -> tuple[StudyFile, list[str]]:
     """
     if not isinstance(document, Mapping):
         raise BadInput(f"wanted an object in {STUDY}, got {type(document).__name__}; restore the file")
-    if document.get("format", FORMAT) != FORMAT:
+    if document.get("format", STUDY_FORMAT) != STUDY_FORMAT:
         raise BadInput(
-            f"wanted {STUDY} of format {FORMAT}, got format {document['format']}, written by another version; "
+            f"wanted {STUDY} of format {STUDY_FORMAT}, got format {document['format']}, written by another version; "
             "use that version, or start again with --fresh or --label"
         )
     missing: list[str] = []

@@ -16,7 +16,7 @@ from jaxtyping import Float, UInt32
 from numpy.typing import NDArray
 from torch import Tensor
 
-from adalayers.tensors.cpu_dropout import LEVELS
+from adalayers.tensors.cpu_dropout import P_LEVELS
 
 _FACTORS = 0x85EBCA6B, 0xC2B2AE35
 """Of murmur3's last step on 32 bits (Appleby): every bit of what goes in changes every bit that comes out half of the
@@ -93,9 +93,9 @@ def factors(
         )  # the shift keeps the sign, which is no number here
         mixed *= factor - (1 << 32)
     mixed ^= (mixed >> 16) & 0xFFFF
-    dropped = [round(p * LEVELS) for p in ps]
-    levels = torch.tensor([n * ((1 << 32) // LEVELS) - (1 << 31) for n in dropped])
-    scales = torch.tensor([LEVELS / (LEVELS - n) if n < LEVELS else 0.0 for n in dropped])
+    dropped = [round(p * P_LEVELS) for p in ps]
+    levels = torch.tensor([n * ((1 << 32) // P_LEVELS) - (1 << 31) for n in dropped])
+    scales = torch.tensor([P_LEVELS / (P_LEVELS - n) if n < P_LEVELS else 0.0 for n in dropped])
     several = (len(ps), *[1] * mixed.dim())
     kept = mixed >= levels.to(like.device).view(several)
     return kept.to(like.dtype) * scales.to(like).view(several)

@@ -15,7 +15,7 @@ from torch.nn import functional
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.members import linear
 
-SHORT = 64
+WRITTEN_OUT_TOKENS = 64
 """Tokens up to which attention is written out; above, PyTorch's kernel is quicker unless it has to drop out."""
 VECTOR = 16
 """Numbers in the CPU's widest register: a softmax over fewer is not vectorised."""
@@ -35,7 +35,7 @@ class SelfAttention(nn.MultiheadAttention):
         [members, batch, time, width], and so may `padding` be.
         """
         drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
-        if drops or (x.device.type == "cpu" and x.shape[-2] <= SHORT):
+        if drops or (x.device.type == "cpu" and x.shape[-2] <= WRITTEN_OUT_TOKENS):
             return self._written_out(x, padding)
         if x.dim() == 4:
             return self._several(x, padding)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-LEVELS = 1 << 16
+P_LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
 
 
@@ -17,7 +17,7 @@ def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generat
     Args:
         generator: On the device of `x`; None: torch's global stream there.
     """
-    return x * dropout_mask(x, p, generator) if training and round(p * LEVELS) else x
+    return x * dropout_mask(x, p, generator) if training and round(p * P_LEVELS) else x
 
 
 def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
@@ -26,15 +26,15 @@ def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) 
     Args:
         generator: As for `dropout`.
     """
-    dropped = round(p * LEVELS)
-    if x.device.type != "cpu" or dropped == LEVELS:
+    dropped = round(p * P_LEVELS)
+    if x.device.type != "cpu" or dropped == P_LEVELS:
         mask = torch.empty_like(x).bernoulli_(1 - p, generator=generator)
         return mask.div_(1 - p) if p < 1 else mask
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None, generator=generator)
     drawn = words.view(torch.int16)[: x.numel()].view(x.shape)
     mask = torch.empty(x.shape, dtype=x.dtype)
-    torch.ge(drawn, dropped - LEVELS // 2, out=mask)  # 0 or 1, without a bool in between
-    return mask.mul_(LEVELS / (LEVELS - dropped))
+    torch.ge(drawn, dropped - P_LEVELS // 2, out=mask)  # 0 or 1, without a bool in between
+    return mask.mul_(P_LEVELS / (P_LEVELS - dropped))
 
 
 class Dropout(nn.Module):
@@ -51,7 +51,7 @@ class Dropout(nn.Module):
     @property
     def mask(self) -> Callable[[Tensor], Tensor] | None:
         """What gives the factors of a tensor now, for arithmetic that drops out by itself; None: nothing drops out."""
-        if not self.training or round(self.p * LEVELS) == 0:
+        if not self.training or round(self.p * P_LEVELS) == 0:
             return None
         return lambda x: dropout_mask(x, self.p, self.generator)
 

@@ -62,7 +62,7 @@ SOCKET_ROOM = 41
 def ray_session(asked: str | None) -> Iterator[None]:
     """Connect to a Ray cluster, or start a local one without a dashboard; one that already runs here is reused.
 
-    What a local one leaves on the disk lies in a scratch folder, and goes with it.
+    What a local one leaves on the disk lies in a scratch folder, which is removed with it.
 
     Args:
         asked: Of --address, as `cluster_address` takes it.

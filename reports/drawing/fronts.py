@@ -24,8 +24,8 @@ DIGIT, TALL, POINT = 7.5, 13.0, 5.0
 SIDES, RISES = ((1, 1), (1, 0), (0, 1), (0, 0)), (0, 1, -1, 2, -2, 3)
 """Where numbers may stand: right or left and above or below, and so many lines further; the first that covers nothing
 is taken."""
-BELOW, COLUMNS = 12, 3
-"""Numbered names above which they stand below the panels, and in how many columns."""
+MAX_NAMES_BESIDE, LEGEND_COLUMNS = 12, 3
+"""Numbered names that stand beside the panels; more stand below them, in so many columns."""
 
 
 def cost_panel(
@@ -98,7 +98,7 @@ def _place(x: float, y: float, side: tuple[int, int], rise: int, width: float) -
 
 def legend_height(names: Sequence[str]) -> float:
     """Return the inches that a legend below the panels takes; 0 for one to their right."""
-    return 0.75 + 0.26 * len(names) / COLUMNS if len(names) > BELOW else 0.0
+    return 0.75 + 0.26 * len(names) / LEGEND_COLUMNS if len(names) > MAX_NAMES_BESIDE else 0.0
 
 
 def front_legend(figure: Figure, looks: Mapping[str, tuple[str, str]], names: Sequence[str]) -> None:
@@ -111,8 +111,8 @@ def front_legend(figure: Figure, looks: Mapping[str, tuple[str, str]], names: Se
     for number, name in enumerate(names, start=1):
         label = plain_text(textwrap.fill(f"{number}: {name}", 38))
         handles.append(Line2D([], [], linestyle="none", label=label))
-    if len(names) <= BELOW:
+    if len(names) <= MAX_NAMES_BESIDE:
         legend_right(figure, handles, "means over seeds")
         return
-    below: dict[str, Any] = {"loc": "outside lower center", "ncols": COLUMNS, "columnspacing": 1.0}
+    below: dict[str, Any] = {"loc": "outside lower center", "ncols": LEGEND_COLUMNS, "columnspacing": 1.0}
     figure.legend(handles=handles, title="means over seeds", frameon=False, alignment="left", **below)

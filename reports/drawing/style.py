@@ -42,6 +42,8 @@ RC: Any = {
 }
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#661100", "#999933")
+CONTROL = COLOURS[0]
+"""Of the control, whose line is the first of the core, and of what stands for it."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 3)))
 HATCHES = ("", "///", "xxx", "\\\\\\", "++", "--")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adalayers.results.intervals import FEW, LEVEL
+from adalayers.results.intervals import LEVEL, MIN_N
 from adalayers.tasks.metrics import bounds
 from reports.evidence.tables import confirmed
 from reports.reading.frames import numbers
@@ -25,7 +25,7 @@ def learning_curves(
 
     The best so far is what a trial would hand over if it ended there, so one that stopped for want of
     patience keeps its own, and the same seeds count at every step; a step counts from where all of an
-    arm's seeds have been evaluated. low, high: NaN for fewer than `FEW` seeds, or where all seeds agree.
+    arm's seeds have been evaluated. low, high: NaN for fewer than `MIN_N` seeds, or where all seeds agree.
     At most `STEPS`, evenly taken, are kept of a long history.
 
     so_far: False takes the scores as they are, at the steps at which all of an arm's seeds were evaluated
@@ -64,7 +64,7 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFr
         steps, values = steps[thinned], values[thinned]
     mean = values.mean(axis=1)
     half = np.full(len(values), np.nan)
-    if n >= FEW:
+    if n >= MIN_N:
         sd = values.std(axis=1, ddof=1)
         half = np.where(sd > 1e-12, stats.t.ppf(0.5 + LEVEL / 2, n - 1) * sd / np.sqrt(n), np.nan)
     low, high = bounds(plan.metric) or (-np.inf, np.inf)

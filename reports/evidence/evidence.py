@@ -34,7 +34,7 @@ from reports.reading.factors import in_order
 from reports.reading.frames import records
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
-from reports.words.labels import SPLITS, Label, label
+from reports.words.labels import SPLITS, AxisLabel, label
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class Evidence:
         return SPLITS[self.split]
 
     @property
-    def scored(self) -> Label:
+    def scored(self) -> AxisLabel:
         """What axes call the score that arms are compared by: "test accuracy (share correct, 0 to 1)"."""
         return label(f"{self.split}/{self.plan.metric}")
 
     @property
-    def chosen(self) -> Label:
+    def chosen(self) -> AxisLabel:
         """What axes call the score that chooses, that of validation."""
         return label(f"val/{self.plan.metric}")
 

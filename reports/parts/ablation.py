@@ -8,7 +8,7 @@ from reports.evidence.claims import BETTER, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import difference
 from reports.parts.part import Part
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, folded, several, table
 
 
@@ -18,7 +18,7 @@ class Info:
 
     kept: dict[str, Claim]
     tuned: dict[str, Claim]
-    score: Label
+    score: AxisLabel
     control: str
 
 

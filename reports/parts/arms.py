@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from adalayers.comparisons import FIRST
-from adalayers.results.intervals import FEW, LEVEL
+from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
@@ -20,7 +20,7 @@ from reports.parts.part import Part, figure_link
 from reports.parts.settings import meaning
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, escape, folded, number, several, table
 
 NO_CONFIRMED = "Nothing to draw: no completed trials of confirmed arms."
@@ -35,7 +35,7 @@ class Info:
     best: BestSet
     plan: Plan
     split: str
-    score: Label
+    score: AxisLabel
     best_arm: str | None
     lines: tuple[str, ...]
 
@@ -56,7 +56,7 @@ def info(evidence: Evidence) -> Info:
 def section(info: Info) -> list[str]:
     plan, scored = info.plan, info.score.name
     apart, several_fusions = info.split != "val", info.arms["fusion"].nunique() > 1
-    few = bool((info.arms["n"] < FEW).any())
+    few = bool((info.arms["n"] < MIN_N).any())
     heads = ["arm", *(["fusion"] if several_fusions else []), f"{scored}, mean [{LEVEL:.0%} interval]"]
     heads += ["by seed"] if few else []
     heads += ["on validation"] if apart else []
@@ -73,11 +73,11 @@ def section(info: Info) -> list[str]:
     best = f" Best mean on validation: {code(info.best_arm)}." if info.best_arm else ""
     lower = " Lower is better." if plan.mode == "min" else ""
     return [
-        f"n counts completed seeds. Intervals are t intervals over seeds, from {FEW} seeds on; they are not corrected, "
-        f"and compare no two arms.{lower}{best} Control: {code(plan.control)}.",
+        f"n counts completed seeds. Intervals are t intervals over seeds, from {MIN_N} seeds on; they are not "
+        f"corrected, and compare no two arms.{lower}{best} Control: {code(plan.control)}.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
-        f"Hollow points have no interval: fewer than {FEW} seeds, or the same score on all."
+        f"Hollow points have no interval: fewer than {MIN_N} seeds, or the same score on all."
         if info.arms["low"].isna().any()
         else "",
         *_may_be_best(info.best),
@@ -86,7 +86,7 @@ def section(info: Info) -> list[str]:
 
 def _seeds(scores: pd.Series | None) -> str:
     """Return every seed's score where they are few."""
-    if scores is None or not 0 < len(scores) < FEW:
+    if scores is None or not 0 < len(scores) < MIN_N:
         return NONE
     return ", ".join(number(value) for value in scores)
 

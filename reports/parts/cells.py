@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import Comparison
-from adalayers.results.intervals import FEW, LEVEL, Interval
+from adalayers.results.intervals import LEVEL, MIN_N, Interval
 from adalayers.results.study_file import Factor
 from reports.evidence.claims import Claim
 from reports.reading.factors import levels
@@ -37,7 +37,7 @@ def interval_cell(interval: Interval | None) -> str:
 
 def interval_text(counts: pd.Series, what: str = "interval") -> str:
     """Return what a legend calls points over so many seeds: "mean and 95% interval", "mean" where none has one."""
-    return f"mean and {LEVEL:.0%} {what}" if counts.max() >= FEW else "mean"
+    return f"mean and {LEVEL:.0%} {what}" if counts.max() >= MIN_N else "mean"
 
 
 def difference(claim: Claim, digits: int = 3) -> str:

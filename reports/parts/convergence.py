@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from adalayers.results.intervals import FEW, LEVEL
+from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import seeds_text, unit_below
 from reports.drawing.style import LINES, new_figure, pick, plain_text, styled
@@ -77,11 +77,11 @@ def section(info: Info) -> list[str]:
     ]
     heads = ["arm", *(f"score at step {step:,.0f}" for step in steps), "step of convergence"]
     return [
-        f"*Scores*: the best on validation so far, mean and, from {FEW} seeds on, {LEVEL:.0%} t band, not corrected; a "
-        "trial that stopped early keeps its best. *Step of convergence*: the first evaluation at which a trial has 95% "
-        "of its own gain over the trivial model, so early does not mean good; median [earliest, latest] over trials, a "
-        "range that holds the true median with probability 1 − 2^(1−n). A trial that never beats the trivial model is "
-        "*censored*: later than all others.",
+        f"*Scores*: the best on validation so far, mean and, from {MIN_N} seeds on, {LEVEL:.0%} t band, not corrected; "
+        "a trial that stopped early keeps its best. *Step of convergence*: the first evaluation at which a trial has "
+        "95% of its own gain over the trivial model, so early does not mean good; median [earliest, latest] over "
+        "trials, a range that holds the true median with probability 1 − 2^(1−n). A trial that never beats the trivial "
+        "model is *censored*: later than all others.",
         figure_link("learning_curves", "Best validation score so far over training steps, by arm"),
         folded("Convergence of each arm", len(rows), table(heads, rows)),
         *compared_table(info.contrasts, info.plan, "steps", digits=0),
@@ -147,7 +147,7 @@ def draw_curves(info: Info) -> Figure:
     ordered = sorted(
         handles.values(), key=lambda handle: handle is handles.get(CONTROL_LABEL)
     )  # it comes last
-    band = " and 95% band" if curves["n"].max() >= FEW else ""
+    band = " and 95% band" if curves["n"].max() >= MIN_N else ""
     title = f"best score so far, mean{band}, {seeds_text(curves['n'])}"
     figure.legend(
         handles=ordered, loc="outside lower center", ncols=legend_columns, title=title, frameon=False

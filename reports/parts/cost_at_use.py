@@ -16,7 +16,7 @@ from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import code, folded, number, several, table
 
 MIN_COST_DIFFERENCE = 0.1
@@ -31,7 +31,7 @@ class Info:
 
     costs: pd.DataFrame
     front: tuple[str, ...]
-    score: Label
+    score: AxisLabel
     layers: int
 
 

@@ -17,7 +17,7 @@ from reports.parts.cells import relative, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import cell_names
 from reports.reading.frames import records
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, escape, folded, number, several, table
 
 CUTOFF, WHEN = "config/cutoff", "config/cutoff_when"
@@ -39,7 +39,7 @@ class Info:
 
     cells: pd.DataFrame
     later: pd.DataFrame
-    score: Label
+    score: AxisLabel
     layers: int
 
 

@@ -20,7 +20,7 @@ from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import escape, folded, several, table
 
 
@@ -32,7 +32,7 @@ class Info:
     """
 
     sizes: pd.DataFrame
-    score: Label
+    score: AxisLabel
     pool: int
     effects: dict[int, list[Claim]]
     plan: Plan
@@ -98,7 +98,7 @@ def _overlap(info: Info) -> str:
         return ""
     named_sizes = several([f"{size:,}" for size in near])
     return (
-        f"Examples are drawn anew for each seed, from a pool of {info.pool:,}: draws of {named_sizes} overlap in most "
+        f"Examples are drawn for each seed, from a pool of {info.pool:,}: draws of {named_sizes} overlap in most "
         "of them, so that their spread over seeds is not that over samples."
     )
 

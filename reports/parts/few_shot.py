@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from adalayers.comparisons import At
-from adalayers.results.intervals import FEW, LEVEL
+from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, styled
@@ -26,7 +26,7 @@ from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
-from reports.words.labels import LABELS, Label
+from reports.words.labels import LABELS, AxisLabel
 from reports.words.text import count, escape, folded, number, several, table
 
 CHOSEN, COMPARED = "val_", ""
@@ -53,8 +53,8 @@ class Info:
     effects: tuple[Claim, ...]
     gains: dict[str, Claim]
     plan: Plan
-    score: Label
-    chosen: Label
+    score: AxisLabel
+    chosen: AxisLabel
     tested: bool
 
     @property
@@ -115,7 +115,7 @@ def section(info: Info) -> list[str]:
     tested = f", and below it the {info.score.name} of that epoch" if info.tested else ""
     paragraphs = [
         f"The best {chosen} of each training, as published{tested}: means over seeds, each with a draw of examples of "
-        f"its own, and from {FEW} seeds on {LEVEL:.0%} t intervals, not corrected.",
+        f"its own, and from {MIN_N} seeds on {LEVEL:.0%} t intervals, not corrected.",
         figure_link("few_shot_scores", f"Best {chosen} by method against the number of training examples"),
         _scores_table(info),
     ]

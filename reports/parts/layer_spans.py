@@ -16,7 +16,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.cells import relative
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import Label, label
+from reports.words.labels import AxisLabel, label
 from reports.words.text import code, count, folded, several, table
 
 MAX_ARMS = 4
@@ -41,7 +41,7 @@ class Info:
     changes: pd.DataFrame
     arms: tuple[str, ...]
     left_out: tuple[str, ...]
-    score: Label
+    score: AxisLabel
 
 
 def info(evidence: Evidence) -> Info | None:

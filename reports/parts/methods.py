@@ -20,7 +20,7 @@ from reports.evidence.tables import LAYER_MIX
 from reports.parts.cells import difference, summary
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, count, escape, folded, number, several, table
 
 METHOD_STYLES = {
@@ -52,7 +52,7 @@ class Info:
     claims: dict[str, Claim]
     dropped: tuple[str, ...]
     tuned: int
-    score: Label
+    score: AxisLabel
     control: str
     smallest: float | None
     base: int

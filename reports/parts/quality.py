@@ -18,7 +18,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.cells import compared
 from reports.parts.part import DETAILS, Part, figure_link
 from reports.reading.load import Plan
-from reports.words.labels import Label
+from reports.words.labels import AxisLabel
 from reports.words.text import code, number
 
 STYLES = {BETTER: (COLOURS[2], MARKERS[1]), WORSE: (COLOURS[1], MARKERS[4]), SAME: (COLOURS[0], MARKERS[0])}
@@ -42,7 +42,7 @@ class Info:
 
     claims: tuple[Claim, ...]
     plan: Plan
-    score: Label
+    score: AxisLabel
     split: str
     best: str
     searched: float | None

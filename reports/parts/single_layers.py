@@ -14,14 +14,14 @@ from matplotlib.patches import Patch
 from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, LINES, new_figure, styled
+from reports.drawing.style import COLOURS, CONTROL, LINES, new_figure, styled
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.tables import is_learned
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
-from reports.words.labels import LABELS, Label
+from reports.words.labels import LABELS, AxisLabel
 from reports.words.text import NONE, code, escape, folded, table
 
 PROJECTION_STYLES = {
@@ -44,7 +44,7 @@ class Info:
 
     single: pd.DataFrame
     learned: Mapping[str, Any] | None
-    score: Label
+    score: AxisLabel
     untrained: Mapping[str, Any] | None = None
 
     @property
@@ -121,7 +121,7 @@ def draw(info: Info) -> Figure:
             point(axes, x, row["mean"], row["low"], row["high"], colour, marker, along="y")
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=":", label=name))
     mixes = [
-        ("learned mix", info.learned, COLOURS[0], LINES[0]),
+        ("learned mix", info.learned, CONTROL, LINES[0]),
         ("learned mix, untrained", info.untrained, PROJECTION_STYLES[False][1], LINES[1]),
     ]
     for name, mix, colour, line in mixes:
@@ -131,9 +131,9 @@ def draw(info: Info) -> Figure:
             handles.append(Line2D([], [], color=colour, linewidth=1.6, linestyle=line, label=label))
     if info.learned and not pd.isna(info.learned["low"]):
         axes.axhspan(
-            info.learned["low"], info.learned["high"], color=COLOURS[0], alpha=0.15, linewidth=0, zorder=0
+            info.learned["low"], info.learned["high"], color=CONTROL, alpha=0.15, linewidth=0, zorder=0
         )
-        handles.append(Patch(color=COLOURS[0], alpha=0.15, label="its 95% interval"))
+        handles.append(Patch(color=CONTROL, alpha=0.15, label="its 95% interval"))
     style.name_ticks(axes, [brief(name) for name in states["layer"]], axis="x")
     legend_right(figure, handles, f"single layers,\n{seeds_text(info.single['n'])}")
     axes.set_xlabel(LABELS["layer"])

@@ -8,55 +8,55 @@ ODD = re.compile(r"[^\w/ .,:()+-]")
 """What no name of a column has: it is left out of labels, which stand on pages and in figures as they are."""
 
 
-class Label(str):
+class AxisLabel(str):
     """What an axis calls a column, "accuracy (share correct, 0 to 1)"; `name` leaves out the unit."""
 
     name: str
     unit: str
 
-    def __new__(cls, name: str, unit: str = "") -> Label:
+    def __new__(cls, name: str, unit: str = "") -> AxisLabel:
         label = super().__new__(cls, f"{name} ({unit})" if unit else name)
         label.name, label.unit = name, unit
         return label
 
 
 LABELS = {
-    "mix_lr": Label("learning rate of the mix weights", "per step"),
-    "lr": Label("learning rate", "per step"),
-    "accuracy": Label("accuracy", "share correct, 0 to 1"),
-    "f1_macro": Label("macro F1", "0 to 1"),
-    "matthews": Label("Matthews correlation", "-1 to 1"),
-    "precision": Label("entity precision", "0 to 1"),
-    "recall": Label("entity recall", "0 to 1"),
-    "f1": Label("entity F1", "0 to 1"),
-    "pearson": Label("Pearson correlation", "-1 to 1"),
-    "spearman": Label("Spearman correlation", "-1 to 1"),
-    "r2": Label("R²", "share of the variance explained, at most 1"),
-    "rmse": Label("root mean squared error", "unit of the labels"),
-    "mae": Label("mean absolute error", "unit of the labels"),
-    "mix/entropy": Label("entropy of the mix weights p̃", "nats"),
-    "mix/live_layers": Label("live layers", "count"),
-    "mix/weight": Label("mix weight p̃", "share of 1"),
-    "layer": Label("layer", "hidden state"),
-    "step": Label("training step", "count"),
-    "convergence_step": Label("step of convergence", "count"),
-    "parameters": Label("added parameters", "count"),
-    "seconds": Label("time", "seconds"),
-    "difference": Label("difference to the control"),
+    "mix_lr": AxisLabel("learning rate of the mix weights", "per step"),
+    "lr": AxisLabel("learning rate", "per step"),
+    "accuracy": AxisLabel("accuracy", "share correct, 0 to 1"),
+    "f1_macro": AxisLabel("macro F1", "0 to 1"),
+    "matthews": AxisLabel("Matthews correlation", "-1 to 1"),
+    "precision": AxisLabel("entity precision", "0 to 1"),
+    "recall": AxisLabel("entity recall", "0 to 1"),
+    "f1": AxisLabel("entity F1", "0 to 1"),
+    "pearson": AxisLabel("Pearson correlation", "-1 to 1"),
+    "spearman": AxisLabel("Spearman correlation", "-1 to 1"),
+    "r2": AxisLabel("R²", "share of the variance explained, at most 1"),
+    "rmse": AxisLabel("root mean squared error", "unit of the labels"),
+    "mae": AxisLabel("mean absolute error", "unit of the labels"),
+    "mix/entropy": AxisLabel("entropy of the mix weights p̃", "nats"),
+    "mix/live_layers": AxisLabel("live layers", "count"),
+    "mix/weight": AxisLabel("mix weight p̃", "share of 1"),
+    "layer": AxisLabel("layer", "hidden state"),
+    "step": AxisLabel("training step", "count"),
+    "convergence_step": AxisLabel("step of convergence", "count"),
+    "parameters": AxisLabel("added parameters", "count"),
+    "seconds": AxisLabel("time", "seconds"),
+    "difference": AxisLabel("difference to the control"),
 }
 
 SPLITS = {"val": "validation", "test": "test", "train": "training"}
 
 
-def label(column: str) -> Label:
+def label(column: str) -> AxisLabel:
     """Return the label of a column, prefixes (`val/`, `test/`, `config/`) spelled out; unknown names stay."""
     prefix, _, rest = column.partition("/")
-    inner = LABELS.get(rest, Label(ODD.sub("?", rest)))
+    inner = LABELS.get(rest, AxisLabel(ODD.sub("?", rest)))
     if column in LABELS:
         return LABELS[column]
     if prefix in SPLITS and rest:
-        return Label(f"{SPLITS[prefix]} {inner.name}", inner.unit)
-    return inner if prefix == "config" and rest else Label(ODD.sub("?", column))
+        return AxisLabel(f"{SPLITS[prefix]} {inner.name}", inner.unit)
+    return inner if prefix == "config" and rest else AxisLabel(ODD.sub("?", column))
 
 
 def short(column: str) -> str:

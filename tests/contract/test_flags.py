@@ -85,8 +85,8 @@ def test_texts_are_shown_only_when_asked_for(world, runs):
     for folder in (runs.finished, runs.live):
         for path in folder.rglob("*"):
             if path.is_file() and path.name != "examples.md":
-                held = path.read_bytes()
-                assert not any(text.encode() in held for text in texts if len(text) > 12), path
+                content = path.read_bytes()
+                assert not any(text.encode() in content for text in texts if len(text) > 12), path
     assert not (runs.live / "examples.md").exists()
 
 

@@ -464,9 +464,9 @@ def test_an_unreachable_mlflow_server_neither_stops_nor_slows(two_cases):
     ran = two_cases.ran
     assert ran.code == 0, ran.err
     assert "adalayers sync" in ran.err
-    held = "".join(
+    written = "".join(
         path.read_text(errors="replace")
         for path in two_cases.folder.rglob("*")
         if path.suffix in {".json", ".md", ".csv"}
     )
-    assert "hunter2" not in held + ran.err + ran.out
+    assert "hunter2" not in written + ran.err + ran.out

@@ -108,7 +108,7 @@ def data_size() -> MadeUp:
     made.study["request"] |= {"parts": ["data_size"], "scientific": ["alpha", "train_examples"]}
     factors = (
         Factor("alpha", "α", "scale of the mix logits", scale="log"),
-        Factor("train_examples", "training examples", "drawn anew", "count", "log", condition=True),
+        Factor("train_examples", "training examples", "drawn", "count", "log", condition=True),
     )
     made.study["request"]["factors"] = [dataclasses.asdict(factor) for factor in factors]
     for arm in made.arms:

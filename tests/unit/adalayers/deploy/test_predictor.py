@@ -19,7 +19,7 @@ from adalayers.__main__ import main
 from adalayers.backbones.sources import resolve
 from adalayers.console import progress
 from adalayers.deploy.model_card import description
-from adalayers.deploy.predictions import Label, Tags, prediction_of
+from adalayers.deploy.predictions import Tags, TextPrediction, prediction_of
 from adalayers.deploy.predictor import Predictor
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
@@ -51,7 +51,9 @@ def said(of, backbone):
     texts = [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
     asked = Predictor({"task": adalayers.load(of.best, backbone=backbone)}, resolve(backbone), words="apart")
     answers = [answer["task"] for answer in asked.predict(texts)]
-    found = [answer.label if isinstance(answer, Label) else " ".join(answer.tags) for answer in answers]
+    found = [
+        answer.label if isinstance(answer, TextPrediction) else " ".join(answer.tags) for answer in answers
+    ]
     return found, of.predicted["prediction"].tolist()
 
 
@@ -80,7 +82,7 @@ def test_tasks_of_one_base_model_share_a_pass(made, backbone, monkeypatch):
     for one, other in zip(together, alone, strict=True):
         assert list(one) == ["text", "word"]
         assert one["text"].probability == pytest.approx(other["text"].probability, abs=1e-6)
-        assert isinstance(one["text"], Label)
+        assert isinstance(one["text"], TextPrediction)
         assert isinstance(one["word"], Tags)
     # BERT's tokeniser parts words as we do, so a text read whole has the same tokens as its words.
     words = predictor(made, backbone, "word").predict(texts)

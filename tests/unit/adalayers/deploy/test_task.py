@@ -32,8 +32,8 @@ def test_a_round_trip_keeps_the_parts_and_what_their_study_found(best, tmp_path)
     ]
     again = adalayers.TrainedTask.from_pretrained(tmp_path / "saved")
     assert same(task.model, again.model)
-    held = load_file(tmp_path / "saved" / "model.safetensors")
-    assert sum(tensor.numel() for tensor in held.values()) == task.model.n_parameters(), (
+    tensors = load_file(tmp_path / "saved" / "model.safetensors")
+    assert sum(tensor.numel() for tensor in tensors.values()) == task.model.n_parameters(), (
         "none of a frozen model"
     )
     assert again.about == task.about

@@ -96,7 +96,7 @@ def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr("importlib.metadata.version", lambda name: "0.0.1")
         keys.append(store_folder(tmp_path, source, encoded))
-    monkeypatch.setattr("adalayers.features.features.FORMAT", 99)
+    monkeypatch.setattr("adalayers.features.features.STORE_FORMAT", 99)
     keys.append(store_folder(tmp_path, source, encoded))
     assert len(set(keys)) == len(keys)
 

@@ -48,8 +48,8 @@ def test_it_learns_an_easy_task(make):
     """Labels of three classes are read off the last hidden state, which every method reads."""
     data = made_data(informative=3)
     for split in data.splits.values():  # as they are stored
-        held = split.features._states
-        held.update({number: state.astype(np.float16) for number, state in held.items()})
+        hidden = split.features._states
+        hidden.update({number: state.astype(np.float16) for number, state in hidden.items()})
     # Linear probes take larger steps.
     probes = {"head2toe": {"lr": 0.1, "lasso": 0.0, "fraction": 0.5}, "late-fusion": {"lr": 0.1}}
     steps = probes.get(make().fusion, {})

@@ -77,8 +77,8 @@ def test_another_base_model_is_refused(source_of, tmp_path):
 
 def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):
     saved(source_of(), tmp_path, base_model="adapters")
-    held = json.loads((tmp_path / CONFIG).read_text())
-    del held["backbone"]
-    (tmp_path / CONFIG).write_text(json.dumps(held))
+    document = json.loads((tmp_path / CONFIG).read_text())
+    del document["backbone"]
+    (tmp_path / CONFIG).write_text(json.dumps(document))
     with pytest.raises(BadInput, match="does not say which one it was"):
         adalayers.load(tmp_path)

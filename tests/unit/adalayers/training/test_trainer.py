@@ -148,7 +148,7 @@ def flipped(data):
 @pytest.mark.parametrize(
     "damage", [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"\0" * 99, flipped]
 )
-def test_a_damaged_checkpoint_is_trained_anew_to_the_same_numbers(tmp_path, capsys, damage):
+def test_a_damaged_checkpoint_is_trained_again_to_the_same_numbers(tmp_path, capsys, damage):
     data, work = made_data(), Folder(tmp_path)
     whole = train(config(dropout=0.3), data, seed=1, checkpoint=work)
     work.write_bytes(CHECKPOINT, damage(work.read_bytes(CHECKPOINT)))
@@ -158,7 +158,7 @@ def test_a_damaged_checkpoint_is_trained_anew_to_the_same_numbers(tmp_path, caps
     assert f"{CHECKPOINT} in {tmp_path} could not be read" in capsys.readouterr().err
 
 
-def test_a_checkpoint_of_something_else_is_trained_anew(tmp_path):
+def test_a_checkpoint_of_something_else_is_trained_again(tmp_path):
     """Half of it fits: what of it was taken over before the rest did not is gone too."""
     data, work = made_data(), Folder(tmp_path)
     train(config(k=4), data, seed=2, checkpoint=work)

@@ -22,9 +22,9 @@ def record(*rows: tuple[str, int], test: bool = True, status: str = "completed")
 
 def after(before: RunsRecord, opened: dict, closed: dict, analyses=ANALYSED) -> RunsRecord:
     """Return what `study.json` holds after a run that found the rows `opened` and left `closed`."""
-    held = SimpleNamespace(rows=opened)
-    log = RunLog(before, held, EnvironmentRecord(), StudyRequest(seeds=2))
-    held.rows = closed
+    record_ = SimpleNamespace(rows=opened)
+    log = RunLog(before, record_, EnvironmentRecord(), StudyRequest(seeds=2))
+    record_.rows = closed
     return log.runs("finished", ("a", "b"), analyses)
 
 

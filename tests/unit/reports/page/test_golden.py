@@ -1,4 +1,4 @@
-"""Pages of a study of each shape, word for word; `python -m tests.helpers.golden` writes them anew."""
+"""Pages of a study of each shape, word for word; `python -m tests.helpers.golden` writes them again."""
 
 import pytest
 

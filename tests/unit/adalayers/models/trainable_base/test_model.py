@@ -161,11 +161,11 @@ def test_what_is_held_is_what_is_trained(changes, within, backbone_of):
         "whole": sum(p.numel() for p in backbone.parameters()) - pooler,
     }.get(within, within)
     model = made(backbone, config=TopConfig, **changes)
-    held = model.state_dict()
-    of_base = {name: value for name, value in held.items() if name.startswith(("base.", "adapters."))}
+    state = model.state_dict()
+    of_base = {name: value for name, value in state.items() if name.startswith(("base.", "adapters."))}
     assert sum(value.numel() for value in of_base.values()) == within
     head = sum(p.numel() for p in model.head.parameters())
-    assert sum(value.numel() for value in held.values()) == within + head + model.span.numel()
+    assert sum(value.numel() for value in state.values()) == within + head + model.span.numel()
     assert model.n_parameters() == within + head
 
 
