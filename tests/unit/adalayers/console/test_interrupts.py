@@ -83,7 +83,7 @@ STUCK = {
 }
 
 
-@pytest.mark.parametrize(("number", "stuck"), zip(SIGNALS, STUCK.values(), strict=True), ids=STUCK)
+@pytest.mark.parametrize(("number", "stuck"), [*zip(SIGNALS, STUCK.values(), strict=True)], ids=STUCK)
 def test_a_second_signal_quits_at_once_and_says_how_to_go_on(start, number, stuck):
     process = start(closing(stuck))
     process.send_signal(number)
