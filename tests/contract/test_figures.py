@@ -139,6 +139,8 @@ CHANGES: dict[str, Callable[[MadeUp], object]] = {
     "toys alone": toys_alone,
     "one seed": lambda made: [made.trials.remove(row) for row in [*made.trials] if row["seed"] == 2],
     "no study": lambda made: made.study.clear(),
+    "a factor twice": lambda made: made.study["request"]["factors"].extend(made.study["request"]["factors"]),
+    "a score beyond squares": lambda made: made.of("uniform")[0].update({"test/matthews": 1e308}),
 }
 NO_SCORES = {"importances", "mix_entropy", "mix_layers", "mix_history"}
 LEFT_OUT = {
@@ -167,6 +169,7 @@ OWN = {
 UNLIKE = {
     *("factorial no history", "factorial all censored", "factorial no learned mix", "factorial odd names"),
     *("factorial no groups", "factorial three factors", "factorial toys alone", "factorial no study"),
+    *("factorial a factor twice", "factorial a score beyond squares"),
     *(
         f"{study} {change}"
         for study in STUDIES

@@ -15,7 +15,7 @@ from adalayers.models.saved import load, save
 from adalayers.states import State
 from adalayers.storage.folder import Folder
 from adalayers.tensors.ragged import pooled
-from tests.helpers.states import made_shape
+from tests.helpers.states import made_shape, made_states
 
 LENGTHS = torch.tensor([3, 5, 2])
 TASKS = {head: made_shape(head) for head in ("sequence", "token")}
@@ -33,12 +33,8 @@ def made(name, shape, seed=0):
     return FusionModel(config_class(name)(heads=2, dropout=0.0, feedforward=16), shape)
 
 
-def states(model, seed=1):
-    generator = torch.Generator().manual_seed(seed)
-    tokens = int(LENGTHS.sum())
-    return {
-        state: torch.randn(tokens, model.shape.width, generator=generator) for state in model.fusion.states
-    }
+def states(model):
+    return made_states(model.fusion.states, int(LENGTHS.sum()), model.shape.width, seed=1)
 
 
 @pytest.fixture(params=FUSIONS)

@@ -22,7 +22,6 @@ from adalayers.__main__ import main as sync_command
 from adalayers.config import _CONFIGS, hyperparameters
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results import files as results
-from reports.__main__ import main as report_command
 from tests.helpers.documented import snippet
 from tests.helpers.small_study import Study, children, waited
 from tests.helpers.studying import (
@@ -32,7 +31,6 @@ from tests.helpers.studying import (
     Ran,
     flags,
     run_here,
-    without_figures,
 )
 
 pytestmark = [
@@ -384,19 +382,6 @@ def test_trials_that_fail_are_rows_and_all_failed_is_exit_1(world, tmp_path):
     assert trials["error"].str.contains("the training loss is").all()
     assert "error: all trials failed; the first one: the training loss is" in ran.err
     assert (output / "alpha_lambda" / "tiny-echo" / "report.md").exists()
-
-
-def test_reports_are_rebuilt_from_the_files_alone(study, tmp_path):
-    folder, _, _ = study
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    for name in ("report.md", "claims.json"):
-        (copy / name).unlink()
-    shutil.rmtree(copy / "figures")
-    with without_figures():
-        assert report_command([str(copy)]) == 0
-    for name in ("report.md", "claims.json"):
-        assert (copy / name).read_bytes() == (folder / name).read_bytes()
 
 
 def test_a_dry_run_counts_what_is_done_and_what_is_left(world, study):

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.helpers.states import encoder, made_shape
+from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, K, TOKENS = 5, 12, 8, 7
 STATES = encoder(*range(1, L + 1))
@@ -10,8 +10,7 @@ LENGTHS = torch.tensor([TOKENS])
 
 
 def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(TOKENS, WIDTH, generator=generator) for state in STATES}
+    return made_states(STATES, TOKENS, WIDTH, seed)
 
 
 def counted(config):

@@ -1,5 +1,9 @@
 """Names of hidden states and shapes of backbones, for tests."""
 
+from collections.abc import Iterable
+
+import torch
+
 from adalayers.states import Head, Shape, State, Stream
 
 
@@ -13,3 +17,9 @@ def made_shape(
 ) -> Shape:
     """Return the shape of a task on an encoder of `layers` layers."""
     return Shape(head, n_outputs, (Stream("encoder", layers),), width, family)
+
+
+def made_states(states: Iterable[State], tokens: int, width: int, seed: int = 0) -> dict[State, torch.Tensor]:
+    """Return random numbers as each of some hidden states of a batch: (tokens, width)."""
+    generator = torch.Generator().manual_seed(seed)
+    return {state: torch.randn(tokens, width, generator=generator) for state in states}

@@ -64,6 +64,13 @@ def tiny_backbone(
     return folder
 
 
+def batch(lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token ids that all tiny vocabularies have, and the mask of sequences of these lengths."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, 60, (len(lengths), max(lengths)), generator=generator)
+    return ids, (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
+
+
 def _config(
     family: str, tokenizer: Any, layers: int, width: int, heads: int, overrides: dict[str, Any]
 ) -> Any:
@@ -109,7 +116,6 @@ def _config(
         "position_biased_input": False,
         "type_vocab_size": 0,
     }
-    of_bert = ("bert", "data2vec-text", "ernie", "megatron-bert", "nomic_bert", "rembert")
     of_roberta = ("roberta", "xlm-roberta", "camembert", "roberta-prelayernorm", "xlm-roberta-xl", "mpnet")
     of_llama = (
         "gemma",
@@ -124,9 +130,8 @@ def _config(
         "starcoder2",
     )
     of_bart = ("bart", "blenderbot", "blenderbot-small", "m2m_100", "marian", "pegasus")
+    # Families that name their sizes otherwise, or want more; all others take `sizes`.
     by_family: dict[str, dict[str, Any]] = {
-        **dict.fromkeys(of_bert, sizes),
-        **dict.fromkeys(("gpt_neox", "gptj", "bloom", "falcon", "phi"), sizes),
         **{name: {**sizes, **grouped} for name in of_llama},
         **dict.fromkeys(of_bart, sides),
         **dict.fromkeys(("t5", "mt5", "umt5"), t5),
@@ -158,7 +163,7 @@ def _config(
         if getattr(tokenizer, f"{role}_token_id") is not None
     }
     return transformers.AutoConfig.for_model(
-        family, **{**by_family[family], "vocab_size": len(tokenizer), **special, **overrides}
+        family, **{**by_family.get(family, sizes), "vocab_size": len(tokenizer), **special, **overrides}
     )
 
 

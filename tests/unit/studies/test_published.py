@@ -91,13 +91,6 @@ def test_what_was_published_goes_with_every_arm():
     assert {record.states_here for record in some.published} == {"layers 1, 6"}
 
 
-@pytest.mark.parametrize(
-    "what", ["0.2 of what the logits", "from 0.001 on", "an evaluation later", "the code's, not the"]
-)
-def test_what_no_arm_does_as_the_released_code_is_listed(what):
-    assert what in STUDY.page.method["Not reproduced"]
-
-
 def test_sequences_are_selected_by_the_thesiss_metric():
     assert STUDY.defaults.metrics == {"sequence": "f1_macro"}
     assert {setup.selects for setup in setups("cola", "sequence")[0]} == {STUDY.defaults.metrics["sequence"]}

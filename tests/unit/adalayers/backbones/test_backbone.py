@@ -20,7 +20,7 @@ from adalayers.backbones.tokens import Encoded, encode, load_tokenizer
 from adalayers.errors import BadInput
 from adalayers.states import State
 from adalayers.storage import hub
-from tests.helpers.tiny import FAMILIES, tiny_backbone
+from tests.helpers.tiny import FAMILIES, batch, tiny_backbone
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -55,13 +55,6 @@ def cached(cache: Path, hub_id: str, files: Path, *, only: str = "*") -> Path:
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(COMMIT)
     return snapshot
-
-
-def batch(lengths: list[int], vocabulary: int = 60) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(10, vocabulary, (len(lengths), max(lengths)), generator=generator)
-    mask = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
-    return ids, mask
 
 
 # Names
@@ -172,6 +165,8 @@ def test_only_what_is_read_is_fetched(folders, no_hub, monkeypatch):
     read = ["config.json", "model.safetensors", "model-00001-of-00002.safetensors", "vocab.txt", "spm.model"]
     others = ["pytorch_model.bin", "README.md", "onnx/model.onnx", "modeling_x.py", "model.fp16.safetensors"]
     assert list(filter_repo_objects([*read, *others], allow_patterns=asked["patterns"])) == read
+    resolve("org/model", weights=False)
+    assert asked["patterns"] == pretrained.NON_WEIGHT_FILES
 
 
 def test_minilm_comes_from_its_package_if_its_weights_are_known(folders, tmp_path, no_hub, monkeypatch):
@@ -369,22 +364,11 @@ def test_a_pad_token_of_minus_one_is_none(tmp_path):
         assert torch.equal(a[mask.bool()], b[mask.bool()])
 
 
-def test_without_weights_a_backbone_is_enough_to_plan_with(bert, no_hub, monkeypatch):
-    import huggingface_hub
-
+def test_without_weights_a_backbone_is_enough_to_plan_with(bert):
     (bert / "model.safetensors").unlink()
     source = resolve(str(bert), weights=False)
     assert not source.has_weights
     assert count_parameters(source)[0] > 0
-    asked = []
-
-    def fetch(repo_id, *, revision, allow_patterns, local_files_only):
-        asked.append(allow_patterns)
-        return str(bert)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
-    resolve("org/model", weights=False)
-    assert asked == [pretrained.NON_WEIGHT_FILES]
 
 
 # What they were pretrained for

@@ -16,7 +16,7 @@ from adalayers.backbones.tokens import encode, load_tokenizer
 from adalayers.errors import BadInput
 from adalayers.states import State
 from tests.helpers.studying import ROOT
-from tests.helpers.tiny import tiny_backbone
+from tests.helpers.tiny import batch, tiny_backbone
 
 LENGTHS = [9, 5, 2]
 
@@ -36,12 +36,6 @@ def folders(tmp_path_factory):
 def every_state(source):
     """Return the backbone that gives all states of all its streams."""
     return load(source.reads([state for stream in source.streams for state in stream.states()]))
-
-
-def batch(vocabulary: int = 60) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(10, vocabulary, (len(LENGTHS), max(LENGTHS)), generator=generator)
-    return ids, (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
 
 
 def close(a: torch.Tensor, b: torch.Tensor) -> None:
@@ -79,7 +73,7 @@ def test_its_states_are_those_that_transformers_gives(folders, family):
     assert [stream.layers for stream in source.streams] == ([4, 2] if source.is_encoder_decoder else [4])
     names = {"encoder": ["encoder"], "decoder": ["decoder"], "encoder-decoder": ["encoder", "decoder"]}
     assert [stream.name for stream in source.streams] == names[source.reading.kind]
-    ids, mask = batch()
+    ids, mask = batch(LENGTHS)
     backbone = every_state(source)
     states = backbone(ids, mask)
     assert list(states) == [state for stream in source.streams for state in stream.states()]
@@ -121,7 +115,7 @@ def test_what_follows_its_last_layer_is_known(folders, family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_padding_and_the_batch_change_nothing(folders, family):
     backbone = every_state(resolve(str(folders(family))))
-    ids, mask = batch()
+    ids, mask = batch(LENGTHS)
     together = backbone(ids, mask)
     for i, length in enumerate(LENGTHS):
         alone = backbone(ids[i : i + 1, :length], mask[i : i + 1, :length])
@@ -142,7 +136,7 @@ def test_a_decoder_reads_what_it_is_given(folders, family):
     import transformers
 
     backbone = every_state(resolve(str(folders(family))))
-    ids, mask = batch()
+    ids, mask = batch(LENGTHS)
     model = transformers.AutoModel.from_pretrained(folders(family)).eval()
     with torch.no_grad():
         expected = model(input_ids=ids, attention_mask=mask, decoder_input_ids=ids).last_hidden_state
@@ -154,7 +148,7 @@ def test_a_decoder_reads_what_it_is_given(folders, family):
 @pytest.mark.parametrize("family", ["bert", "gpt2", "qwen3", "gemma3_text", "modernbert", "opt"])
 def test_some_layers_are_those_of_the_whole_model(folders, family):
     source = resolve(str(folders(family)))
-    ids, mask = batch()
+    ids, mask = batch(LENGTHS)
     whole = load(source)(ids, mask)
     some = source.reads([State(source.streams[0].name, number) for number in (0, 2)])
     for shortened in (some, dataclasses.replace(some, id=f"random:{some.id}")):
@@ -174,7 +168,7 @@ def test_opt_350m_is_read_before_it_maps_to_its_embeddings_width(tmp_path):
     )
     source = resolve(str(folder))
     assert (source.width, source.streams[0].final_norm) == (32, False)
-    assert [tuple(values.shape) for values in load(source)(*batch()).values()] == [(3, 9, 32)] * 3
+    assert [tuple(values.shape) for values in load(source)(*batch(LENGTHS)).values()] == [(3, 9, 32)] * 3
 
 
 def test_a_gemma_that_sees_both_sides_is_an_encoder(tmp_path):

@@ -244,16 +244,19 @@ def _must_not_compute(root, source, encoded):
     stored(root, source, encoded, never)
 
 
+def changed(source, change):
+    """Return a backbone that gives its hidden states changed."""
+    backbone = loading.load(source)
+    whole = backbone.forward
+    backbone.forward = lambda *given: change(whole(*given))
+    return backbone
+
+
 def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp_path):
-    class Loud(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = loading.load(source)
+    def loud(states):
+        return {state: values * 1e6 for state, values in states.items()}
 
-        def forward(self, ids, mask, *others):
-            return {state: values * 1e6 for state, values in self.inner(ids, mask, *others).items()}
-
-    features = stored(tmp_path, source, encoded, Loud)
+    features = stored(tmp_path, source, encoded, lambda: changed(source, loud))
     assert features.meta["stored_as"] == "float32"
     assert torch.isfinite(features.read(np.arange(3), encoder(1), CPU)[STATE_1]).all()
 
@@ -262,17 +265,11 @@ def test_states_beyond_half_precision_are_stored_as_float32(source, encoded, tmp
     ("how", "what"), [(0.0, "same number"), (7.0, "same number"), (float("nan"), "NaN or infinity")]
 )
 def test_states_that_tell_nothing_apart_are_refused_by_name(source, encoded, tmp_path, how, what):
-    class Broken(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = loading.load(source)
-
-        def forward(self, ids, mask, *others):
-            states = self.inner(ids, mask, *others)
-            return {**states, STATE_1: torch.full_like(states[STATE_1], how)}
+    def broken(states):
+        return {**states, STATE_1: torch.full_like(states[STATE_1], how)}
 
     with pytest.raises(BadInput, match=f"hidden states of .*, {STATE_1.key} .*{what}"):
-        stored(tmp_path, source, encoded, Broken)
+        stored(tmp_path, source, encoded, lambda: changed(source, broken))
     assert not list(tmp_path.glob("*/*"))
 
 

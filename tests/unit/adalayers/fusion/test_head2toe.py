@@ -15,7 +15,7 @@ from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
-from tests.helpers.states import encoder, made_shape
+from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, LABELS = 4, 6, 3
 STATES = encoder(*range(1, L + 1))
@@ -24,8 +24,7 @@ SMALL = {"fusion": "head2toe", "batch_size": 16, "epochs": 4, "lr": 0.05, "weigh
 
 
 def inputs(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(int(LENGTHS.sum()), WIDTH, generator=generator) for state in STATES}
+    return made_states(STATES, int(LENGTHS.sum()), WIDTH, seed)
 
 
 def made(**settings):

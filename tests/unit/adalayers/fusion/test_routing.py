@@ -8,7 +8,7 @@ from adalayers.config import trial_config
 from adalayers.errors import BadInput
 from adalayers.fusion.routing import RoutedLayers, Routing
 from adalayers.models.model import FusionModel
-from tests.helpers.states import encoder, made_shape
+from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, K, LABELS = 3, 6, 4, 3
 STATES = encoder(*range(1, L + 1))
@@ -30,8 +30,7 @@ def made(k=None, *, hidden=0, per_token=False):
 
 
 def inputs(lengths=LENGTHS, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {state: torch.randn(int(lengths.sum()), WIDTH, generator=generator) for state in STATES}
+    return made_states(STATES, int(lengths.sum()), WIDTH, seed)
 
 
 def sigmoid(x):

@@ -13,7 +13,7 @@ from adalayers.models.model import FusionModel
 from adalayers.request import DataRequest
 from adalayers.training.trainer import train
 from tests.helpers.made_data import made_data
-from tests.helpers.states import made_shape
+from tests.helpers.states import made_shape, made_states
 
 CASES = [(name, {}) for name in FUSIONS]
 CASES += [
@@ -40,8 +40,7 @@ def prepared(world):
 
 
 def states(model, lengths):
-    generator = torch.Generator().manual_seed(1)
-    return {s: torch.randn(sum(lengths), model.shape.width, generator=generator) for s in model.fusion.states}
+    return made_states(model.fusion.states, sum(lengths), model.shape.width, seed=1)
 
 
 def test_it_learns_an_easy_task(make):

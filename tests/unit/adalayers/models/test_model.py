@@ -9,14 +9,13 @@ import torch
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.heads import sinusoidal_positions
 from adalayers.models.model import FusionModel
-from tests.helpers.states import encoder, made_shape
+from tests.helpers.states import encoder, made_shape, made_states
 
 SMALL = {"k": 8, "heads": 2, "feedforward": 16}
 
 
 def states(model, lengths, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return {i: torch.randn(sum(lengths), model.shape.width, generator=generator) for i in model.fusion.states}
+    return made_states(model.fusion.states, sum(lengths), model.shape.width, seed)
 
 
 def test_a_fixed_mix_counts_what_can_affect_its_output():

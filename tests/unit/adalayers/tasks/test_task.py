@@ -324,18 +324,6 @@ def test_of_two_columns_it_is_plain_which_are_the_labels(tmp_path, label, kind, 
     assert (task.kind.name, task.label_names, task.reading.columns) == (kind, names, ("utterance", "intent"))
 
 
-def test_of_two_columns_text_that_is_no_utf_8_is_refused(tmp_path):
-    features = Features({"words": TEXT, "gold": TEXT})
-    table = Dataset.from_dict({"words": ["cafe"] * 40, "gold": ["yes"] * 40}, features)
-    path = save(tmp_path / "mine", train=table)
-    file = next((tmp_path / "mine").iterdir())
-    pyarrow.parquet.write_table(
-        pa.table({"words": pa.array([b"caf\xe9"] * 40).view(pa.string()), "gold": ["yes", "no"] * 20}), file
-    )
-    with pytest.raises(BadInput, match="UTF-8"):
-        load_task(path)
-
-
 def test_of_two_columns_of_which_either_could_be_the_labels_none_is_taken(tmp_path):
     write_rows(tmp_path / "mine", a=class_of, b=lambda i: ("x", "y")[i % 2])
     with pytest.raises(BadInput, match=r"name them with --text-column and --label-column"):

@@ -203,13 +203,9 @@ def test_a_member_that_diverges_changes_no_other(double):
         trainer = Trainer(trial_config(**{**SMALL, **arm}), data, seed=1, device=torch.device("cpu"))
         losses.append((yield from trainer.train_epoch()))
 
-    def asking(arm):
-        steps = trial(arm)
-        yield from steps
-
     alone = []
     for arm in (arms[0], arms[2]):
         in_turn([trial(arm)], SharedClock())
         alone.append(losses.pop())
-    in_turn([asking(arm) for arm in arms], SharedClock(), together=Together())
+    in_turn([trial(arm) for arm in arms], SharedClock(), together=Together())
     assert [losses[0], losses[2]] == pytest.approx(alone, rel=1e-9)

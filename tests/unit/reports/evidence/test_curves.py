@@ -15,7 +15,14 @@ from tests.helpers.made_layers import SIZES, with_single_layers, with_sizes
 from tests.helpers.made_up import CONTROL, MadeUp
 
 
-def curve_of(made: MadeUp, folder, **how: bool) -> pd.DataFrame:
+def curve_of(made: MadeUp, folder, scores=None, **how: bool) -> pd.DataFrame:
+    """Return the curves of a study, with scores by trial, every ten steps, where they are given."""
+    if scores:
+        made.history = [
+            {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
+            for trial, curve in scores.items()
+            for epoch, score in enumerate(curve, start=1)
+        ]
     loaded = load(made.write(folder))
     return curves.learning_curves(loaded.results.trials, loaded.results.history, loaded.plan, **how)
 
@@ -25,12 +32,7 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
     made.trials = made.of(CONTROL)
     scores = {f"000{seed}": [0.1, 0.3, 0.2] for seed in range(1, 5)}
     scores["0005"] = [0.35, 0.5]  # stopped early
-    made.history = [
-        {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
-        for trial, curve in scores.items()
-        for epoch, score in enumerate(curve, start=1)
-    ]
-    table = curve_of(made, tmp_path)
+    table = curve_of(made, tmp_path, scores)
     assert table["arm"].tolist() == [CONTROL] * 3
     assert table["step"].tolist() == [10, 20, 30]
     assert table["mean"].tolist() == pytest.approx([0.15, 0.34, 0.34])
@@ -45,12 +47,8 @@ def test_a_learning_curve_is_the_best_so_far_of_every_seed(tmp_path):
 def test_a_curve_of_scores_as_they_are_falls_and_stops_with_its_first_seed(tmp_path):
     made = MadeUp(seeds=2, search=0, evaluations=3, between=0)
     made.trials = made.of(CONTROL)
-    made.history = [
-        {"trial_id": trial, "epoch": epoch, "step": 10 * epoch, "val/matthews": score}
-        for trial, curve in {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}.items()
-        for epoch, score in enumerate(curve, start=1)
-    ]
-    table = curve_of(made, tmp_path, so_far=False)
+    scores = {"0001": [0.1, 0.3, 0.2, 0.5], "0002": [0.2, 0.5, 0.1]}
+    table = curve_of(made, tmp_path, scores, so_far=False)
     assert table["step"].tolist() == [10, 20, 30]
     assert table["mean"].tolist() == pytest.approx([0.15, 0.4, 0.15])
 

@@ -157,18 +157,6 @@ def test_every_key_of_the_study_file_may_be_missing_or_odd(tmp_path, name, sixth
         assert all(text.startswith("# ") for text in pages(Evidence(changed)))
 
 
-def test_a_factor_that_stands_twice_counts_once(tmp_path):
-    made = MadeUp(seeds=2, search=0, evaluations=2)
-    made.study["request"]["factors"] *= 2
-    assert all(text.startswith("# ") for text in pages(evidence_of(made, tmp_path)))
-
-
-def test_a_score_beyond_what_can_be_squared_is_no_score(tmp_path):
-    made = MadeUp(seeds=6, search=0, evaluations=2)
-    made.of("uniform")[0]["test/matthews"] = 1e308
-    assert all(text.startswith("# ") for text in pages(evidence_of(made, tmp_path)))
-
-
 def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named(tmp_path, undrawn):
     made = MadeUp(seeds=2, search=0, evaluations=2)
     made.study["environment"]["packages"] = {"transformers": "\ud800"}
