@@ -80,12 +80,14 @@ def test_an_id_of_padding_beyond_the_vocabulary(tmp_path, family):
         ("num_hidden_layers", -1, "tiny"),
         ("num_hidden_layers", 0, "tiny"),
         ("hidden_size", -32, "tiny"),
+        ("num_attention_heads", 3, "config.json of 'tiny' in .* that makes a model"),
+        ("num_attention_heads", -1, "wanted a backbone that reads tokens, 'tiny'"),
     ],
 )
 def test_sizes_that_no_model_has_are_refused_at_once(folder, name, value, said):
     says(folder, **{name: value})
     with pytest.raises(BadInput, match=said):
-        resolve(str(folder))
+        load(resolve(str(folder)))
 
 
 def test_no_id_of_padding_where_nothing_counts_from_it(world, folder):
