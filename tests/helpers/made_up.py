@@ -26,6 +26,7 @@ from adalayers.results import files as results
 from adalayers.results.study_file import Run, parse
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
+from tests.helpers.made_scores import run
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
@@ -115,21 +116,19 @@ class MadeUp:
 
         planned: the most seeds of each run; without, those of its last analysis. A run without analyses added nothing.
         """
-        happened, before = [], 0
+        names, happened, before = [arm["name"] for arm in self.arms], [], 0
         for day, analyses in enumerate(runs, start=1):
             end = max(analyses, default=before)
-            seeds = {arm["name"]: list(range(before + 1, end + 1)) for arm in self.arms}
-            added = (end - before) * len(self.arms)
-            run: dict[str, Any] = {
-                "started": f"2026-05-0{day}",
-                "ended": f"2026-05-0{day}T12:00",
-                "seconds": 812.0,
-            }
-            run |= {"confirmed": added, "test_scored": added, "seeds": seeds, "analyses": list(analyses)}
-            run |= {"planned": planned[day - 1] if planned else end, "until_decided": len(analyses) > 1}
-            all_seeds = {arm["name"]: list(range(1, end + 1)) for arm in self.arms}
-            run["covered"] = [all_seeds] * len(analyses)
-            happened.append(dataclasses.asdict(Run(**run, commit="abc", dirty=False)))
+            made = run(
+                dict.fromkeys(names, range(before + 1, end + 1)),
+                planned[day - 1] if planned else end,
+                *analyses,
+                until_decided=len(analyses) > 1,
+                before=dict.fromkeys(names, range(1, before + 1)),
+            )
+            when = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
+            of = {"test_scored": made.confirmed, "commit": "abc", "dirty": False}
+            happened.append(dataclasses.asdict(made) | when | of)
             before = end
         self.study["runs"] |= {
             "history": happened,
