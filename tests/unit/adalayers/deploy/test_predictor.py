@@ -270,6 +270,7 @@ DAMAGES = {
     "other layers": (changed(4, "shape", "streams", 0, "layers"), "lacks the tensor fusion"),
     "another task": (changed("token", "kind"), "kind is token"),
     "too few labels": (changed(["only"], "labels"), "labels are 1, and shape.n_outputs 2"),
+    "a label twice": (changed(["one", "one"], "labels"), "labels holds one twice"),
     "a tensor more": (stored(lambda tensors: {"more": torch.ones(1)}), "has a tensor more"),
     "a tensor's type": (stored(lambda tensors: {CLASSIFY: tensors[CLASSIFY].int()}), "of torch.int32"),
     "no numbers": (stored(lambda tensors: {CLASSIFY: tensors[CLASSIFY] * math.nan}), "not finite"),
