@@ -176,7 +176,7 @@ def test_a_comparison_that_one_case_lacks_is_left_out():
 def test_the_most_cases_that_were_run_alike_are_compared_and_the_others_named():
     one, two = case("one", noisy(5)), case("two", noisy(5), flags={"epochs": 4, "backbone id": "x"})
     found = across([one, two, case("three", noisy(5), flags={"epochs": 4, "backbone id": "y"})])
-    assert [of.name for of in found.cases] == ["three", "two"]
+    assert [case_.name for case_ in found.cases] == ["three", "two"]
     assert found.left_out == (("one", "epochs is None there and 4 in three"),)
     assert "`one` (epochs is None there and 4 in three)" in "\n".join(section(found))
 
