@@ -18,7 +18,8 @@ def hooks(model):
 
 def run(base, model=None, **given):
     with torch.no_grad():
-        return (model or base.model)(input_ids=base.ids, attention_mask=base.mask, **given)
+        called = base.model if model is None else model
+        return called(input_ids=base.ids, attention_mask=base.mask, **given)
 
 
 def assert_same(given, expected):
