@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -47,6 +48,8 @@ class Interrupts:
             _listening = outer
             for number, handler in before.items():
                 signal.signal(number, handler or signal.SIG_DFL)
+                # When all is written and said: with torch Python takes a second to leave.
+                atexit.register(signal.signal, number, signal.SIG_IGN)
 
     def listen(self) -> None:
         """Take the signals over; `nohup` has SIGHUP ignored, which stays so."""

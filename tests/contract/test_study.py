@@ -135,6 +135,8 @@ def disturb(study, world, scratch):
     assert len(started) > 3
     assert list(scratch.glob("adalayers-ray-*"))
     process.send_signal(signal.SIGHUP)
+    assert waited(process, lambda: "continue with" in study.said())
+    process.send_signal(signal.SIGHUP)  # while Python leaves
     process.wait(TIMEOUT)
     _, alive = psutil.wait_procs(started, timeout=10)
     outlived = [*alive, *scratch.glob("adalayers-*")]

@@ -98,6 +98,13 @@ def test_a_second_signal_quits_at_once_and_says_how_to_go_on(start, number, stuc
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_while_python_leaves_changes_neither_exit_code_nor_last_line(start, number):
+    process = start("import atexit; atexit.register(rest, 0.5)")
+    process.send_signal(number)
+    assert (process.wait(PATIENCE), process.stderr.read()) == (0, "")
+
+
 def test_two_signals_at_once_are_one(start):
     process = start(closing("time.sleep(1); raise"))
     process.send_signal(signal.SIGTERM)

@@ -1,8 +1,10 @@
 """The session: what workers are started with, and what that does to their memory."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
@@ -10,9 +12,10 @@ import psutil
 import pytest
 import ray
 
+from adalayers.console.interrupts import Interrupts
 from adalayers.errors import BadInput
 from adalayers.tuning import scratch, session
-from adalayers.tuning.session import MALLOC, ray_session
+from adalayers.tuning.session import MALLOC, ray_session, watched
 
 TRIALS = """
 import sys, threading
@@ -83,6 +86,20 @@ def test_processes_that_outlive_ray_end_with_the_session(init):
         assert started[0].poll() is None
     assert not psutil.pid_exists(started[0].pid)
     started[0].wait()
+
+
+def idle():
+    for _ in range(200):
+        time.sleep(0.05)
+
+
+def test_a_raylet_that_dies_is_said_and_ends_what_runs(tmp_path, capsys):
+    raylet = subprocess.Popen([shutil.copy(shutil.which("sleep"), tmp_path / "raylet"), "300"])
+    with raylet, Interrupts("").listening(), watched():
+        raylet.kill()
+        with pytest.raises(KeyboardInterrupt):
+            idle()
+    assert "Ray's own process raylet has died" in capsys.readouterr().err
 
 
 @pytest.fixture
