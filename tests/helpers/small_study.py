@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-from adalayers.results.files import CLAIMS, HISTORY, PREDICTIONS, STUDY, TRIALS, read_trials
+from adalayers.results.files import CLAIMS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, read_trials
 from adalayers.storage.folder import Folder
 from reports.write import write_claims
 from tests.helpers.long_form import Wrong
@@ -37,29 +36,22 @@ class Study:
         self.folder = Folder(self.output / "alpha_lambda" / "tiny-echo")
         self.cache, self.log = root / name / "cache", root / f"{name}.log"
         self._argv = command(made, self.output, *flags)
-        self.environment = {
-            **os.environ,
-            "TMPDIR": str(root / "t"),
-            "OMP_NUM_THREADS": "1",
-            "RAY_worker_niceness": "0",
-        }
-        self.runs = 0
+        own = {"TMPDIR": str(root / "t"), "OMP_NUM_THREADS": "1", "RAY_worker_niceness": "0"}
+        self.environment = {**os.environ, **own}
 
     def start(
-        self, environment: Mapping[str, str] | None = None, at: tuple[str, ...] = (), log: Path | None = None
+        self, environment: Mapping[str, str] = {}, at: tuple[str, ...] = (), log: Path | None = None
     ) -> subprocess.Popen[bytes]:
         """Start the user's command.
 
         Args:
-            environment: Its variables.
+            environment: Its variables; none: the study's own.
             at: Code to run it by, and that code's arguments.
             log: Where it writes what it says; the study's own where it is not said.
         """
-        self.runs += 1
         python, *script = self._argv
         with (log or self.log).open("a") as file:
-            file.write(f"--- run {self.runs}\n")
-            file.flush()
+            print("--- run", file=file, flush=True)
             return subprocess.Popen(
                 [python, *(["-c", *at] if at else []), *script],
                 stdout=file,
@@ -70,15 +62,12 @@ class Study:
 
     def said(self) -> str:
         """Return what the last run has said so far."""
-        return self.log.read_text(errors="replace").rpartition("--- run ")[2]
-
-    def statuses(self) -> collections.Counter[str]:
-        if not self.folder.exists(TRIALS):
-            return collections.Counter()
-        return collections.Counter(read_trials(self.folder)["status"])
+        return self.log.read_text(errors="replace").rpartition("--- run\n")[2]
 
     def ended(self) -> int:
-        return sum(n for status, n in self.statuses().items() if status not in ("unfinished", "failed"))
+        """Return how many trials have a row that is not to run again."""
+        statuses = read_trials(self.folder)["status"] if self.folder.exists(TRIALS) else ()
+        return sum(status in FINISHED for status in statuses)
 
 
 def waited(process: subprocess.Popen[bytes], until: Callable[[], object], every: float = 0.05) -> bool:
@@ -127,23 +116,27 @@ def differences(study: Study, whole: Study, *, rounded: bool = False) -> list[st
     Args:
         study: The one that was disturbed.
         whole: The other one.
-        rounded: Whether numbers may differ as those of one trial in two groups.
+        rounded: Whether numbers may differ as those of one trial in two groups; claims are then not compared.
     """
     found = []
-    for name, drop in ((TRIALS, ["seconds", "group"]), (HISTORY, []), (PREDICTIONS, [])):
-        frames = []
-        for folder in (study.folder, whole.folder):
-            frame = read_trials(folder) if name == TRIALS else folder.read_parquet(name)
-            order = [column for column in ("trial_id", "step", "epoch", "split", "index") if column in frame]
-            frames.append(frame.drop(columns=drop).sort_values(order).reset_index(drop=True))
-        how = {"check_exact": False, "rtol": 1e-4, "atol": 1e-5} if rounded else {"check_exact": True}
+    how = {"rtol": 1e-4, "atol": 1e-5} if rounded else {"check_exact": True}
+    for name in (TRIALS, HISTORY, PREDICTIONS):
         try:
-            pd.testing.assert_frame_equal(*frames, check_like=True, **how)
+            pd.testing.assert_frame_equal(
+                *(_rows(of.folder, name) for of in (study, whole)), check_like=True, **how
+            )
         except AssertionError as error:
             found.append(f"{name}: {' '.join(str(error).split())[:300]}")
     if not rounded and _claims(study, whole) != _claims(whole, whole):
         found.append(f"{CLAIMS} differs")
     return found
+
+
+def _rows(folder: Folder, name: str) -> pd.DataFrame:
+    """Return a file's rows in the order of their keys."""
+    frame = read_trials(folder) if name == TRIALS else folder.read_parquet(name)
+    order = [column for column in ("trial_id", "step", "epoch", "split", "index") if column in frame]
+    return frame.sort_values(order).drop(columns=["seconds", "group"], errors="ignore").reset_index(drop=True)
 
 
 def _claims(study: Study, whole: Study) -> bytes:
@@ -158,9 +151,7 @@ def _claims(study: Study, whole: Study) -> bytes:
 
 def left_behind(root: Path) -> list[str]:
     """Return the scratch folders, and the processes with anything in them, that are there although no run is."""
-    folders = [path.name for path in (root / "t").glob("adalayers-ray-*")]
-    processes = []
-    for process in psutil.process_iter(["cmdline"]):
-        if str(root / "t") in " ".join(process.info["cmdline"] or []):
-            processes.append(f"process {process.pid}")
-    return [*folders, *processes]
+    scratch = str(root / "t")
+    folders = [path.name for path in Path(scratch).glob("adalayers-ray-*")]
+    running = {child.pid: child.info["cmdline"] or [] for child in psutil.process_iter(["cmdline"])}
+    return [*folders, *(f"process {pid}" for pid, words in running.items() if scratch in " ".join(words))]
