@@ -126,10 +126,13 @@ def test_the_trainable_serves_a_users_own_tuner(world, tmp_path, monkeypatch):
 
 
 def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
-    """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more."""
+    """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more.
+
+    Trials run in groups, over stored features of several seeds.
+    """
     more = (
         *("--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
-        *("--trials", "0", "--epochs", "1"),
+        *("--trials", "0", "--epochs", "1", "--group", "4"),
     )
     assert study(world, tmp_path / "results", *more) == 0
     folder = tmp_path / "results/alpha_lambda/tiny-echo"
@@ -139,6 +142,7 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
 
     assert [(run["analyses"], run["planned"], run["until_decided"]) for run in runs()] == [([6, 7], 7, True)]
     trials = pd.read_csv(folder / "trials.csv")
+    assert trials["group"].str.endswith("/4").any()
     assert set(trials.groupby("arm")["seed"].max()) <= {6, 7}
     assert trials.groupby("arm")["seed"].max().max() == 7, (
         "an effect of a millionth is not decided by six seeds"
@@ -148,6 +152,9 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
     assert (folder / "trials.csv").read_bytes() == before, "a study that is done runs nothing"
     assert study(world, tmp_path / "results", *more, "--seeds", "8", report=True) == 0
     assert [run["analyses"] for run in runs()] == [[6, 7], [], [8]]
+    extended = pd.read_csv(folder / "trials.csv")
+    pd.testing.assert_frame_equal(extended[: len(trials)], trials)
+    assert set(extended["seed"][len(trials) :]) == {8}
     claims = json.loads((folder / "claims.json").read_text())
     assert {claim["analyses"] for claim in claims} <= {1, 2, 3}
     assert max(claim["n"] for claim in claims) == 8

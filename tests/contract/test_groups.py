@@ -1,15 +1,19 @@
 """Groups through Ray: trials that read the same batches share passes of the base model, and keep their numbers."""
 
-import contextlib
+import errno
+import itertools
 import os
+import time
+from pathlib import Path
 from unittest import mock
 
 import pandas as pd
 from ray import tune
 
 from adalayers.request import Resources
+from adalayers.results.record import ROW
+from adalayers.storage import folder
 from adalayers.storage.folder import Folder
-from adalayers.training.trainer import CHECKPOINT
 from adalayers.tuning.trainable import trainable
 from tests.helpers.studying import RAYS_OWN, flags, run_here
 
@@ -27,18 +31,34 @@ def dying(config, data=None, resources=None):
     trainable(config, data, resources or Resources())
 
 
-def dying_once(config, data=None, resources=None):
-    """Let the worker of a group die in its second epoch, once."""
-    jobs, heard = config["jobs"], []
+def unlucky(config, data=None, resources=None):
+    """Let a group's disk be full in its second epoch; once there is room, let it hang when it has gone on."""
+    jobs, place = config["jobs"], Path(config["jobs"][0].work).parents[2]
+    reports = itertools.count(1)
 
     def report(metrics):
-        heard.append(metrics)
-        if len(heard) > len(jobs):
-            os._exit(1)
+        if len(jobs) == 1 or (place / "hung").exists():
+            return
+        if (place / "room").exists():
+            (place / "hung").write_text(str(metrics["epoch"]))
+            time.sleep(600)
+        if next(reports) > len(jobs):
+            (place / "full").touch()
 
-    begun = Folder(jobs[0].work).exists(CHECKPOINT)
-    with contextlib.nullcontext() if begun else mock.patch.object(tune, "report", report):
+    with mock.patch.object(tune, "report", report), disk(place):
         trainable(config, data, resources or Resources())
+
+
+def disk(place):
+    """Let a disk take nothing while it is noted as full."""
+    whole = folder._replace
+
+    def replace(target, data):
+        if (place / "full").exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(target, data)
+
+    return mock.patch.object(folder, "_replace", replace)
 
 
 def rows(output):
@@ -60,15 +80,26 @@ def test_a_grouped_study_gives_the_numbers_of_one_trial_at_a_time(world, tmp_pat
     pd.testing.assert_frame_equal(wanted.drop(columns=own), got.drop(columns=own))
 
 
-def test_a_group_over_stored_features_holds_several_seeds_and_survives_its_worker(world, tmp_path, ray_here):
-    stored = (*SMALL[2:], "--features", "disk", "--retries", "1")
+def test_a_group_of_several_seeds_goes_on_whole_after_a_full_disk_and_a_hang(world, tmp_path, ray_here):
+    stored = (*SMALL[2:], "--features", "disk")
     alone = run_here(flags(world, tmp_path / "alone", *stored, "--group", "1"), report=False)
-    with mock.patch("adalayers.tuning.run.trainable", dying_once):
-        grouped = run_here(flags(world, tmp_path / "grouped", *stored, "--group", "6"), report=False)
-    assert (alone.code, grouped.code) == (0, 0)
+    argv = flags(world, tmp_path / "grouped", *stored, "--group", "6", "--hang-minutes", "0.15")
+    study = tmp_path / "grouped/alpha_lambda/tiny-echo"
+    place = study.parent
+    with mock.patch("adalayers.tuning.run.trainable", unlucky), disk(place):
+        full = run_here(argv, report=False)
+        (place / "full").rename(place / "room")
+        notes = [Folder(work).read_sealed(ROW) for work in (study / "work").iterdir()]
+        grouped = run_here([*argv, "--retries", "5"], report=False)
+    assert (alone.code, full.code, grouped.code) == (0, 2, 0)
+    assert "the disk is full; make room" in full.err
+    assert "has made no progress" in grouped.err
+    assert float((place / "hung").read_text()) == 2, "the epoch before is not run again"
     wanted, got = rows(tmp_path / "alone"), rows(tmp_path / "grouped")
     assert got.groupby("group")["seed"].nunique().max() == 2
-    assert len(got) == len(wanted)
+    begun = {note["row"]["trial_id"]: note["row"]["group"] for note in notes}
+    assert len(begun) == 6
+    assert got.set_index("trial_id")["group"][[*begun]].to_dict() == begun
     scores = got.columns[got.columns.str.startswith(("val/", "test/", "mix/"))]
     pd.testing.assert_frame_equal(wanted[scores], got[scores], rtol=1e-3, atol=0.02)
 

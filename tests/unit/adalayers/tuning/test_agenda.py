@@ -505,3 +505,12 @@ def test_an_analysis_waits_for_the_whole_of_each_group(folder):
     finish(made, jobs[-1])
     assert [job.arm for job in made.next_group(8)] == ["uniform"]
     assert len(made.analyses()) == 1
+
+
+def test_a_group_that_was_interrupted_comes_again_with_its_members_in_their_places(folder):
+    made = agenda(folder, trials=0)
+    group = made.next_group(4, across_seeds=True)
+    for job in group:
+        made.record.begin(job.trial_id, made.row(job) | {"group": f"{group[0].trial_id}/4"})
+    assert len(group) == 4
+    assert agenda(folder, trials=0).next_group(6, across_seeds=True) == group
