@@ -52,6 +52,7 @@ class CaseEvidence:
 
     dataset: fingerprint of its data, "" where unknown; backbone: its id
     flags:   all that makes it another study, by name
+    learned_nothing: whether its control gives one answer to all
     """
 
     name: str
@@ -64,6 +65,7 @@ class CaseEvidence:
     flags: Mapping[str, Any] = field(default_factory=dict)
     answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
     smoke: bool = False
+    learned_nothing: bool = False
 
     @property
     def sort(self) -> MetricKey:
@@ -127,6 +129,7 @@ def case_of(name: str, evidence: Evidence) -> CaseEvidence:
         flags=study.request.flags,
         answers=evidence.answers,
         smoke=study.runs.smoke,
+        learned_nothing=evidence.plan.control in evidence.learned_nothing,
     )
 
 

@@ -13,7 +13,7 @@ from scipy import special
 from adalayers.comparisons import FIRST
 from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
-from reports.evidence.claims import Claim
+from reports.evidence.claims import BETTER, WORSE, Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import chance
 from reports.evidence.resampling import NEIGHBOURS
@@ -43,8 +43,6 @@ large a share as seldom as the second says: of six, the largest holds more than 
 WIDER = 1.2
 """Times the standard error over sentences drawn one by one of that over blocks of neighbours above which that is said,
 where independent sentences show as much as seldom as `RARE` says, over all comparisons."""
-AT_FLOOR = 0.5
-"""Share of an arm's seeds with a score of exactly 0 from which on it is said to have learned nothing."""
 UNEQUAL = 1.5
 """Times the budget of another arm above which that is said."""
 
@@ -314,7 +312,12 @@ def _heavy(evidence: Evidence) -> Iterable[Caveat]:
     """Warn of comparisons whose variance is mostly that of one seed (Grubbs' test, as the share of that seed)."""
     found = []
     for claim in evidence.claims:
-        if not claim.primary or claim.n < FIRST or not claim.sd:
+        if (
+            not claim.primary
+            or claim.n < FIRST
+            or not claim.sd
+            or claim.arms & evidence.learned_nothing.keys()
+        ):
             continue
         mean = fmean(claim.values.values())
         squares = {seed: (value - mean) ** 2 for seed, value in claim.values.items()}
@@ -350,26 +353,30 @@ def _documents(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
-def _floor(evidence: Evidence) -> Iterable[Caveat]:
-    """Warn of arms whose score is 0 on most seeds, and of averages that compare two such: nothing can differ."""
-    floored = {arm for arm, scores in evidence.scores.items() if (scores == 0).mean() >= AT_FLOOR}
-    averages = [
-        claim
-        for claim in evidence.claims
-        if claim.kind == "factor" and len({claim.weights[arm] > 0 for arm in claim.arms & floored}) == 2
+def _nothing_learned(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn of arms that give one answer to all on most seeds: what is decided of them says which arm was trained."""
+    nothing = evidence.learned_nothing
+    if not nothing:
+        return
+    signs = [
+        (claim, {claim.weights[arm] > 0 for arm in claim.arms & nothing.keys()}) for claim in evidence.claims
     ]
-    if floored and bounds(evidence.plan.metric) is not None:
-        over = (
-            f" Between them nothing can differ, and averages say so: {several(map(name, averages))}."
-            if averages
-            else ""
+    empty = [claim for claim, sides in signs if claim.kind == "factor" and len(sides) == 2]
+    decided = [claim for claim, sides in signs if len(sides) == 1 and claim.verdict in (BETTER, WORSE)]
+    arms = [f"{code(arm)} (on {seeds} of {n} seeds)" for arm, (seeds, n) in nothing.items()]
+    finding = f"Nothing learned, one answer to all examples or a score of exactly 0: {several(arms)}."
+    if decided:
+        finding += (
+            f" These verdicts say which arm was trained, not which is better: {several(map(name, decided))}."
         )
-        yield Caveat(
-            SERIOUS if averages else CAUTION,
-            f"Nothing learned: {several([code(arm) for arm in evidence.scores if arm in floored])} score exactly 0 on "
-            f"half of their seeds or more, as one answer to all examples does.{over}",
-            "Compare arms that learned; more examples or epochs, or another rate, for the others.",
-        )
+    if empty:
+        finding += f" Between them nothing can differ, and averages say so: {several(map(name, empty))}."
+    yield Caveat(
+        SERIOUS if decided or empty else CAUTION,
+        finding,
+        "Another `lr`, more `patience`, epochs or examples, and compare again.",
+        on_top=evidence.plan.control in nothing,
+    )
 
 
 def _epochs(evidence: Evidence) -> Iterable[Caveat]:
@@ -506,7 +513,7 @@ CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
         _state,
         _code,
         _near_baseline,
-        _floor,
+        _nothing_learned,
         _seeds,
         _epochs,
         _pairs,

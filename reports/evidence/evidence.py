@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.results.study_file import Published
+from adalayers.tasks.metrics import bounds
 from reports.evidence import (
     analyses,
     best_set,
@@ -31,7 +32,7 @@ from reports.evidence import (
 from reports.evidence import claims as claiming
 from reports.evidence.convergence import Pace
 from reports.reading.factors import in_order
-from reports.reading.frames import records
+from reports.reading.frames import numbers, records
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
 from reports.words.labels import SPLITS, AxisLabel, label
@@ -112,6 +113,25 @@ class Evidence:
     def scores(self) -> dict[str, pd.Series]:
         """Arm -> its scores by seed, on the split that arms are compared on."""
         return tables.by_seed(self.trials, f"{self.split}/{self.plan.metric}")
+
+    @cached_property
+    def learned_nothing(self) -> dict[str, tuple[int, int]]:
+        """Arm -> on how many of its seeds it gives one answer to all examples, or scores exactly 0, of how many.
+
+        Arms that do so on at least half of their seeds, in the order of arms.
+        """
+        rows = tables.confirmed(self.trials)
+        nothing = rows["trial_id"].isin(
+            predicted.one_answer(self.loaded.results.predictions, list(rows["trial_id"]), self.split)
+        )
+        if bounds(self.plan.metric) is not None:
+            nothing |= numbers(rows, f"{self.split}/{self.plan.metric}") == 0
+        counts = nothing.groupby(rows["arm"]).agg(["sum", "size"])
+        return {
+            arm: (int(counts["sum"][arm]), int(counts["size"][arm]))
+            for arm in self.scores
+            if 2 * counts["sum"][arm] >= counts["size"][arm]
+        }
 
     @cached_property
     def best_arm(self) -> str | None:

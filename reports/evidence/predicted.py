@@ -20,6 +20,8 @@ CONFUSION_COLUMNS = ["label", "prediction", "mean", "n"]
 ERRORS = ("bias", "mae", "rmse")
 ALL = "all"
 """What `residuals` calls the whole range of labels."""
+ONE_ANSWER = 0.99
+"""Share of a split's examples with one and the same answer from which on a trial is said to give one answer."""
 MOST_CLASSES = 25
 """Most classes that are told apart."""
 CLASS_COLUMNS = ("precision", "recall", "f1", "gold", "predicted")
@@ -33,6 +35,16 @@ def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> 
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
     rows = rows[wanted].dropna(subset=["label", "prediction"])
     return rows.assign(label=rows["label"].astype(str), prediction=rows["prediction"].astype(str))
+
+
+def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:
+    """Return the trials that give at least `ONE_ANSWER` of the examples of a split one and the same answer."""
+    if not {"trial_id", "split", "prediction"} <= set(predictions.columns):
+        return frozenset()
+    rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
+    answers = rows.groupby(["trial_id", "prediction"], observed=True).size().groupby("trial_id")
+    share = answers.max() / answers.sum()
+    return frozenset(share.index[share >= ONE_ANSWER].astype(str))
 
 
 def misclassified(rows: pd.DataFrame) -> pd.DataFrame:

@@ -24,10 +24,20 @@ def section(result: Across) -> list[str]:
     """Return the paragraphs; empty where there is one case alone."""
     if len(result.cases) + len(result.left_out) < 2:
         return []
-    paragraphs = [*_answer(result), *_left_out(result)]
+    paragraphs = [*_untrained(result), *_answer(result), *_left_out(result)]
     if result.claims:
         paragraphs += [_how(result), _table(result)]
     return paragraphs
+
+
+def _untrained(result: Across) -> list[str]:
+    cases = [code(case.name) for case in result.cases if case.learned_nothing]
+    if not cases:
+        return []
+    return [
+        f"**The control learned nothing in {several(cases)}**: averages and effects with it say which arm was "
+        "trained, not which is better."
+    ]
 
 
 def _answer(result: Across) -> list[str]:

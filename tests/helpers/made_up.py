@@ -195,10 +195,17 @@ class MadeUp:
             self._predict(row, level)
         else:
             number = self.arms.index(dict(arm))
+            bits = [number >> i & 1 for i in range(len(self.arms).bit_length())]
             self.predictions += [
-                {"trial_id": trial_id, "split": "test", "index": i, "label": 1, "score": 0.9}
-                | {"prediction": number >> i & 1}
-                for i in range(len(self.arms).bit_length())
+                {
+                    "trial_id": trial_id,
+                    "split": "test",
+                    "index": i,
+                    "label": 1,
+                    "score": 0.9,
+                    "prediction": bit,
+                }
+                for i, bit in enumerate([*bits, 1 - bits[0]])  # of no arm one answer to all
             ]
 
     def _predict(self, row: dict[str, Any], level: float) -> None:

@@ -204,8 +204,19 @@ def test_arms_that_learned_nothing_and_averages_over_them(tmp_path, metric):
     for arm, severity in ((CORE[4], CAUTION), (CORE[1], SERIOUS)):
         for row in made.of(arm)[:3]:
             row[f"test/{metric}"] = 0.0
-        assert "Nothing learned: `" in said(made, tmp_path, severity)
+        assert f"`{arm}` (on 3 of 6 seeds)" in said(made, tmp_path, severity)
     assert "nothing can differ, and averages say so: `alpha=8`" in said(made, tmp_path, SERIOUS)
+
+
+def test_one_answer_to_all_is_said_on_top_where_the_control_gives_it(tmp_path):
+    made = MadeUp(seeds=6, search=0, effects={"uniform": 0.3}, examples=0)
+    trials = {row["trial_id"] for row in made.of(CONTROL)}
+    for row in made.predictions:
+        row["prediction"] = 1 if row["trial_id"] in trials else row["prediction"]
+    (caveat,) = (caveat for caveat in found(made, tmp_path) if caveat.finding.startswith("Nothing learned"))
+    assert caveat.on_top
+    assert f"`{CONTROL}` (on 6 of 6 seeds). These verdicts say which arm was trained" in caveat.finding
+    assert "`uniform`" in caveat.finding
 
 
 @pytest.mark.parametrize("together", [1, 30])
