@@ -80,7 +80,7 @@ class _Runs:
 
 def describe(study: Study, case: Case, flags: Flags) -> str:
     """Return what a study would run and about what it would cost on this machine."""
-    asked = "importances" in study.page.parts
+    importances = "importances" in study.page.parts
     prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
@@ -136,7 +136,9 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         f"  examples    {examples}; {prepared.n_tokens} tokens, at most {prepared.request.max_length} a text",
         f"  cut         {_cut(prepared.truncated)}",
         *_line("shared", _shared(prepared.task.shared)),
-        *_line("search", _search_line(request, searches, planned_searched, searched, asked=asked)),
+        *_line(
+            "search", _search_line(request, searches, planned_searched, searched, importances=importances)
+        ),
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}"
         f"{f', {taken} taken from other studies' if taken else ''}"
         f"{f'; a verdict takes {FIRST} seeds' if request.seeds < FIRST else ''}",
@@ -210,9 +212,9 @@ def _left(
 
 
 def _search_line(
-    request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int, *, asked: bool
+    request: StudyRequest, searches: Sequence[PlannedSearch], trials: int, done: int, *, importances: bool
 ) -> str:
-    """Return what is searched, and whether so many trials can say which hyperparameters matter, `asked` or not."""
+    """Return what is searched, and whether so many trials are enough for the page, which may ask for `importances`."""
     if not searches:
         return ""
     line = f"{trials} trials by {request.search}, {request.scheduler}{_done(done)}"
@@ -220,7 +222,7 @@ def _search_line(
     passed = 0.4 ** len(_rungs(searches[0].base.epochs, request))
     completed = 1 + passed * (request.trials - 1)
     question = ("which hyperparameters matter takes", IMPORTANCES_NAMED_FROM)
-    what, wanted = question if asked else ("importances take", IMPORTANCES_FROM)
+    what, wanted = question if importances else ("importances take", IMPORTANCES_FROM)
     if round(completed) >= wanted or len(searches) > 1:
         return line
     fifo = f", or {wanted} with --scheduler fifo" if passed < 1 else ""
