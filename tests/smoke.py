@@ -4,6 +4,8 @@ Two processes take one study after another, each with one Ray session for all of
 starts before its trials and the pages after them, none of which uses a second core.
 """
 
+from __future__ import annotations
+
 import contextlib
 import importlib
 import multiprocessing
