@@ -50,16 +50,18 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
 
 
 def test_whether_so_many_trials_can_answer_is_said():
-    def said(trials, scheduler, *, asked):
+    def said(trials, scheduler, *, importances):
         request, space = StudyRequest(trials=trials, scheduler=scheduler), Space({}, {}, {})
-        return _search_line(request, [PlannedSearch(trial_config(), space)], trials, 0, asked=asked)
+        return _search_line(
+            request, [PlannedSearch(trial_config(), space)], trials, 0, importances=importances
+        )
 
     of_asha = (
         "; about 2 of 14 are trained to the end, which hyperparameters matter takes 95: about --trials 1470"
     )
-    assert of_asha in said(14, "asha", asked=True)
-    assert said(40, "fifo", asked=False) == "40 trials by optuna, fifo"
-    assert "takes 95: about --trials 95" in said(40, "fifo", asked=True)
+    assert of_asha in said(14, "asha", importances=True)
+    assert said(40, "fifo", importances=False) == "40 trials by optuna, fifo"
+    assert "takes 95: about --trials 95" in said(40, "fifo", importances=True)
 
 
 def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys):
