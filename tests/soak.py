@@ -91,7 +91,7 @@ class Soak:
 
     def _study(self, kind: str, name: str, *more: str) -> Study:
         # A trial of the search that fails is no longer the same search: each is tried again as often as it takes.
-        flags = [*FLAGS, "--max-concurrent", "1", "--retries", "50", *STUDIES[kind]]
+        flags = [*FLAGS, "--max-concurrent", "1", "--retries", "5", *STUDIES[kind]]
         if kind == TRACKED:
             flags += ["--tracking-uri", self.server.uri]
         return Study(self.made, self.root, name, [*flags, *more])
@@ -112,7 +112,7 @@ class Soak:
         elif run.damaged is None or not self._refused(run):
             run.says(BEGUN)
         # One that ends the run, or another one, where there is no chance of it.
-        for names, tries, most in ((during, 3, 3), (itertools.chain([last], ends), 6, 1)):
+        for names, tries, most in ((during, 3, 6), (itertools.chain([last], ends), 6, 1)):
             some = (name for name in itertools.islice(names, left * tries) if run.process.poll() is None)
             struck += itertools.islice((name for name in some if FAULTS[name].make(run)), most)
         waited(run.process, lambda: False)

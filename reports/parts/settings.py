@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import EnvironmentRecord
+from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
 from reports.reading.data import SPLIT_NAMES
 from reports.reading.factors import level_name, levels, name
+from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.labels import short
 from reports.words.text import code, escape, prose, several, table
@@ -37,6 +41,7 @@ class Info:
         cells: Arms in the core.
         shared: Settings that all arms share, with their values.
         seeds: The most of an arm.
+        trained: Epochs that the confirmed trials ran, and at which they were best, a sentence; "" before any has.
     """
 
     plan: Plan
@@ -48,6 +53,7 @@ class Info:
     cells: int
     shared: dict[str, Any]
     seeds: int
+    trained: str
 
 
 def info(evidence: Evidence) -> Info:
@@ -63,6 +69,7 @@ def info(evidence: Evidence) -> Info:
         cells=len(evidence.core),
         shared=_shared(evidence.plan, request.fixed),
         seeds=request.seeds,
+        trained=_trained(tables.confirmed(evidence.trials)),
     )
 
 
@@ -90,16 +97,29 @@ def section(info: Info) -> list[str]:
     if not plan.factors:
         heads = ["arm", "what it is, as far as it differs from the control"]
     settings = ", ".join(
-        f"{key} {value}" for key, value in info.shared.items() if key in ("lr", "k", "epochs", "batch_size")
+        f"{key} {value}"
+        for key, value in info.shared.items()
+        if key in ("lr", "k", "epochs", "patience", "batch_size")
     )
     return [
         prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
         f"{info.backbone}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
-        f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}",
+        f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}{info.trained}",
         table(heads, rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
+
+
+def _trained(trials: pd.DataFrame) -> str:
+    ran, best = (numbers(trials, column).dropna() for column in ("epochs", "best_epoch"))
+    if ran.empty or best.empty:
+        return ""
+    (low, high), (first, last) = ((f"{of.min():.0f}", f"{of.max():.0f}") for of in (ran, best))
+    return (
+        f" Trials ran {low} to {high} epochs (median {ran.median():.0f}) and were best at epoch {first} to {last} "
+        f"(median {best.median():.0f})."
+    )
 
 
 def _shared(plan: Plan, fixed: dict[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,16 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import psutil
 
+from adalayers.tuning.scratch import clear_dead
 from tests.dead_server import Server
 from tests.helpers.long_form import Wrong
 from tests.helpers.small_study import PATIENCE, Study, children, waited
@@ -124,7 +127,7 @@ def _clock(run: Run) -> bool:
 
 
 def _sent(
-    kind: str, *numbers: signal.Signals, within: float = 3, when: Chance | None = None, stopped: float = 4.0
+    kind: str, *numbers: signal.Signals, within: float = 1.5, when: Chance | None = None, stopped: float = 2.0
 ) -> Chance:
     """Send one of these signals to processes of a kind; what it stops goes on, if it lives, after that many seconds."""
 
@@ -204,11 +207,13 @@ def _second_driver(run: Run) -> bool:
     second.kill()
     if second.wait() not in (2, KILLED):
         raise Wrong(f"a second driver ended with {second.returncode}:\n{log.read_text()}")
+    with mock.patch.object(tempfile, "tempdir", run.study.environment["TMPDIR"]):
+        clear_dead()  # as the next run would, for the first one may have been the last
     return True
 
 
 def _tracker(run: Run) -> bool:
-    if run.server is None or not run.server.lives() or not run.goes_on(3):
+    if run.server is None or not run.server.lives() or not run.goes_on(1.5):
         return False
     run.server.kill()
     return True
