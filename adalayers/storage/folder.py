@@ -28,6 +28,8 @@ from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{12}\.partial")
+SEAL = b"adalayers-xxh3-128:"
+"""Stands before a checksum in a file whose format has none for all of it, or whose readers do not look."""
 _LEFT_SECONDS = 600.0
 """A file half written is left over from a killed process when nobody has touched it for so long."""
 
@@ -217,13 +219,21 @@ class Folder:
         self.write_json(name, {**content, "checksum": _checksum(content)})
 
     def read_parquet(self, name: str) -> pd.DataFrame:
-        """Raises `OSError` where a page is not what its checksum says; files of others may have none."""
-        return pd.read_parquet(io.BytesIO(self.read_bytes(name)), page_checksum_verification=True)
+        """Raises `OSError` where the file is not what its checksum says; files of others may have none."""
+        data = self.read_bytes(name)
+        footer = _footer(data)
+        seal = data[max(footer - len(SEAL) - 16, 0) : footer]
+        if seal.startswith(SEAL) and seal != _sealed(data[: footer - len(seal)], data[footer:]):
+            raise OSError("its checksum is wrong")
+        return pd.read_parquet(io.BytesIO(data))
 
     def write_parquet(self, name: str, frame: pd.DataFrame) -> None:
+        """Write rows, with a checksum between pages and footer: no reader of parquet looks there, and none minds it."""
         buffer = io.BytesIO()
-        frame.to_parquet(buffer, index=False, compression="zstd", write_page_checksum=True)
-        self.write_bytes(name, buffer.getvalue())
+        frame.to_parquet(buffer, index=False, compression="zstd")
+        data = buffer.getvalue()
+        pages, footer = data[: _footer(data)], data[_footer(data) :]
+        self.write_bytes(name, pages + _sealed(pages, footer) + footer)
 
     def delete(self, name: str) -> None:
         """Delete the file or folder `name`; nothing happens where there is none. Of a link, the link alone goes."""
@@ -297,6 +307,18 @@ class Folder:
 
 def _checksum(document: Mapping[str, Any]) -> str:
     return str(xxhash.xxh3_128_hexdigest(json.dumps(document).encode()))
+
+
+def _footer(data: bytes) -> int:
+    """Return where the footer of a parquet file begins: its length is said before the last four bytes."""
+    return max(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), 0)
+
+
+def _sealed(pages: bytes, footer: bytes) -> bytes:
+    """Return the checksum of a parquet file: its own are of pages alone, and a column's name is not in them."""
+    checksum = xxhash.xxh3_128(pages)
+    checksum.update(footer)
+    return SEAL + checksum.digest()
 
 
 def _replace(target: str, data: bytes) -> None:

@@ -29,7 +29,7 @@ from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
 from adalayers.states import State
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import SEAL, Folder
 from adalayers.study import Variant
 from adalayers.tasks.kind import TaskKind
 from adalayers.tensors.cpu_dropout import draw_from
@@ -42,8 +42,6 @@ from adalayers.training.steps import Request, Result, Steps, finished, is_out_of
 logger = logging.getLogger(__name__)
 
 CHECKPOINT = "checkpoint.pt"
-SEAL = b"adalayers-xxh3-128:"
-"""Stands between a checkpoint and its checksum: torch looks at none, and a flipped bit would train on."""
 CHECKPOINT_SHARE = 0.05
 """Most of the time that may go into writing checkpoints."""
 DAMAGE = (
