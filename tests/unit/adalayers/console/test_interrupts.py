@@ -113,6 +113,19 @@ def test_two_signals_at_once_are_one(start):
     assert (process.returncode, out) == (7, "closing\nin good order\n")
 
 
+def test_a_signal_where_python_only_prints_what_is_raised_is_raised_later(start):
+    """As in what the standard library does after a fork."""
+    body = """import os
+        os.register_at_fork(after_in_parent=lambda: (os.kill(os.getpid(), 15), time.sleep(0.2)))
+        subprocess.run(["true"], preexec_fn=int)
+        print("ready", flush=True)
+        with interrupts.deferred():
+            time.sleep(0.5)
+        time.sleep(60)"""
+    out, err = start(body).communicate(timeout=PATIENCE)
+    assert (out, err) == ("in good order\n", ANSWER.decode())
+
+
 def test_a_signal_waits_for_what_is_held(start):
     body = """with interrupts.deferred():
             rest(1)
