@@ -115,11 +115,12 @@ def _trained(trials: pd.DataFrame) -> str:
     ran, best = (numbers(trials, column).dropna() for column in ("epochs", "best_epoch"))
     if ran.empty or best.empty:
         return ""
-    (low, high), (first, last) = ((f"{of.min():.0f}", f"{of.max():.0f}") for of in (ran, best))
-    return (
-        f" Trials ran {low} to {high} epochs (median {ran.median():.0f}) and were best at epoch {first} to {last} "
-        f"(median {best.median():.0f})."
-    )
+    return f" Epochs run: {_range(ran)}; best epoch: {_range(best)}."
+
+
+def _range(values: pd.Series) -> str:
+    low, high = f"{values.min():.0f}", f"{values.max():.0f}"
+    return low if low == high else f"{low} to {high} (median {values.median():.0f})"
 
 
 def _shared(plan: Plan, fixed: dict[str, Any]) -> dict[str, Any]:
