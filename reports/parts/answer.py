@@ -286,7 +286,7 @@ def _speed(info: Info) -> list[str]:
 def _advice(info: Info) -> list[str]:
     """Return the settings that may be best, those with the best means first, and the cheapest of them."""
     best, every = info.best, len(info.best.arms) + len(info.best.excluded)
-    within = f" by more than {best.within:g}" if best.within else ""
+    within = f"lie within {best.within:g} of the best" if best.within else "be the best"
     if not best.arms or every < 2:
         return []
     sign = -1.0 if info.plan.mode == "min" else 1.0
@@ -294,8 +294,8 @@ def _advice(info: Info) -> list[str]:
     names = several([_with_mean(info, arm) for arm in ordered], 3)
     cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
     return [
-        f"**Advice**: {len(best.arms)} of {every} settings are not shown to be worse than another{within}; with 95% "
-        f"the best is among them (Hsu's comparisons with the best): {names}{cheap}."
+        f"**Advice**: {len(best.arms)} of {every} settings may {within} (95%, Hsu's comparisons with the best): "
+        f"{names}{cheap}."
     ]
 
 

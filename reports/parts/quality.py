@@ -16,7 +16,7 @@ from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, styl
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import compared
-from reports.parts.part import DETAILS, Part, figure_link
+from reports.parts.part import Part, figure_link
 from reports.reading.load import Plan
 from reports.words.labels import AxisLabel
 from reports.words.text import code, number
@@ -76,7 +76,7 @@ def section(info: Info) -> list[str]:
     zone = f" Grey, ±{small:g}: too small to matter." if small is not None else ""
     return [
         "Dots are seeds, bars simultaneous 95% intervals. Left of 0: worse than its reference, by default the "
-        f"control.{zone} All numbers: `{DETAILS}`.",
+        f"control.{zone}",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]
