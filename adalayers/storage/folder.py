@@ -232,7 +232,8 @@ class Folder:
         buffer = io.BytesIO()
         frame.to_parquet(buffer, index=False, compression="zstd")
         data = buffer.getvalue()
-        pages, footer = data[: _footer(data)], data[_footer(data) :]
+        start = _footer(data)
+        pages, footer = data[:start], data[start:]
         self.write_bytes(name, pages + _sealed(pages, footer) + footer)
 
     def delete(self, name: str) -> None:
