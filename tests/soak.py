@@ -90,7 +90,7 @@ class Soak:
         print(json.dumps({**about, "seconds": seconds, "kinds": kinds}))
 
     def _study(self, kind: str, name: str, *more: str) -> Study:
-        # A trial of the search that fails is no longer the same search: each is tried again, more often than it is struck.
+        # A failed trial makes it another search: each is tried again, more often than a run strikes it.
         flags = [*FLAGS, "--max-concurrent", "1", "--retries", "5", *STUDIES[kind]]
         if kind == TRACKED:
             flags += ["--tracking-uri", self.server.uri]
