@@ -8,7 +8,7 @@ from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, AcrossClaim
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.spending import PLANNED, RESERVE
 from reports.parts.cells import difference, named
-from reports.parts.verdicts import size, verdicts
+from reports.parts.verdicts import EFFECTS, size, verdicts
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS, short
 from reports.words.text import code, count, escape, folded, listed, number, several, table
@@ -81,7 +81,7 @@ def _differences(result: Across) -> list[str]:
     """Say where an effect depends on the case."""
     return [
         f"**Effects in {code(case)} minus those in {code(claims[0].reference)}**: "
-        f"{verdicts([contrast.claim for contrast in claims], _plan(result, claims[0]))}"
+        f"{verdicts([contrast.claim for contrast in claims], _plan(result, claims[0]), EFFECTS)}"
         for case, claims in _by_case(result, DIFFERENCE)
     ]
 
@@ -168,7 +168,9 @@ def _table(result: Across) -> str:
                 if what == MEAN
                 else f"{code(contrast.case)} minus {code(contrast.reference)}",
                 "identical predictions" if contrast.claim.tie else difference(contrast.claim),
-                contrast.claim.verdict,
+                EFFECTS.get(contrast.claim.verdict, contrast.claim.verdict)
+                if what == DIFFERENCE
+                else contrast.claim.verdict,
             ]
             for contrast in result.claims
             if contrast.what == what

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
 from reports.parts.cells import level, named
@@ -11,12 +11,14 @@ from reports.words.text import escape, interval, number, several
 
 MAX_OPEN_TOLD = 2
 """Most undecided comparisons of one kind that are told with their intervals."""
+SCORES, EFFECTS = {BETTER: BETTER, WORSE: WORSE}, {BETTER: "higher", WORSE: "lower"}
+"""Which way differences of scores go, and differences of effects: a smaller effect is not a worse one."""
 TOLD = 8
 """Most comparisons of one verdict that are told of one by one."""
 
 
-def verdicts(claims: Sequence[Claim], plan: Plan) -> str:
-    """Return what was found of comparisons of one kind, a sentence."""
+def verdicts(claims: Sequence[Claim], plan: Plan, words: Mapping[str, str] = SCORES) -> str:
+    """Return what was found of comparisons of one kind, a sentence; `words` say which way a difference goes."""
     parts = []
     for word in (BETTER, WORSE):
         decided = sorted(
@@ -24,10 +26,11 @@ def verdicts(claims: Sequence[Claim], plan: Plan) -> str:
             key=lambda claim: -abs(claim.difference or 0),
         )
         parts += [
-            f"{named(claim, plan)} is **{word}** by {size(claim)}{_beyond(claim)}" for claim in decided[:TOLD]
+            f"{named(claim, plan)} is **{words[word]}** by {size(claim)}{_beyond(claim)}"
+            for claim in decided[:TOLD]
         ]
         if len(decided) > TOLD:
-            parts.append(f"{len(decided) - TOLD} more are **{word}**")
+            parts.append(f"{len(decided) - TOLD} more are **{words[word]}**")
     same = [claim for claim in claims if claim.verdict == SAME]
     if ties := [claim for claim in same if claim.tie]:
         parts.append(f"{_all(ties, plan)}: **identical predictions**")

@@ -305,6 +305,7 @@ def test_differences_that_are_there_are_found():
     ):
         hits = sum(the(found, what, arm, of).verdict == verdict for found in every)
         assert hits >= 16, (what, hits)
+    assert "**Effects in `case2` minus those in `case0`**: `a` is **higher** by" in section(every[0])[0]
 
 
 # Files and page
