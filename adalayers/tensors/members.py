@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from adalayers.tensors.counted_dropout import Draws, factors
-from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
 
 
 def linear(x: Float[Tensor, "... i"], weight: Tensor, bias: Tensor) -> Float[Tensor, "... o"]:
@@ -91,7 +91,20 @@ class Dropouts(nn.Module):
             return x
         parts = self._parts()
         if parts[0].draws is None:
-            return torch.stack([member(own) for member, own in zip(self._members, x, strict=True)])
+            return self._drawn(x)
         ps = [[self._members[m].p for m in part.members] for part in parts]
         own = [part.mask(self._where, p, x.shape[2:], x) for part, p in zip(parts, ps, strict=True)]
         return x * torch.cat(own)
+
+    def _drawn(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
+        """Drop out by the members' streams; where these stand alike, as of arms of one seed, one draw is for all."""
+        ps = {member.p for member in self._members}
+        streams = [member.generator for member in self._members if member.generator is not None]
+        states = [stream.get_state() for stream in streams]
+        alike = all(torch.equal(state, states[0]) for state in states)
+        if len(ps) > 1 or len(streams) < len(self._members) or not alike:
+            return torch.stack([member(own) for member, own in zip(self._members, x, strict=True)])
+        mask = dropout_mask(x[0], ps.pop(), streams[0])
+        for stream in streams[1:]:
+            stream.set_state(streams[0].get_state())
+        return x * mask

@@ -10,6 +10,7 @@ from adalayers.config import trial_config
 from adalayers.fusion import layer_mix
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
+from adalayers.tensors import members
 from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
@@ -126,11 +127,13 @@ def test_heads_and_options_equal_the_trials_alone(head):
         assert_close(outcome, wanted, 1e-4)
 
 
-def test_dropout_of_words_is_drawn_as_alone():
-    arms = [{"dropout": 0.3, "alpha": alpha} for alpha in (1.0, 8.0)]
-    for outcome, wanted in zip(
-        trained(arms, "token", several=Together()), trained(arms, "token"), strict=True
-    ):
+@pytest.mark.parametrize("other", [0.3, 0.2])
+def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other):
+    arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.3, 1.0), (other, 8.0))]
+    with mock.patch.object(members, "dropout_mask", wraps=members.dropout_mask) as shared:
+        outcomes = trained(arms, "token", several=Together())
+    assert shared.called == (other == 0.3)
+    for outcome, wanted in zip(outcomes, trained(arms, "token"), strict=True):
         assert_close(outcome, wanted, 1e-4)
 
 
