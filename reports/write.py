@@ -112,13 +112,6 @@ def write_cover(
     return f"{root.uri}/{REPORT}"
 
 
-def write_claims_across(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
-    """Rebuild the claims across the cases of a study alone; returns the path of its claims.json."""
-    root = _folder(study_root)
-    _write_across(root, across_cases(_entries(root, folders, ())[0]))
-    return f"{root.uri}/{CLAIMS}"
-
-
 def _entries(
     root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Built]
 ) -> tuple[list[CoverEntry], list[str]]:

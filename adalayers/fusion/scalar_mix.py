@@ -77,9 +77,8 @@ class ScalarMix(WeightedFusion):
         """Return F, float32."""
         weights = self._scaled_weights()[[self.states.index(state) for state in live]]
         projected = torch.stack([self.projected(state, states[state]) for state in live])
-        with torch.autocast(
-            projected.device.type, enabled=False
-        ):  # F is float32, whatever the projections were
+        # F is float32, whatever the projections were.
+        with torch.autocast(projected.device.type, enabled=False):
             return torch.einsum("l,ltk->tk", weights, projected)
 
     def _scaled_weights(self) -> Float[Tensor, " states"]:

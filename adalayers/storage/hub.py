@@ -34,11 +34,8 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 def page(identifier: str) -> str:
     """Return the address of a model's page on the hub, where its licence is."""
-    return f"{_endpoint()}/{identifier}"
-
-
-def _endpoint() -> str:
-    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+    endpoint = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+    return f"{endpoint}/{identifier}"
 
 
 def last_part(identifier: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from adalayers.comparisons import PlannedArm
 from reports.evidence.data_size import SIZE
 from reports.reading.factors import column
 from reports.reading.load import Plan
@@ -32,13 +31,9 @@ def by_method(arms: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     planned = {arm.name: arm for arm in plan.arms if arm.role not in ("best", "tuned")}
     rows = arms[arms["arm"].isin(planned)]
     rows = rows.assign(
-        base_model=[_base_model(planned[name]) for name in rows["arm"]],
+        base_model=[planned[name].config.get("base_model", FROZEN) for name in rows["arm"]],
         method=[planned[name].label or name for name in rows["arm"]],
         examples=pd.to_numeric(rows[column(SIZE)], errors="coerce"),
         epochs=pd.to_numeric(rows[column(EPOCHS)], errors="coerce"),
     )
     return rows.dropna(subset=["examples", "epochs"])[METHOD_COLUMNS].reset_index(drop=True)
-
-
-def _base_model(arm: PlannedArm) -> str:
-    return str(arm.config.get("base_model", FROZEN))
