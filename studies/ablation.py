@@ -7,9 +7,9 @@ Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, position
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      every component x --seeds, unpruned; with --trials N also a search of N for each, its best x --seeds
 Command     python studies/ablation.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): without trained projections the method loses
-            0.203 F1, over the last layer alone 0.077; without the learned mix, entropy term, positions or
-            normalisation nothing is decided with 10 seeds. None yet on a base model of the thesis's size
+Result      so far, MiniLM on CoLA and CoNLL-2003 (docs/answers.md): untrained projections, the release's untrained
+            baseline and the last layer alone are worse, on CoNLL-2003 no attention too; of the other changes none
+            is shown to gain. None yet on a base model of the thesis's size
 """
 
 import sys

@@ -7,9 +7,9 @@ Fixed       all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      one-factor design: the mix and two arms per layer x --seeds, unpruned; no search unless --trials is given
 Command     python studies/single_layer.py --backbone minilm --dataset conll2003
-Result      so far, MiniLM (docs/answers.md): untrained projections cost single layers 0.154 F1 on
-            CoNLL-2003 and 0.111 Matthews on CoLA, on average; with trained ones the best layer is not shown
-            to differ from the mix. None yet on a model of the thesis's size
+Result      so far, MiniLM (docs/answers.md): untrained projections cost single layers 0.132 Matthews on CoLA, on
+            average; with trained ones the best layer is not shown to differ from the mix. None yet on a base model
+            of the thesis's size
 """
 
 import functools

@@ -121,3 +121,13 @@ def test_the_numbers_of_the_answers_are_those_of_the_pages_next_to_them(page, le
                 assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", pages), f"{number}: {part}"
                 checked += 1
     assert checked > least
+
+
+def test_the_numbers_in_the_docstrings_of_studies_are_those_of_the_answers():
+    answered = FIGURE.findall(ANSWERS.read_text())
+    results = [
+        path.read_text().split("\nResult ")[1].split('"""')[0] for path in ROOT.glob("studies/[a-z]*.py")
+    ]
+    said = FIGURE.findall(" ".join(results))
+    assert len(said) > 5
+    assert set(said) <= set(answered)
