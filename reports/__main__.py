@@ -65,13 +65,8 @@ def rebuild(folder: str, *, fanova: bool = False, html: bool = False) -> tuple[l
     from adalayers.storage.folder import Folder
     from reports.write import Built, build, write_cover, write_html, write_index
 
-    root = _local(folder)
+    root = Folder(folder)
     studies = find_studies(root)
-    if not studies:
-        raise BadInput(
-            f"wanted a results folder, found no study.json in or below {root.uri}; name a folder that a "
-            "study wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
-        )
     built: list[Built] = []
     written, errors = [], []
     for study in studies:
@@ -88,15 +83,6 @@ def rebuild(folder: str, *, fanova: bool = False, html: bool = False) -> tuple[l
     covers = {parent: below for parent, below in above.items() if parent != root.address or len(above) == 1}
     written += [write_cover(parent, below, built) for parent, below in covers.items()]
     return [*written, write_index(root, studies, [Folder(parent) for parent in covers])], errors
-
-
-def _local(folder: str) -> Folder:
-    from adalayers.storage.folder import Folder
-
-    try:
-        return Folder(folder)
-    except (ValueError, OSError) as error:  # a URI that nothing here can open
-        raise BadInput(f"wanted a results folder, got {folder!r}: {error}") from error
 
 
 if __name__ == "__main__":

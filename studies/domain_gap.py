@@ -12,7 +12,6 @@ Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three
 """
 
 import sys
-from collections.abc import Sequence
 
 import reports
 from adalayers.command.main import main
@@ -22,11 +21,6 @@ from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, St
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix at the defaults, the control, and the last layer alone: which of them suffers more?"""
     return [Arm("learned", "control", {"mix": "learned"}), LAST], []
-
-
-def first_dataset(datasets: Sequence[str]) -> str:
-    """Return the reference where the user names none."""
-    return datasets[0]
 
 
 def dataset_id(name: str) -> str:
@@ -64,7 +58,7 @@ STUDY = Study(
             "reference-dataset",
             "the dataset that stands for what the base model knows, named like --dataset (default: the first "
             "--dataset)",
-            default=first_dataset,
+            default=lambda datasets: datasets[0],
             canonical=dataset_id,
         ),
     ),

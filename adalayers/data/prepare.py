@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from adalayers.backbones import loading, pretrained, sources, tokens
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
@@ -93,7 +91,6 @@ class Prepared:
         mode: Mode,
         *,
         cache: Path | None = None,
-        device: torch.device | None = None,
         on_progress: Callable[[str, int, int], None] = lambda split, done, total: None,
     ) -> TrialData:
         """Return what trials read; in the modes `disk` and `memory` hidden states are computed where missing."""
@@ -111,7 +108,6 @@ class Prepared:
                 backbone,
                 precision=self.request.precision,
                 about=self._stored_about(name),
-                device=device,
                 on_progress=functools.partial(on_progress, name),
             )
             features.resident = mode == "memory"

@@ -170,24 +170,28 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
     """
     root = folder if isinstance(folder, Folder) else Folder(folder)
     folders = find_studies(root)
+    return StudyResults(root) if root.exists(files.STUDY) else AllResults(folders)
+
+
+def find_studies(root: Folder) -> list[Folder]:
+    """Return the results folders at or below `root`, in the order of their paths. Raises `BadInput` without one."""
+    folders = _below(root, _DEPTH)
     if not folders:
         raise BadInput(
             f"wanted a results folder, found no {files.STUDY} in or below {root.uri}; name a folder that a study "
             "wrote, <output>/<study>/<backbone>-<dataset>, or one above it"
         )
-    return StudyResults(root) if root.exists(files.STUDY) else AllResults(folders)
+    return folders
 
 
-def find_studies(root: Folder | str | Path, depth: int = _DEPTH) -> list[Folder]:
-    """Return the results folders at or below `root`, in the order of their paths, `depth` levels down."""
-    directory = root if isinstance(root, Folder) else Folder(root)
+def _below(directory: Folder, depth: int) -> list[Folder]:
     if directory.exists(files.STUDY):
         return [directory]
     if depth == 0:
         return []
     # Each a root of its own: a root may be a collection of links to studies.
     below = [Folder(directory.child(name).address) for name in directory.names()]
-    return [study for folder in below for study in find_studies(folder, depth - 1)]
+    return [study for folder in below for study in _below(folder, depth - 1)]
 
 
 def _claims(folder: Folder) -> pd.DataFrame:

@@ -46,7 +46,12 @@ def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None
     mean = float(finite.mean())
     if finite.size < MIN_N or all_same(finite):
         return Interval(mean, None, None, int(finite.size))
-    low, high = _t_interval(mean, float(finite.std(ddof=1)), int(finite.size))
+    half = (
+        float(stats.t.ppf(0.5 + LEVEL / 2, finite.size - 1))
+        * float(finite.std(ddof=1))
+        / math.sqrt(finite.size)
+    )
+    low, high = mean - half, mean + half
     if limits is not None:
         low, high = max(low, limits[0]), min(high, limits[1])
     return Interval(mean, low, high, int(finite.size))
@@ -55,8 +60,3 @@ def mean_interval(values: Iterable[float], *, limits: tuple[float, float] | None
 def all_same(values: np.ndarray, scale: float = 0.0) -> bool:
     """Return whether values differ by rounding alone; scale: the largest value that they come from."""
     return bool(np.ptp(values) <= TOLERANCE * max(scale, float(np.abs(values).max())))
-
-
-def _t_interval(mean: float, sd: float, n: int) -> tuple[float, float]:
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 1)) * sd / math.sqrt(n)
-    return mean - half, mean + half

@@ -228,7 +228,9 @@ class StudyRecord:
         for name, by_trial in self._frames.items():
             frames = [by_trial[trial_id] for trial_id in self.rows if trial_id in by_trial]
             if frames:
-                self.folder.write_parquet(name, _first_columns(pd.concat(frames, ignore_index=True)))
+                frame = pd.concat(frames, ignore_index=True)
+                frame.insert(0, "trial_id", frame.pop("trial_id"))
+                self.folder.write_parquet(name, frame)
         for trial_id in self._merged:
             self.folder.delete(f"{WORK}/{trial_id}")
         self._merged.clear()
@@ -276,7 +278,3 @@ def _checked(trial_id: str, folder: Folder) -> str:
             f"{trial_id!r}; remove that row, or set the folder aside with --fresh"
         )
     return trial_id
-
-
-def _first_columns(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[["trial_id", *(column for column in frame.columns if column != "trial_id")]]

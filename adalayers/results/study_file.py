@@ -56,7 +56,7 @@ class RequestRecord:
     seed: int = 0
     epochs: int = 0
     metric: str = ""
-    mode: Literal["max", "min"] = "max"
+    mode: Literal["max"] = "max"
     control: str = ""
     smallest_effect: float | None = None
     scientific: tuple[str, ...] = ()

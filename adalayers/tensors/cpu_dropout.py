@@ -11,20 +11,11 @@ P_LEVELS = 1 << 16
 """Four elements share one 64-bit random number: a probability is rounded to one of this many levels."""
 
 
-def dropout(x: Tensor, p: float, training: bool = True, generator: torch.Generator | None = None) -> Tensor:
-    """Return `x` with each element set to 0 with probability `p`, and the rest divided by 1 - p.
+def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
+    """Return what dropout multiplies `x` by: a tensor like it, each element 0 with probability `p`, else 1 / (1 - p).
 
     Args:
         generator: On the device of `x`; None: torch's global stream there.
-    """
-    return x * dropout_mask(x, p, generator) if training and round(p * P_LEVELS) else x
-
-
-def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) -> Tensor:
-    """Return what `dropout` multiplies `x` by: a tensor like it, each element 0 with probability `p`, else 1 / (1 - p).
-
-    Args:
-        generator: As for `dropout`.
     """
     dropped = round(p * P_LEVELS)
     if x.device.type != "cpu" or dropped == P_LEVELS:
@@ -38,7 +29,7 @@ def dropout_mask(x: Tensor, p: float, generator: torch.Generator | None = None) 
 
 
 class Dropout(nn.Module):
-    """`dropout` as a module; `draw_from` gives it a stream of its own."""
+    """Dropout as a module; `draw_from` gives it a stream of its own."""
 
     def __init__(self, p: float):
         super().__init__()
@@ -46,7 +37,7 @@ class Dropout(nn.Module):
         self.generator: torch.Generator | None = None
 
     def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p, self.training, self.generator)
+        return x if (mask := self.mask) is None else x * mask(x)
 
     @property
     def mask(self) -> Callable[[Tensor], Tensor] | None:

@@ -48,14 +48,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def finished(steps: Steps[Result], on_step: Callable[[], None] = lambda: None) -> Result:
-    """Take all steps and return what came of them; `on_step` is called after each."""
+def finished(steps: Steps[Result]) -> Result:
+    """Take all steps and return what came of them."""
     while True:
         try:
             next(steps)
         except StopIteration as end:
             return end.value
-        on_step()
 
 
 class SharedClock:

@@ -126,7 +126,6 @@ def train(
     device: str | torch.device = "cpu",
     on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None,
     checkpoint: Folder | None = None,
-    on_batch: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Train one configuration and return its best model on validation with its scores.
 
@@ -134,14 +133,11 @@ def train(
     variants:      other ways to score the best model, on validation: test is scored once
     on_evaluation: called after each epoch's evaluation; what it raises ends the training
     checkpoint:    folder to continue from, and to leave a checkpoint in; a damaged one is trained again from its start
-    on_batch:      called after each batch of training and of evaluation, as a heartbeat
 
     Raises `Diverged` when the training loss stops being finite.
     """
     trainer = restored(config, data, seed=seed, device=torch.device(device), checkpoint=checkpoint)
-    trainer.on_batch = on_batch
-    steps = trainer.steps(on_evaluation, checkpoint, test=test, variants=variants)
-    return finished(steps, on_batch)
+    return finished(trainer.steps(on_evaluation, checkpoint, test=test, variants=variants))
 
 
 def restored(

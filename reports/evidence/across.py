@@ -42,8 +42,8 @@ SCORE: What = "score"
 OF_THE_CASE = ("backbone ", "dataset ", "text_column", "label_column")
 """How the flags begin that may differ between cases that are compared."""
 
-MetricKey = tuple[str, str, str]
-"""Metric, mode and split: what cases must share for their effects to be of one kind."""
+MetricKey = tuple[str, str]
+"""Metric and split: what cases must share for their effects to be of one kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class CaseEvidence:
 
     @property
     def sort(self) -> MetricKey:
-        return self.plan.metric, self.plan.mode, self.split
+        return self.plan.metric, self.split
 
     @property
     def began(self) -> tuple[bool, str, str]:
@@ -152,7 +152,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
     }
     claims_by_sort: dict[tuple[MetricKey, bool], Iterator[Claim]] = {}
     for sort, paired in itertools.product(dict.fromkeys(item.sort for item in planned), (True, False)):
-        metric, mode, split = sort
+        metric, split = sort
         of_sort = [case for case in alike if case.sort == sort]
         values = {
             case.cell(arm): by_seed
@@ -160,7 +160,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
             for arm, by_seed in tables.values(case.trials, f"{split}/{metric}").items()
         }
         case_of = {case.cell(arm.name): case.name for case in of_sort for arm in case.plan.arms}
-        verdict = of_scores(mode, _smallest(of_sort))
+        verdict = of_scores(_smallest(of_sort))
         family = ComparisonFamily(
             metric, split, bounds(metric), verdict, answers, case_of={} if paired else case_of
         )
@@ -175,7 +175,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
             },
             sharing=[item.comparison for item in planned],
         )
-        claims_by_sort[sort, paired] = iter(with_wins(claims, mode) if paired else claims)
+        claims_by_sort[sort, paired] = iter(with_wins(claims) if paired else claims)
     claimed = [
         AcrossClaim(
             item.what, item.case, item.reference, item.cases, next(claims_by_sort[item.sort, item.paired])

@@ -82,11 +82,7 @@ class BestSet:
 def best_set(trials: pd.DataFrame, plan: Plan, analyses: Sequence[Analysis]) -> BestSet:
     """Return the settings that may be best on the split that arms are compared on; all of them before an analysis."""
     split = tables.score_split(trials, plan)
-    sign = -1.0 if plan.mode == "min" else 1.0
-    scores = {
-        arm: {seed: sign * value for seed, value in of_arm.items()}
-        for arm, of_arm in tables.values(trials, f"{split}/{plan.metric}").items()
-    }
+    scores = tables.values(trials, f"{split}/{plan.metric}")
     comparable = [arm.name for arm in _comparable(plan) if arm.name in scores]
     names = [arm for arm in comparable if analyses and len(analyses[-1].seeds.get(arm, ())) >= FIRST]
     exclusions: dict[str, Excluded] = {}
@@ -154,7 +150,7 @@ def _worse(
     if pair.p_value is None or pair.difference is None or pair.sd is None:
         return None
     if pair.difference > (plan.smallest_effect or 0.0) + critical * pair.sd / math.sqrt(pair.n):
-        return Excluded(arm, other, pair.difference if plan.mode == "max" else -pair.difference, pair.n)
+        return Excluded(arm, other, pair.difference, pair.n)
     return None
 
 
@@ -166,7 +162,6 @@ def _recheck(
     A few seeds that happen to agree may rule a setting out which more seeds show to be as good. To take it back where
     the plain interval over all seeds reaches the smallest effect makes exclusions rarer, and so no error larger.
     """
-    sign = -1.0 if plan.mode == "min" else 1.0
     shared = last.seeds.get(exclusion.arm, frozenset()) & last.seeds.get(exclusion.by, frozenset())
     differences_by_seed = differences(scores, {exclusion.by: 1.0, exclusion.arm: -1.0}, shared)
     if len(differences_by_seed) <= exclusion.n:
@@ -176,7 +171,7 @@ def _recheck(
         plan.smallest_effect or 0.0
     ):
         return None
-    return Excluded(exclusion.arm, exclusion.by, sign * interval.mean, len(differences_by_seed))
+    return Excluded(exclusion.arm, exclusion.by, interval.mean, len(differences_by_seed))
 
 
 def _by_mean(arms: Sequence[str], scores: Mapping[str, Mapping[int, float]]) -> list[str]:

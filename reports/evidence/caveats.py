@@ -261,9 +261,9 @@ def _classes(evidence: Evidence) -> Iterable[Caveat]:
 def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
     """Warn where even the best arm is near the baseline: what helps once a task is learned may be another thing."""
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
-    limits, plan = bounds(evidence.plan.metric), evidence.plan
+    limits = bounds(evidence.plan.metric)
     means = evidence.arms["mean"].dropna()
-    if trivial is None or limits is None or means.empty or not math.isfinite(limits[1]) or plan.mode != "max":
+    if trivial is None or limits is None or means.empty or not math.isfinite(limits[1]):
         return
     closed = (float(means.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
     if closed < NEAR_BASELINE:

@@ -129,13 +129,13 @@ def claims(
     """
     split = tables.score_split(trials, plan)
     family = ComparisonFamily(
-        plan.metric, split, bounds(plan.metric), of_scores(plan.mode, plan.smallest_effect), answers
+        plan.metric, split, bounds(plan.metric), of_scores(plan.smallest_effect), answers
     )
     values = tables.values(trials, f"{split}/{plan.metric}")
     return family.claims(plan.comparisons, values, analyses, tables.without_score(trials, plan))
 
 
-def of_scores(mode: str, smallest: float | None) -> Verdict:
+def of_scores(smallest: float | None) -> Verdict:
     """Return how verdicts on a score are reached.
 
     The parameter space is partitioned (Stefansson, Kim and Hsu 1988): at most one of "the difference is 0", "at least
@@ -143,14 +143,13 @@ def of_scores(mode: str, smallest: float | None) -> Verdict:
     is that both one-sided tests reject (Schuirmann 1987); the interval is then cut to what they leave.
 
     Args:
-        mode: Whether more of the score is better, "max" or "min".
         smallest: The smallest difference of interest; None: not known.
     """
 
     def verdict(difference: float, half: float, one_sided: float) -> tuple[str, float, float]:
         low, high = difference - half, difference + half
         if low > 0 or high < 0:
-            return BETTER if (difference > 0) == (mode == "max") else WORSE, low, high
+            return BETTER if difference > 0 else WORSE, low, high
         if smallest is not None and abs(difference) + one_sided <= smallest:
             return SAME, max(low, -smallest), min(high, smallest)
         return OPEN, low, high
@@ -188,21 +187,20 @@ def contrasts(
     return [*entropy, *speed]
 
 
-def with_wins(claims: Iterable[Claim], mode: str) -> list[Claim]:
+def with_wins(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims with the share of seeds on which the difference is an improvement."""
     won = []
     for claim in claims:
         if claim.interval_level < 1.0:
-            better = claim.n - claim.above - claim.ties if mode == "min" else claim.above
-            low, high = share_interval(better, claim.ties, claim.n, 1.0 - claim.interval_level)
-            share = (better + claim.ties / 2) / claim.n
+            low, high = share_interval(claim.above, claim.ties, claim.n, 1.0 - claim.interval_level)
+            share = (claim.above + claim.ties / 2) / claim.n
             claim = replace(claim, improvement=share, improvement_low=low, improvement_high=high)
         won.append(claim)
     return won
 
 
 def with_examples(
-    claims: Iterable[Claim], variances: Mapping[int, float], mode: str, smallest: float | None
+    claims: Iterable[Claim], variances: Mapping[int, float], smallest: float | None
 ) -> list[Claim]:
     """Return the claims with the interval that covers the choice of examples too, where that can be had.
 
@@ -213,9 +211,9 @@ def with_examples(
     Args:
         claims: The claims.
         variances: Place in `claims` -> variance of its mean difference over draws of examples, as from `resampling`.
-        mode, smallest: As of `of_scores`.
+        smallest: As of `of_scores`.
     """
-    verdict, widened = of_scores(mode, smallest), []
+    verdict, widened = of_scores(smallest), []
     for index, claim in enumerate(claims):
         variance = variances.get(index)
         if (

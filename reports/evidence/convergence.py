@@ -26,9 +26,9 @@ REACHED, CENSORED, UNKNOWN = "reached", "censored", "no history"
 
 
 def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per completed confirmed trial: trial_id, arm, seed, own_best, threshold, step, state.
+    """A row per completed confirmed trial: trial_id, arm, seed, step, state.
 
-    `step` is that of the first evaluation at or above `threshold`, so it is known to within one
+    `step` is that of the first evaluation with `SHARE` of the trial's own gain, so it is known to within one
     evaluation. A trial that never beats the baseline is censored (NaN): it converged to nothing.
     """
     score = f"val/{plan.metric}"
@@ -37,19 +37,17 @@ def convergence(trials: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> pd.D
     table = []
     for trial_id, arm, seed in zip(rows["trial_id"], rows["arm"], rows["seed"], strict=True):
         curve = curves.get(trial_id)
-        row = {"trial_id": trial_id, "arm": arm, "seed": seed, "own_best": np.nan, "threshold": np.nan}
-        row |= {"step": np.nan, "state": UNKNOWN}
+        row = {"trial_id": trial_id, "arm": arm, "seed": seed, "step": np.nan, "state": UNKNOWN}
         if curve is not None and plan.baseline is not None:
-            scores, baseline = plan.better(curve[score]), plan.better(pd.Series([plan.baseline])).iloc[0]
+            scores, baseline = curve[score], plan.baseline
             threshold = baseline + SHARE * (scores.max() - baseline)
-            row["own_best"], row["threshold"] = (plan.better(pd.Series([scores.max(), threshold]))).tolist()
             row["state"] = CENSORED
             if scores.max() > baseline:
                 # The best evaluation itself always counts, whatever rounding does to the threshold.
                 first = curve.loc[scores >= min(threshold, scores.max()), "step"].iloc[0]
                 row |= {"step": float(first), "state": REACHED}
         table.append(row)
-    columns = ["trial_id", "arm", "seed", "own_best", "threshold", "step", "state"]
+    columns = ["trial_id", "arm", "seed", "step", "state"]
     return pd.DataFrame(table, columns=columns).sort_values(["arm", "seed"]).reset_index(drop=True)
 
 

@@ -58,15 +58,8 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 
 
-def front(table: pd.DataFrame, cost: str, *, maximise: bool = True) -> list[str]:
+def front(table: pd.DataFrame, cost: str) -> list[str]:
     """Return the arms that no other beats in both the score and the column `cost`, by rising cost."""
-    kept: list[str] = []
-    best = float("-inf")
-    sign = 1.0 if maximise else -1.0
-    complete = table.dropna(subset=[cost, "score"])
-    ordered = complete.assign(_score=-sign * complete["score"]).sort_values([cost, "_score"], kind="stable")
-    for arm, score in zip(ordered["arm"], ordered["score"], strict=True):
-        if sign * score > best:
-            kept.append(str(arm))
-            best = sign * score
-    return kept
+    ordered = table.dropna(subset=[cost, "score"]).sort_values([cost, "score"], ascending=[True, False])
+    best_before = ordered["score"].cummax().shift(fill_value=float("-inf"))
+    return ordered.loc[ordered["score"] > best_before, "arm"].tolist()

@@ -56,7 +56,7 @@ def _curve(arm: str, table: pd.DataFrame, plan: Plan, so_far: bool) -> pd.DataFr
     values = np.full((len(steps), n), np.nan)
     values[row, column] = table["score"].to_numpy(dtype=float)  # of two at one step: the later row
     if so_far:
-        values = (np.fmin if plan.mode == "min" else np.fmax).accumulate(values, axis=0)
+        values = np.fmax.accumulate(values, axis=0)
     whole = ~np.isnan(values).any(axis=1)
     steps, values = steps[whole], values[whole]
     if len(values) > STEPS:

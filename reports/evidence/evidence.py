@@ -208,8 +208,9 @@ class Evidence:
             searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
             of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
             variances = {index: variances[index] for index in variances.keys() & of_others}
-        mode, smallest = self.plan.mode, self.plan.smallest_effect
-        return claiming.with_wins(claiming.with_examples(self.over_seeds, variances, mode, smallest), mode)
+        return claiming.with_wins(
+            claiming.with_examples(self.over_seeds, variances, self.plan.smallest_effect)
+        )
 
     @cached_property
     def best_set(self) -> best_set.BestSet:

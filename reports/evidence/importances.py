@@ -51,12 +51,12 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
             if domain.log:
                 table[domain.name] = table[domain.name].where(table[domain.name] > 0)
     table = table.dropna()
-    order = table.assign(_rank=-plan.better(table["score"])).sort_values(["status", "_rank", "trial_id"])
+    order = table.sort_values(["status", "score", "trial_id"], ascending=[True, False, True])
     done = int((order["status"] == "completed").sum())
     places = np.arange(len(order))
     if done > MAX_TRIALS:
         places = np.r_[np.linspace(0, done - 1, MAX_TRIALS).round().astype(int), places[done:]]
-    return order.drop(columns="_rank").iloc[places].reset_index(drop=True)
+    return order.iloc[places].reset_index(drop=True)
 
 
 def importances(
@@ -97,7 +97,7 @@ def key(points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: st
         evaluator,
         RESAMPLES_BY_EVALUATOR[evaluator],
         SEED,
-        plan.mode,
+        "max",
         [repr(domain) for domain in space],
     ]
     text = json.dumps(about) + done.to_csv(index=False, float_format="%.17g")
@@ -145,7 +145,7 @@ def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> St
             low, high = min(domain.low, values.min()), max(domain.high, values.max())
             kinds[domain.name] = distributions.FloatDistribution(float(low), float(high), log=domain.log)
     with _optuna_quiet():
-        study = optuna.create_study(direction="minimize" if plan.mode == "min" else "maximize")
+        study = optuna.create_study(direction="maximize")
     for *row, score in zip(*columns.values(), done["score"], strict=True):
         parameters = dict(zip(columns, row, strict=True))
         study.add_trial(create_trial(params=parameters, distributions=kinds, value=float(score)))
@@ -170,8 +170,7 @@ def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: s
             return trials
 
     storage = optuna.storages.InMemoryStorage()
-    direction: Any = "minimize" if plan.mode == "min" else "maximize"
-    name = optuna.create_study(storage=storage, direction=direction).study_name
+    name = optuna.create_study(storage=storage, direction="maximize").study_name
     study = StudyOfTrials(name, storage)
     names = [domain.name for domain in space]
     with warnings.catch_warnings():

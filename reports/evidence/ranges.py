@@ -45,9 +45,7 @@ def edges(
     done = trials[(trials["stage"] == "search") & (trials["status"] == "completed")]
     if search:
         done = done[done["search"] == search]
-    ranks = (
-        plan.better(numbers(done, f"val/{plan.metric}")).dropna().sort_values(ascending=False, kind="stable")
-    )
+    ranks = numbers(done, f"val/{plan.metric}").dropna().sort_values(ascending=False, kind="stable")
     best = done.loc[ranks.index[:TOP_TRIALS]]
     at_edge = []
     for domain in space:

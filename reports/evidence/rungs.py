@@ -32,13 +32,13 @@ class Rung:
 def last_common(search: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Rung:
     """Return the last rung that all trials of `search` (as from `tables.search`) reached."""
     points = pd.DataFrame({"trial_id": history["trial_id"], "epoch": numbers(history, "epoch")})
-    points["score"] = plan.better(numbers(history, f"val/{plan.metric}"))
+    points["score"] = numbers(history, f"val/{plan.metric}")
     points = points[points["trial_id"].isin(search["trial_id"])].dropna()
     if points.empty:
         return Rung(None, pd.Series(dtype=float), len(search))
     epoch = float(points.groupby("trial_id")["epoch"].max().min())
     best = points[points["epoch"] <= epoch].groupby("trial_id")["score"].max()
-    return Rung(epoch, plan.better(best), len(search) - len(best))
+    return Rung(epoch, best, len(search) - len(best))
 
 
 def agreement(search: pd.DataFrame, rung: Rung) -> tuple[float | None, int]:

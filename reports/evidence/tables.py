@@ -169,15 +169,15 @@ def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)
     table["score"] = numbers(rows, f"val/{plan.metric}")
     table["epochs"] = numbers(rows, "epochs")
-    table["_rank"] = -plan.better(table["score"])
-    table = table.sort_values(["status", "_rank", "trial_id"]).drop(columns="_rank")
-    return table.reset_index(drop=True)
+    return table.sort_values(["status", "score", "trial_id"], ascending=[True, False, True]).reset_index(
+        drop=True
+    )
 
 
 def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
     """Return the arm with the best mean validation score, the first of equals; None without any score."""
     scored = arm_table.dropna(subset=["val_mean"])
-    return None if scored.empty else str(scored["arm"].iloc[plan.better(scored["val_mean"]).argmax()])
+    return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])
 
 
 def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> str | None:
@@ -190,7 +190,7 @@ def best_trial(trials: pd.DataFrame, plan: Plan, *, learned: bool = False) -> st
         kinds = zip(texts(rows, "config/mix"), texts(rows, "fusion"), strict=True)
         rows = rows.iloc[[index for index, (mix, fusion) in enumerate(kinds) if is_learned(mix, fusion)]]
     rows = rows.sort_values("trial_id")
-    scores = plan.better(numbers(rows, f"val/{plan.metric}")).dropna()
+    scores = numbers(rows, f"val/{plan.metric}").dropna()
     return None if scores.empty else str(rows["trial_id"].loc[scores.index].iloc[scores.argmax()])
 
 

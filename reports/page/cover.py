@@ -103,12 +103,12 @@ def _distances(entries: Sequence[CoverEntry]) -> distances.Info | None:
     return distances.info([(entry.name, entry.report, entry.evidence) for entry in entries])
 
 
-def _profiles(entries: Sequence[CoverEntry]) -> layer_profiles.Info | None:
-    profiles = [
+def _profiles(entries: Sequence[CoverEntry]) -> list[layer_profiles.Profile]:
+    return [
         layer_profiles.Profile(entry.name, entry.report, entry.evidence.learned_arm, entry.evidence.profile)
         for entry in entries
+        if len(entry.evidence.profile)
     ]
-    return layer_profiles.info(profiles)
 
 
 def _scores(entries: Sequence[CoverEntry]) -> list[str]:

@@ -289,8 +289,7 @@ def _advice(info: Info) -> list[str]:
     within = f"lie within {best.within:g} of the best" if best.within else "be the best"
     if not best.arms or every < 2:
         return []
-    sign = -1.0 if info.plan.mode == "min" else 1.0
-    ordered = sorted(best.arms, key=lambda arm: -sign * info.means.get(arm, -sign * math.inf))
+    ordered = sorted(best.arms, key=lambda arm: -info.means.get(arm, -math.inf))
     names = several([_with_mean(info, arm) for arm in ordered], 3)
     cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
     return [

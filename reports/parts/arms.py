@@ -71,10 +71,9 @@ def section(info: Info) -> list[str]:
         cells += [told.get(row["arm"], NONE)] if told else []
         rows.append([*cells, escape(row["aliases"])])
     best = f" Best mean on validation: {code(info.best_arm)}." if info.best_arm else ""
-    lower = " Lower is better." if plan.mode == "min" else ""
     return [
         f"n counts completed seeds. Intervals are t intervals over seeds, from {MIN_N} seeds on; they are not "
-        f"corrected, and compare no two arms.{lower}{best} Control: {code(plan.control)}.",
+        f"corrected, and compare no two arms.{best} Control: {code(plan.control)}.",
         table(heads, rows),
         figure_link("arms", f"Mean {scored} of every arm with its interval"),
         f"Hollow points have no interval: fewer than {MIN_N} seeds, or the same score on all."

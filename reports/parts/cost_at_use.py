@@ -43,8 +43,7 @@ def info(evidence: Evidence) -> Info | None:
     costs = evidence.use_costs
     costed = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
     log_costs = np.log(costs["operations"].where(costs["operations"] > 0)).round(2)  # alike within 1%
-    maximise = evidence.plan.mode == "max"
-    front = pareto_front(costs.assign(operations=log_costs), "operations", maximise=maximise)
+    front = pareto_front(costs.assign(operations=log_costs), "operations")
     if not front or costed[front[-1]] < (1 + MIN_COST_DIFFERENCE) * costed[front[0]]:
         return None
     return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)

@@ -273,7 +273,7 @@ def _best_words(info: Info) -> str:
     for size in info.ends:
         for most in sorted({info.core["epochs"].min(), info.core["epochs"].max()}):
             cell = info.core[(info.core["examples"] == size) & (info.core["epochs"] == most)]
-            ordered = records(cell.iloc[(-info.plan.better(cell["val_mean"])).argsort(kind="stable")])
+            ordered = records(cell.iloc[(-cell["val_mean"]).argsort(kind="stable")])
             scores = ", ".join(f"{escape(row['method'])} {number(row['val_mean'])}" for row in ordered)
             parts += [f"{size:,.0f} examples, {count(int(most), 'epoch')}: {scores}"] if ordered else []
     return f"**Best {info.chosen.name}**, as published, mean over seeds. {_capital('; '.join(parts))}."

@@ -26,23 +26,13 @@ class Profile:
     profile: pd.DataFrame
 
 
-@dataclass(frozen=True)
-class Info:
-    profiles: tuple[Profile, ...]
-
-
-def info(profiles: Sequence[Profile]) -> Info | None:
-    shown = tuple(profile for profile in profiles if len(profile.profile))
-    return Info(shown) if shown else None
-
-
-def section(info: Info) -> list[str]:
+def section(profiles: Sequence[Profile]) -> list[str]:
     rows = [
         [
             *(case.link, code(case.arm), escape(row["layer"])),
             *(f"{row['depth']:.2f}", estimate(row["relative"], row["low"], row["high"], row["n"], 2)),
         ]
-        for case in info.profiles
+        for case in profiles
         for row in records(case.profile)
     ]
     heads = ["report", "arm", "layer", "relative depth", "p̃ × number of states, mean [95% interval]"]
@@ -55,12 +45,12 @@ def section(info: Info) -> list[str]:
 
 
 @styled
-def draw(info: Info) -> Figure:
+def draw(profiles: Sequence[Profile]) -> Figure:
     """Mix weights over relative depth, a line per backbone and dataset, 1 being the uniform mix."""
     figure = new_figure(4.0)
     axes = figure.add_subplot()
     handles = []
-    for position, case in enumerate(info.profiles):
+    for position, case in enumerate(profiles):
         profile, colour = case.profile, pick(COLOURS, position)
         marker, line = pick(MARKERS, position), pick(LINES, position)
         axes.plot(profile["depth"], profile["relative"], color=colour, linestyle=line, linewidth=1.4)

@@ -56,13 +56,11 @@ class Info:
     control: str
     smallest: float | None
     base: int
-    maximise: bool
     together: str
 
 
 def info(evidence: Evidence) -> Info | None:
     plan, request = evidence.plan, evidence.loaded.study.request
-    maximise = plan.mode == "max"
     table = costs.by_arm(evidence.trials, plan, evidence.split)
     if len(table) < 2:
         return None
@@ -71,11 +69,11 @@ def info(evidence: Evidence) -> Info | None:
         kind=[_kind(arms[name], intact) for name, intact in zip(table["arm"], table["intact"], strict=True)],
         fusion=[arms[name].fusion for name in table["arm"]],
         rate=[arms[name].config.get("lr", math.nan) for name in table["arm"]],
-    ).sort_values("score", ascending=not maximise, kind="stable")
+    ).sort_values("score", ascending=False, kind="stable")
     return Info(
         table,
         {row["arm"]: summary(row) for row in records(evidence.arms)},
-        {cost: tuple(costs.front(table, cost, maximise=maximise)) for cost in COSTS},
+        {cost: tuple(costs.front(table, cost)) for cost in COSTS},
         {claim.arm: claim for claim in evidence.claims if claim.control == plan.control and claim.n},
         tuple(dropped.arm for dropped in request.dropped_arms),
         request.trials if evidence.searches else 0,
@@ -83,7 +81,6 @@ def info(evidence: Evidence) -> Info | None:
         plan.control,
         plan.smallest_effect,
         evidence.loaded.study.environment.backbone.parameters,
-        maximise,
         _together(evidence),
     )
 
@@ -170,12 +167,11 @@ def draw(info: Info) -> Figure:
 
 def answer(info: Info) -> list[str]:
     """Name the best mean with the base model intact, the cheapest near it, and the best of all."""
-    sign = 1.0 if info.maximise else -1.0
     intact = info.costs[info.costs["intact"]]
     if intact.empty:
         return []
     best = records(intact)[0]
-    near = intact[sign * (best["score"] - intact["score"]) <= (info.smallest or 0.0)]
+    near = intact[best["score"] - intact["score"] <= (info.smallest or 0.0)]
     cheap = records(near.sort_values("use", kind="stable"))[0]
     near_by = f"within {info.smallest:g} of" if info.smallest else "equal to"
     text = f"**By cost**: with the base model intact, {code(best['arm'])} has the best mean ({number(best['score'])})"
@@ -186,7 +182,7 @@ def answer(info: Info) -> list[str]:
         )
     for top in records(info.costs[~info.costs["intact"]])[:1]:
         text += f"; a changed base model gives {code(top['arm'])} {number(top['score'])}"
-        if sign * (top["score"] - best["score"]) > 0 and best["use"] > 0:
+        if top["score"] > best["score"] and best["use"] > 0:
             text += f", for {top['use'] / best['use']:,.0f} times the operations per token of one more task"
     return [f"{text}. Means, not claims."]
 

@@ -58,7 +58,7 @@ def info(evidence: Evidence) -> Info | None:
     row = evidence.row_of(best.name) if best else None
     search = evidence.search
     done = search.loc[search["status"] == "completed", "score"].dropna()
-    top = float(done.iloc[evidence.plan.better(done).argmax()]) if len(done) else None
+    top = float(done.iloc[done.argmax()]) if len(done) else None
     return Info(
         claims,
         evidence.plan,

@@ -184,7 +184,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
     """Return the facts on model, data and budget; those of some studies alone are left out of others."""
     study, plan = evidence.loaded.study, evidence.plan
     request, backbone, dataset = study.request, study.environment.backbone, study.environment.dataset
-    states, direction = study.environment.hidden_states, "lower" if plan.mode == "min" else "higher"
+    states = study.environment.hidden_states
     size = {"layers": backbone.layers, "width": backbone.width, "parameters": backbone.parameters}
     baseline = {labels.SPLITS.get(split, split): value for split, value in dataset.baseline.items()}
     facts = {
@@ -202,7 +202,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
         "examples": _joined(dataset.examples),
         "cut to the maximum length": "; ".join(cut.text() for cut in cuts(dataset)),
         "also in train": "; ".join(shared(dataset)) or ("none" if dataset.shared else ""),
-        "metric": f"{labels.short(plan.metric)}, {direction} is better" if plan.metric else "",
+        "metric": f"{labels.short(plan.metric)}, higher is better" if plan.metric else "",
         "smallest effect of interest": "" if plan.smallest_effect is None else f"{plan.smallest_effect:g}",
         "baseline (trivial model)": _joined(baseline),
         "budget": _joined({"trials": request.trials, "seeds": request.seeds, "epochs": request.epochs}),

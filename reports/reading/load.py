@@ -40,7 +40,6 @@ class Plan:
     study: str
     name: str
     metric: str
-    mode: str
     control: str
     smallest_effect: float | None
     arms: tuple[PlannedArm, ...]
@@ -51,15 +50,6 @@ class Plan:
     seed: int = 0
     seeds: int = 0
     comparisons: tuple[Comparison, ...] = ()
-
-    def better(self, scores: pd.Series) -> pd.Series:
-        """Return scores such that more is better, whatever the mode."""
-        return -scores if self.mode == "min" else scores
-
-    def label(self, hyperparameter: str) -> str:
-        """Return what an axis calls a hyperparameter: a factor by its label and meaning."""
-        factor = next((factor for factor in self.factors if factor.name == hyperparameter), None)
-        return factoring.label(factor) if factor else labels.label(f"config/{hyperparameter}")
 
     def short(self, hyperparameter: str) -> str:
         """Return the label without its unit."""
@@ -110,7 +100,6 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
         study=study.study or "study",
         name=study.name or uri.rstrip("/").rsplit("/", 1)[-1],
         metric=asked.metric,
-        mode=asked.mode,
         control=asked.control,
         smallest_effect=asked.smallest_effect,
         arms=arms,

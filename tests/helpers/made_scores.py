@@ -54,7 +54,6 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
         "study": "made",
         "name": "made",
         "metric": METRIC,
-        "mode": "max",
         "control": known[0].name,
         "smallest_effect": 0.01,
         "factors": tuple(Factor(name, name) for name in factors),

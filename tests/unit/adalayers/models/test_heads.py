@@ -6,7 +6,7 @@ from torch import nn
 
 from adalayers.models.heads import EncoderLayer
 from adalayers.tensors.cpu_attention import WRITTEN_OUT_TOKENS, SelfAttention
-from adalayers.tensors.cpu_dropout import dropout
+from adalayers.tensors.cpu_dropout import Dropout
 
 K, HEADS = 16, 4
 
@@ -71,7 +71,7 @@ def test_attention_drops_out_while_it_trains_alone():
 def test_dropout_drops_a_share_p_and_keeps_the_mean(p):
     torch.manual_seed(0)
     x = torch.ones(400_003, requires_grad=True)
-    out = dropout(x, p)
+    out = Dropout(p)(x)
     share = float((out == 0).float().mean())
     assert share == pytest.approx(p, abs=5 * (p * (1 - p) / len(x)) ** 0.5)
     kept = out[out != 0]

@@ -48,15 +48,6 @@ def test_arms_that_cannot_be_told_apart_all_stay_best_mean_first():
     assert (found.arms, found.excluded) == (("a", "c", "b", "control"), ())
 
 
-def test_where_less_is_better_the_lowest_stays():
-    levels = {"control": 0.4, "a": 0.7, "b": 0.1, "c": 0.4}
-    found = of(levels, mode="min")
-    assert found.arms == ("b",)
-    assert [loser.arm for loser in found.excluded] == ["control", "a", "c"]
-    for loser in found.excluded:  # by the scores as they are
-        assert loser.difference == pytest.approx(levels[loser.by] - levels[loser.arm])
-
-
 def test_the_critical_value_is_one_sided_and_shared_by_the_other_arms():
     """4% over three other arms, one side: ruled out just beyond that quantile of t and the smallest effect."""
     critical = stats.t.isf(0.04 / 3, 5)

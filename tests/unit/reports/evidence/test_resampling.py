@@ -188,7 +188,7 @@ def test_the_wider_interval_adds_the_variances(tmp_path):
     plain = Evidence(load(made().write(tmp_path))).over_seeds
     first = plain[0]
     seeds = first.sd**2 / first.n
-    wide = claiming.with_examples(plain, {0: 3 * seeds}, "max", 0.01)
+    wide = claiming.with_examples(plain, {0: 3 * seeds}, 0.01)
     # Each standard error with its own quantile of one level: t for the seeds, z for the examples.
     z = stats.norm.isf((1 - first.interval_level) / 2)
     half = math.sqrt((first.critical**2 + 3 * z**2) * seeds)
@@ -203,7 +203,7 @@ def test_no_difference_is_qualified_where_examples_carry_it_out_of_the_zone(tmp_
     of_seeds = Evidence(load(made().write(tmp_path))).over_seeds[0]
     half = 0.005 / of_seeds.critical * math.sqrt(of_seeds.n)
     alike = replace(of_seeds, difference=0.0, low=-0.005, high=0.005, sd=half, verdict=claiming.SAME)
-    (wide,) = claiming.with_examples([alike], {0: examples}, "max", 0.01)
+    (wide,) = claiming.with_examples([alike], {0: examples}, 0.01)
     assert wide.on_these_examples == only_these
     assert (abs(wide.examples_low) > 0.01) == only_these == (wide.examples_high > 0.01)
 

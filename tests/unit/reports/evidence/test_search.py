@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -116,12 +115,6 @@ def test_importances_are_optunas():
     assert set(table["n"]) == {60}
     assert set(table["evaluator"]) == {PED_ANOVA}
     pd.testing.assert_frame_equal(table, importances(points(), SPACE, PLAN))
-
-
-def test_importances_in_min_mode_are_those_of_the_negated_score():
-    least = replace(PLAN, mode="min")
-    negated = points().assign(score=lambda table: -table["score"])
-    pd.testing.assert_frame_equal(importances(negated, SPACE, least), importances(points(), SPACE, PLAN))
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,6 @@ def test_costs_are_means_over_seeds_and_say_what_stays_intact(evidence):
 def test_no_method_on_the_front_is_beaten_in_score_and_cost():
     table = pd.DataFrame({"arm": list("abcd"), "use": [1.0, 2.0, 2.0, 3.0], "score": [0.5, 0.7, 0.6, 0.7]})
     assert costs.front(table, "use") == ["a", "b"]
-    assert costs.front(table, "use", maximise=False) == ["a"]
 
 
 def test_a_study_that_ended_before_its_searches_did_has_no_arms_and_a_page(tmp_path):
