@@ -19,7 +19,6 @@ from adalayers.errors import BadInput
 from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.storage.folder import Folder
 from reports.drawing import style
-from reports.evidence.across import Across
 from reports.evidence.evidence import Evidence
 from reports.evidence.fanova_cache import fanova as cached_fanova
 from reports.page.cover import CoverEntry, across_cases, cover, draw_cover
@@ -106,7 +105,7 @@ def write_cover(
     for name, figure in draw_cover(entries).items():
         _write_figure(root, name, figure)
     claims = across_cases(entries)
-    _write_across(root, claims)
+    root.write_json(CLAIMS, [claim.as_json() for claim in claims.claims])
     title = entries[0].loaded.plan.study if entries else root.name
     root.write_bytes(REPORT, cover(title, entries, problems, claims).encode(errors="replace"))
     return f"{root.uri}/{REPORT}"
@@ -170,10 +169,6 @@ def _write_claims(directory: Folder, evidence: Evidence) -> None:
     directory.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
     directory.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
     directory.write_json(BEST_SET, evidence.best_set.as_json())
-
-
-def _write_across(root: Folder, across: Across) -> None:
-    root.write_json(CLAIMS, [claim.as_json() for claim in across.claims])
 
 
 def _write_figure(directory: Folder, name: str, figure: Figure) -> None:

@@ -276,14 +276,15 @@ def _compare(labels: Tags, predictions: Tags, types: dict[str, int]) -> tuple[En
                 f"sentence {i}: wanted {len(sentence)} predictions, one per label, got {len(predicted_tags)}"
             )
     gold, predicted = entities(labels, types), entities(predictions, types)
-    # An entity's start is unique among entities, so agreement can be looked up by start.
-    _, in_gold, in_predicted = np.intersect1d(
-        gold.starts, predicted.starts, assume_unique=True, return_indices=True
-    )
-    agree = (gold.ends[in_gold] == predicted.ends[in_predicted]) & (
-        gold.types[in_gold] == predicted.types[in_predicted]
-    )
-    return gold, predicted, in_gold[agree]
+    in_gold, in_predicted = same_words(gold, predicted)
+    return gold, predicted, in_gold[gold.types[in_gold] == predicted.types[in_predicted]]
+
+
+def same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices, in `a` and in `b`, of entities of the same words; starts are unique among entities."""
+    _, in_a, in_b = np.intersect1d(a.starts, b.starts, assume_unique=True, return_indices=True)
+    same = a.ends[in_a] == b.ends[in_b]
+    return in_a[same], in_b[same]
 
 
 def split_tag(tag: str) -> tuple[str, str]:

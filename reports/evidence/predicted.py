@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from adalayers.tasks.metrics import Entities, entities
+from adalayers.tasks.metrics import Entities, entities, same_words
 from reports.evidence.tables import summary
 from reports.words.text import several
 
@@ -155,7 +155,7 @@ def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
         class_of = np.array([types.index(name) for name in spans.types], dtype=int)
         gold, predicted = spans.gold, spans.predicted
         outcome = np.where(_overlaps(gold, predicted), len(types), len(types) + 1)
-        in_gold, in_predicted = _same_words(gold, predicted)
+        in_gold, in_predicted = same_words(gold, predicted)
         outcome[in_gold] = class_of[predicted[2][in_predicted]]
         np.add.at(total, (class_of[gold[2]], outcome), 1)
         alone = ~_overlaps(predicted, gold)
@@ -172,7 +172,7 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     """
     each = []
     for trial_id, spans in _spans(rows).items():
-        in_gold, in_predicted = _same_words(spans.gold, spans.predicted)
+        in_gold, in_predicted = same_words(spans.gold, spans.predicted)
         hits = spans.gold[2][in_gold][spans.gold[2][in_gold] == spans.predicted[2][in_predicted]]
         n = len(spans.types)
         right, gold, predicted = (
@@ -227,13 +227,6 @@ def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
         str(trial_id): _Spans(of_trial["label"].tolist(), of_trial["prediction"].tolist())
         for trial_id, of_trial in rows.groupby("trial_id", sort=True)
     }
-
-
-def _same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices, in `a` and in `b`, of entities that cover the same words."""
-    _, in_a, in_b = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
-    same = a[1][in_a] == b[1][in_b]
-    return in_a[same], in_b[same]
 
 
 def _overlaps(a: Entities, b: Entities) -> np.ndarray:
