@@ -8,8 +8,8 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      one-factor design: the mix and two arms per layer x --seeds, unpruned; no search unless --trials is given
 Command     python studies/single_layer.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM (docs/answers.md): untrained projections cost single layers 0.132 Matthews on CoLA, on
-            average; with trained ones the best layer is not shown to differ from the mix. None yet on a base model
-            of the thesis's size
+            average; with trained ones the mix is better than each layer on CoNLL-2003, by 0.039 to 0.095, and the
+            best is open on CoLA. None yet on a base model of the thesis's size
 """
 
 import functools
