@@ -13,16 +13,22 @@ RESULTS = ROOT / "docs" / "results"
     ("study", "expected"),
     [
         (
-            "cutoff",
+            "cutoff/minilm-conll2003",
             {"cutoff": {"alpha"}, "alpha": {"cutoff", "cutoff_when"}, "cutoff_when": {"alpha", "cutoff"}},
         ),
-        ("small_data", {name: {"train_examples"} for name in ("alpha", "entropy_weight", "cutoff", "mix")}),
-        ("capacity", {"k": {"dropout", "train_examples"}, "dropout": {"k", "train_examples"}}),
-        ("single_layer", {"train_projections": {"layer"}}),
+        (
+            "small_data/minilm-conll2003",
+            {name: {"train_examples"} for name in ("alpha", "entropy_weight", "cutoff", "mix")},
+        ),
+        (
+            "capacity/minilm-conll2003",
+            {"k": {"dropout", "train_examples"}, "dropout": {"k", "train_examples"}},
+        ),
+        ("single_layer/minilm-cola", {"train_projections": {"layer"}}),
     ],
 )
 def test_a_level_is_averaged_over_what_the_weights_say(study, expected):
-    plan = load(RESULTS / study / "minilm-conll2003").plan
+    plan = load(RESULTS / study).plan
     found = {}
     for pair in plan.comparisons:
         if pair.kind == "factor":
@@ -32,7 +38,7 @@ def test_a_level_is_averaged_over_what_the_weights_say(study, expected):
 
 
 def test_levels_are_named_by_their_factors_symbols():
-    plan = load(RESULTS / "single_layer" / "minilm-conll2003").plan
+    plan = load(RESULTS / "single_layer" / "minilm-cola").plan
     effects = [pair for pair in plan.comparisons if pair.changes]
     assert compared(effects[0], plan) == "projections trained = no instead of yes"
     assert compared(effects[1], plan) == "projections trained = no instead of yes, at layer = 1"
