@@ -135,7 +135,7 @@ class Evidence:
 
     @cached_property
     def best_arm(self) -> str | None:
-        return tables.best_arm(self.arms, self.plan)
+        return tables.best_arm(self.arms)
 
     @cached_property
     def over_seeds(self) -> list[claiming.Claim]:
@@ -295,7 +295,7 @@ class Evidence:
     @cached_property
     def learned_arm(self) -> str | None:
         """The best of the arms that learn their mix, on validation."""
-        return layers.best_learned_arm(self.arms, self.plan)
+        return layers.best_learned_arm(self.arms)
 
     @cached_property
     def profile(self) -> pd.DataFrame:

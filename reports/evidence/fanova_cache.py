@@ -20,14 +20,14 @@ def fanova(folder: Folder, loaded: Loaded, *, wanted: bool) -> pd.DataFrame | No
     """
     space, _ = domains(loaded.study)
     points = search_points(loaded.results.trials, loaded.plan, space)
-    current = key(points, space, loaded.plan, FANOVA)
+    current = key(points, space, FANOVA)
     if folder.exists(IMPORTANCES):
         cached = _read(folder)
         if cached and cached.get("key") == current:
             return pd.DataFrame(cached["rows"], columns=IMPORTANCE_COLUMNS)
     if not wanted:
         return None
-    table = importances(points, space, loaded.plan, FANOVA)
+    table = importances(points, space, FANOVA)
     folder.write_json(IMPORTANCES, {"key": current, "evaluator": FANOVA, "rows": table.to_dict("records")})
     return table
 

@@ -59,9 +59,7 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
     return order.iloc[places].reset_index(drop=True)
 
 
-def importances(
-    points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: str = PED_ANOVA
-) -> pd.DataFrame:
+def importances(points: pd.DataFrame, space: Sequence[Domain], evaluator: str = PED_ANOVA) -> pd.DataFrame:
     """A row per hyperparameter of the space, most important first.
 
     points: as from `search_points`; its completed rows count.
@@ -73,11 +71,11 @@ def importances(
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
     rng, resamples = np.random.default_rng(SEED), RESAMPLES_BY_EVALUATOR[evaluator]
-    trials = rebuilt_study(done, space, plan).get_trials(deepcopy=False)
+    trials = rebuilt_study(done, space).get_trials(deepcopy=False)
     drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(resamples)]
     with _optuna_quiet():
-        whole = _shares(trials, space, plan, evaluator)
-        spread = [_shares([trials[i] for i in draw], space, plan, evaluator) for draw in drawn]
+        whole = _shares(trials, space, evaluator)
+        spread = [_shares([trials[i] for i in draw], space, evaluator) for draw in drawn]
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
     shares = {"importance": whole, "low": low, "high": high}
@@ -90,14 +88,14 @@ def target_share(n: int) -> float:
     return min(0.5, max(0.1, 5 / n))
 
 
-def key(points: pd.DataFrame, space: Sequence[Domain], plan: Plan, evaluator: str) -> str:
+def key(points: pd.DataFrame, space: Sequence[Domain], evaluator: str) -> str:
     """Return a hash of everything that importances are computed from."""
     done = points[points["status"] == "completed"]
     about: list[Any] = [
         evaluator,
         RESAMPLES_BY_EVALUATOR[evaluator],
         SEED,
-        "max",
+        "max",  # as in keys that are kept already
         [repr(domain) for domain in space],
     ]
     text = json.dumps(about) + done.to_csv(index=False, float_format="%.17g")
@@ -117,7 +115,7 @@ def _optuna_quiet() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> Study:
+def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain]) -> Study:
     """Return completed trials as an Optuna study.
 
     A bound of the space gives way to a value that rounding left outside.
@@ -125,7 +123,6 @@ def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain], plan: Plan) -> St
     Args:
         done: Rows of `search_points`.
         space: Domains of the columns to take over.
-        plan: Says whether more of the score is better.
     """
     import optuna
     from optuna import distributions
@@ -158,7 +155,7 @@ def _number(text: str) -> float | int:
     return int(value) if value.is_integer() else value
 
 
-def _shares(trials: list[Any], space: Sequence[Domain], plan: Plan, evaluator: str) -> np.ndarray:
+def _shares(trials: list[Any], space: Sequence[Domain], evaluator: str) -> np.ndarray:
     """Return the importance of each hyperparameter, [hyperparameters]; equal ones where the scores show nothing."""
     import optuna
     from optuna.importance import get_param_importances

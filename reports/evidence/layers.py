@@ -52,11 +52,11 @@ def single_layers(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     )
 
 
-def best_learned_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
+def best_learned_arm(arm_table: pd.DataFrame) -> str | None:
     """Return the arm with the best mean validation score among those that learn their mix."""
     kinds = zip(arm_table["mix"], arm_table["fusion"], strict=True)
     learned = pd.Series([is_learned(mix, fusion) for mix, fusion in kinds], index=arm_table.index, dtype=bool)
-    return best_arm(arm_table[learned], plan)
+    return best_arm(arm_table[learned])
 
 
 def profile(

@@ -174,7 +174,7 @@ def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     )
 
 
-def best_arm(arm_table: pd.DataFrame, plan: Plan) -> str | None:
+def best_arm(arm_table: pd.DataFrame) -> str | None:
     """Return the arm with the best mean validation score, the first of equals; None without any score."""
     scored = arm_table.dropna(subset=["val_mean"])
     return None if scored.empty else str(scored["arm"].iloc[scored["val_mean"].argmax()])

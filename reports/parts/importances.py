@@ -52,7 +52,7 @@ def info(evidence: Evidence) -> Info | None:
     points, (space, unread) = evidence.points, evidence.space
     if evidence.searches != 1:
         return None
-    tables = (evaluating.importances(points, space, evidence.plan), evidence.fanova)
+    tables = (evaluating.importances(points, space), evidence.fanova)
     return Info(
         importances=tuple(table for table in tables if table is not None and len(table)),
         done=int((points["status"] == "completed").sum()),

@@ -140,7 +140,7 @@ def draw(info: Info) -> Figure | None:
     from matplotlib import pyplot
     from optuna.visualization.matplotlib import plot_parallel_coordinate
 
-    study = rebuilt_study(info.completed, info.space, info.plan)
+    study = rebuilt_study(info.completed, info.space)
     with warnings.catch_warnings(action="ignore"):  # that the function is experimental
         axes = plot_parallel_coordinate(study, target_name=info.score)
     figure = axes.figure

@@ -92,7 +92,7 @@ def test_search_points_leave_out_what_is_not_whole(tmp_path):
 
 
 def test_importances_are_optunas():
-    table = importances(points(), SPACE, PLAN)
+    table = importances(points(), SPACE)
     study = optuna.create_study(direction="maximize")
     kinds = {
         "alpha": optuna.distributions.FloatDistribution(1, 1024, log=True),
@@ -114,7 +114,7 @@ def test_importances_are_optunas():
     assert (table["low"] <= table["high"]).all()
     assert set(table["n"]) == {60}
     assert set(table["evaluator"]) == {PED_ANOVA}
-    pd.testing.assert_frame_equal(table, importances(points(), SPACE, PLAN))
+    pd.testing.assert_frame_equal(table, importances(points(), SPACE))
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_importances_are_optunas():
     ],
 )
 def test_no_importances_from_too_little(done, space):
-    assert importances(done, space, PLAN).empty
+    assert importances(done, space).empty
 
 
 def test_equal_scores_but_one_are_no_error():
-    table = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE, PLAN)
+    table = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE)
     assert table["importance"].sum() == pytest.approx(1)
 
 
