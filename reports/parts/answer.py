@@ -39,6 +39,8 @@ class Info:
     entropy: level of the first factor -> mean entropy (nats) of its core arms; most: of a uniform mix of its layers.
 
     score: what scores are called ("test accuracy"); own: the answers of the parts that are the study's own
+
+    nothing: the arms that learned nothing
     """
 
     claims: tuple[Claim, ...]
@@ -55,6 +57,7 @@ class Info:
     trivial: float | None
     own: tuple[str, ...]
     most: float
+    nothing: frozenset[str]
 
 
 def info(evidence: Evidence) -> Info:
@@ -78,6 +81,7 @@ def info(evidence: Evidence) -> Info:
         trivial=dataset.baseline.get(evidence.split),
         own=tuple(_own(evidence)),
         most=math.log(len(evidence.plan.hidden_states)) if evidence.plan.hidden_states else 0.0,
+        nothing=frozenset(evidence.learned_nothing),
     )
 
 
@@ -135,7 +139,14 @@ def _groups(info: Info) -> dict[str, list[Claim]]:
         else:
             title = "**Other pairs**"
         groups.setdefault(title, []).append(claim)
-    return groups
+    return {f"{title}{_untrained(claims, info)}": claims for title, claims in groups.items()}
+
+
+def _untrained(claims: Sequence[Claim], info: Info) -> str:
+    """Say how many of the arms that an average is over learned nothing, and so pull it to 0."""
+    averaged = {arm for claim in claims if claim.kind == "factor" for arm in claim.arms}
+    nothing = len(averaged & info.nothing)
+    return f" ({nothing} of {count(len(averaged), 'setting')} learned nothing)" if nothing else ""
 
 
 def _told(claims: Sequence[Claim], plan: Plan) -> str:

@@ -15,6 +15,7 @@ from reports.evidence import rungs, tables
 from reports.evidence.caveats import CAUTION, NOTE, SERIOUS, caveats
 from reports.evidence.claims import undecided
 from reports.evidence.ranges import edges
+from reports.parts import answer
 from reports.reading.load import load
 from reports.reading.space import Domain
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
@@ -206,6 +207,8 @@ def test_arms_that_learned_nothing_and_averages_over_them(tmp_path, metric):
             row[f"test/{metric}"] = 0.0
         assert f"`{arm}` (on 3 of 6 seeds)" in said(made, tmp_path, severity)
     assert "nothing can differ, and averages say so: `alpha=8`" in said(made, tmp_path, SERIOUS)
+    told = "\n".join(answer.section(answer.info(evidence_of(made, tmp_path))))
+    assert "(2 of 12 settings learned nothing): " in told
 
 
 def test_one_answer_to_all_is_said_on_top_where_the_control_gives_it(tmp_path):
