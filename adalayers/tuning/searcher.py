@@ -97,8 +97,8 @@ class StudySearcher(Searcher):
             most = self._resources.group_size(
                 live=case.live, on_gpu=self.on_gpu, waiting=case.agenda.waiting, concurrency=self.concurrency
             )
-            across_seeds = self.on_gpu or self._resources.group != "auto"
-            jobs = case.agenda.next_group(most, across_seeds=across_seeds)
+            # On a CPU two seeds in a group cost more than one after the other: their batches are padded to one size.
+            jobs = case.agenda.next_group(most, across_seeds=self.on_gpu)
             if not isinstance(jobs, str):
                 return self._begin(trial_id, number, jobs)
             waiting = waiting or jobs == "wait"

@@ -128,7 +128,7 @@ def test_the_trainable_serves_a_users_own_tuner(world, tmp_path, monkeypatch):
 def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
     """Analyses after 6 and 7 seeds, then after 8 of an extension; arms that nothing undecided compares get no more.
 
-    Trials run in groups, over stored features of several seeds.
+    Trials run in groups, over stored features.
     """
     more = (
         *("--seeds", "7", "--until-decided", "--smallest-effect", "0.000001"),
