@@ -211,9 +211,11 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 
 def _inspect(*, folder: str) -> None:
-    from adalayers.command.inspect import inspect
+    from adalayers.console.progress import show
+    from adalayers.deploy.model_card import description
+    from adalayers.deploy.task import TrainedTask
 
-    inspect(folder)
+    show(description(TrainedTask.from_pretrained(folder).model))
 
 
 if __name__ == "__main__":

@@ -78,11 +78,6 @@ class SetUp:
     test_examples: int
     classes: tuple[ClassScore, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """As arms are called: by the base model."""
-        return self.base.name
-
     def config(self, reading: Reading) -> dict[str, Any]:
         """Return the hyperparameters of a layer mix that the set-up says, in one of its two readings."""
         if reading == "as-written":

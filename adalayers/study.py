@@ -423,7 +423,7 @@ class StudyPlan:
     """What a study will run on one backbone and dataset.
 
     base:    the study's own settings
-    space:   what is searched; scientific, nuisance: names of all that the study searches, fixed by the user or not
+    scientific, nuisance: names of all that the study searches, fixed by the user or not
     searches: each search in it
     arms:    confirmed arms known beforehand, control first; what the searches find best joins them later
     variants: how else the model of each confirmed trial is scored
@@ -433,7 +433,6 @@ class StudyPlan:
     """
 
     base: TrialConfig
-    space: Space
     arms: list[ConfirmedArm]
     _: KW_ONLY
     searches: list[PlannedSearch] = field(default_factory=list)
@@ -499,11 +498,9 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
             dropped.append((arm.name, str(error)))
             continue
         merge(arms, ConfirmedArm(arm.name, arm.role, config, label=arm.label), setting.shape)
-    searched, _ = _clipped(space.without(list(setting.fixed)), setting, base)
     searches = _searches(study, space, setting)
     return StudyPlan(
         base,
-        searched,
         arms,
         searches=searches,
         scientific=tuple(space.scientific),

@@ -28,13 +28,6 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
         help="a results folder, <output>/<study>/<backbone>-<dataset>, or one above several",
     )
     parser.add_argument(
-        "--fanova",
-        action="store_true",
-        help="importances by fANOVA too, next to PED-ANOVA's: minutes for a large search, then kept in "
-        "importances.json until its trials change",
-    )
-
-    parser.add_argument(
         "--html",
         action="store_true",
         help="report.html too: both pages with their figures in one file, to share",
@@ -44,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
         flags = parser.parse_args(arguments)
         broken = False
         for folder in flags.folder:
-            written, errors = rebuild(folder, fanova=flags.fanova, html=flags.html)
+            written, errors = rebuild(folder, html=flags.html)
             for path in written:
                 print(plain(path))
             for error in errors:
@@ -55,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m repor
     return run_command(run)
 
 
-def rebuild(folder: str, *, fanova: bool = False, html: bool = False) -> tuple[list[str], list[BadInput]]:
+def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInput]]:
     """Rebuild every report at or below `folder`; returns the paths written, covers and index last.
 
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
@@ -71,7 +64,7 @@ def rebuild(folder: str, *, fanova: bool = False, html: bool = False) -> tuple[l
     written, errors = [], []
     for study in studies:
         try:
-            built.append(build(study, fanova=fanova))
+            built.append(build(study))
             written += [built[-1].path, *([write_html(study)] if html else [])]
         except BadInput as error:
             errors.append(error)

@@ -20,7 +20,6 @@ from adalayers.results.files import CLAIMS, REPORT, STUDY
 from adalayers.storage.folder import Folder
 from reports.drawing import style
 from reports.evidence.evidence import Evidence
-from reports.evidence.fanova_cache import fanova as cached_fanova
 from reports.page.cover import CoverEntry, across_cases, cover, draw_cover
 from reports.page.html import as_html
 from reports.page.index import Line, index
@@ -45,26 +44,24 @@ class Built:
     evidence: Evidence
 
 
-def build(folder: Folder | str | Path, *, fanova: bool = False) -> Built:
+def build(folder: Folder | str | Path) -> Built:
     """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
 
     The same files give the same bytes.
 
     Args:
         folder: A results folder, or its path or URI.
-        fanova: Compute importances by fANOVA too, where the cached ones are of other trials.
 
     Raises:
         BadInput: The folder holds no study.
     """
     directory = _folder(folder)
-    loaded = load(directory)
-    evidence = Evidence(loaded, cached_fanova(directory, loaded, wanted=fanova))
+    evidence = Evidence(load(directory))
     pages = {DETAILS: details_page(evidence), REPORT: short_page(evidence)}
     for page in pages.values():
         for name, figure in page.figures().items():
             _write_figure(directory, name, figure)
-    _write_claims(directory, evidence)
+    write_claims(directory, evidence)
     # Last, so that a page never points at figures or claims that are not there.
     for name, page in pages.items():
         directory.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
@@ -83,13 +80,6 @@ def write_html(folder: Folder | str | Path) -> str:
 
     directory.write_bytes(HTML, as_html(pages, read).encode())
     return f"{directory.uri}/{HTML}"
-
-
-def write_claims(folder: Folder | str | Path) -> str:
-    """Rebuild claims.json and contrasts.json alone, no page and no figures; returns the path of claims.json."""
-    directory = _folder(folder)
-    _write_claims(directory, Evidence(load(directory)))
-    return f"{directory.uri}/{CLAIMS}"
 
 
 def write_cover(
@@ -165,7 +155,8 @@ def _link(root: Folder, directory: Folder) -> str:
     return directory.uri.removeprefix(f"{root.uri}/")
 
 
-def _write_claims(directory: Folder, evidence: Evidence) -> None:
+def write_claims(directory: Folder, evidence: Evidence) -> None:
+    """Write claims.json, contrasts.json and best_set.json."""
     directory.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
     directory.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
     directory.write_json(BEST_SET, evidence.best_set.as_json())

@@ -92,7 +92,6 @@ STUDY = Study(
     question="How much does the score change when one component of the published method is changed?",
     design=Design(arms=arms, comparisons=comparisons, tunings=tunings),
     page=Page(
-        parts=("ablation",),
         method={
             "The method": (
                 "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up "

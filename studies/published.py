@@ -28,7 +28,12 @@ from adalayers.study import Arm, Defaults, Design, Page, Published, Setting, Stu
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return both set-ups in both readings, RoBERTa-large's as written first: the control."""
     published_arms = [
-        Arm(_name(setup.name, reading), "published", _config(setup, reading, setting), label=setup.name)
+        Arm(
+            _name(setup.base.name, reading),
+            "published",
+            _config(setup, reading, setting),
+            label=setup.base.name,
+        )
         for setup, reading in _cases(setting)
     ]
     return published_arms, _notes(setting)
@@ -58,7 +63,7 @@ def published(setting: Setting) -> list[Published]:
     """Return what the thesis published for each set-up, and in what the published run was another."""
     return [
         Published(
-            arm=_name(setup.name, reading),
+            arm=_name(setup.base.name, reading),
             source=f"Dremov 2024, {setup.figures}",
             base_model=setup.base.name,
             layers=setup.base.layers,

@@ -61,10 +61,10 @@ from adalayers.tasks import task as tasks
 from adalayers.training.trainer import CHECKPOINT, train
 from adalayers.tuning.cluster import cluster_address
 from adalayers.tuning.run_log import RunLog, analyses_of
-from reports.write import write_claims
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_data import made_data
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import rebuild_claims
 from tests.helpers.studying import world
 
 HANG_SECONDS = 20
@@ -242,7 +242,7 @@ class Fuzz:
             left = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
             wrong: BadInput | None = None
             for attempt in (
-                lambda: write_claims(folder),
+                lambda: rebuild_claims(folder),
                 lambda: _goes_on(folder, flags),
                 lambda: _recorded(folder),
             ):

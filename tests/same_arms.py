@@ -57,17 +57,17 @@ from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile, parse
 from adalayers.storage.cache_folder import default_cache
 from adalayers.storage.folder import Folder
-from adalayers.study import ConfirmedArm, Space, StudyPlan
+from adalayers.study import ConfirmedArm, StudyPlan
 from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer
 from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.run_log import RunLog
 from reports.evidence.claims import BETTER, SAME, WORSE
-from reports.write import write_claims
 from tests.calibration import PART, Share, planned_for_power, print_row
 from tests.helpers.made_data import made_data
 from tests.helpers.made_study import study_of
+from tests.helpers.pages import rebuild_claims
 
 POOLS = Path(__file__).resolve().parents[1] / "docs" / "evidence"
 SHARED, STREAMS = 10, 8
@@ -283,7 +283,7 @@ class PoolStudy:
         self.trials = {name: rows.to_dict("records") for name, rows in drawn.trials.items()}
         # Names of one configuration are one arm: these end after other epochs without gain, more than there are.
         arms = [ConfirmedArm(name, "", LayerMixConfig(patience=100 + n)) for n, name in enumerate(self.names)]
-        self.plan = StudyPlan(LayerMixConfig(), Space({}, {}, {}), arms)
+        self.plan = StudyPlan(LayerMixConfig(), arms)
         self.record = StudyRecord(folder, self.metric)
         planned, baseline = [PlannedArm(name) for name in self.names], float(about["baseline"])
         self.study = study_of(planned, self.metric, smallest_effect=drawn.smallest, baseline=baseline)
@@ -312,7 +312,7 @@ class PoolStudy:
         self.study = self._write("finished")
 
     def claims(self) -> list[dict[str, Any]]:
-        write_claims(self.folder)
+        rebuild_claims(self.folder)
         return self.folder.read_json(CLAIMS)
 
     def _undecided(self) -> frozenset[str]:

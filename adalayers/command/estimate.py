@@ -94,9 +94,10 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     sample = _sample(prepared, timed)
     forward, per_example, busy = sample.forward, *_seconds_per_example(sample, timed)
     live = features.mode == "live"
+    shared = "share each pass of the base model" if live else "of one program take their steps as one"
     gpus = float(torch.cuda.is_available()) if resources.gpus_per_trial is None else resources.gpus_per_trial
     group = min(
-        len(arms) * (request.seeds if gpus or resources.group != "auto" else 1),
+        len(arms) * (request.seeds if gpus else 1),
         resources.group_size(
             live=live, on_gpu=gpus > 0, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency
         ),
@@ -146,7 +147,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         f"  cache       {prepared.store_bytes / 1e6:.0f} MB in {flags.cache_dir}{_of_test(prepared)}; {there}",
         f"  features    {features.mode}: {features.why}",
         *_line("store", "" if live else _store(case)),
-        *_line("group", _group(group, live=live) if group > 1 else ""),
+        *_line("group", f"{group} trials {shared}" if group > 1 else ""),
         f"  memory      about {concurrency * by_worker / 1e9:.1f} GB for {concurrency} trials at a time; "
         "hidden states are shared",
         *_line(
@@ -257,11 +258,6 @@ def _store(case: Case) -> str:
         if less
         else ""
     )
-
-
-def _group(group: int, *, live: bool) -> str:
-    shared = "share each pass of the base model" if live else "of one program take their steps as one"
-    return f"{group} trials {shared}"
 
 
 def _line(name: str, text: str) -> list[str]:

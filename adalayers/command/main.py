@@ -22,8 +22,8 @@ from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
 if TYPE_CHECKING:
-    from adalayers.command.reports import Reports
     from adalayers.storage.folder import Folder
+    from adalayers.tuning.run import Reports
 
 logger = logging.getLogger(__name__)
 

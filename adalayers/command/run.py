@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from adalayers.command.cases import tracking_uri
 from adalayers.command.examples import write_examples
@@ -16,10 +16,7 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case, ReadyCase
-from adalayers.tuning.run import run_study
-
-if TYPE_CHECKING:
-    from adalayers.command.reports import Reports
+from adalayers.tuning.run import Reports, run_study
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +34,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         request=flags.study,
         resources=flags.resources,
         deadline=deadline,
-        undecided=reports.undecided_arms,
-        across=reports.undecided_across,
+        reports=reports,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
         report = reports.write_report(case.folder)

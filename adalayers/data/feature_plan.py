@@ -66,17 +66,13 @@ def feature_plan(
     if prepared.store_bytes <= MEMORY_SHARE * memory:
         fits = f"{states} fit the {size(memory)} of memory that are free"
         return FeaturePlan("memory", fits) if gpu is None else FeaturePlan("disk", f"{fits}, not the GPU's")
-    if dry_run or _read_only(cache):
+    if dry_run or (cache.exists() and not os.access(cache, os.W_OK)):
         return FeaturePlan(
             "disk", f"{states} exceed memory; live if the disk proves slower than the backbone"
         )
     read, forward = prepared.store_bytes / read_rate(cache), forward_seconds(prepared)
     why = f"{states} exceed memory; reading them takes {read:.0f} s, computing them {forward:.0f} s"
     return FeaturePlan("disk" if read <= forward else "live", why)
-
-
-def _read_only(cache: Path) -> bool:
-    return cache.exists() and not os.access(cache, os.W_OK)
 
 
 def not_stored(prepared: Prepared, cache: Path) -> list[Encoded]:

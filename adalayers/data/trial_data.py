@@ -233,10 +233,3 @@ class TrialData:
     def gold(self, split: SplitData) -> Gold:
         """Return the labels of a split as predictions are scored against them."""
         return Gold(split.labels, self.label_names, split.word_offsets)
-
-    def scores(
-        self, split: SplitData, predictions: np.ndarray, *, published: bool = False
-    ) -> dict[str, float]:
-        """Return the named scores of flat predictions on a split; as a study publishes them, or quickly."""
-        scores = self.kind.published_scores if published else self.kind.scores
-        return scores(self.gold(split), predictions)

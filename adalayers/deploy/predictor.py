@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -26,15 +26,6 @@ BATCH_TOKENS = 4096
 """Tokens, padding included, of one pass of the base model."""
 MOST_TOKENS = 512
 """Of a text, special ones included, where nothing else is said and the base model takes as many."""
-
-
-@dataclass(frozen=True)
-class _Tokens:
-    """Token ids end to end, for a model that runs a base model of its own."""
-
-    input_ids: Tensor
-    lengths: Tensor
-    token_types: Tensor | None = None
 
 
 class Predictor:
@@ -144,6 +135,8 @@ class Predictor:
                     yield name, outputs.split(lengths) if task.shape.head == "token" else outputs
         for name in self._own:
             task = self.tasks[name]
-            tokens = _Tokens(flat.to(self.device), torch.tensor(lengths))
+            tokens = SimpleNamespace(
+                input_ids=flat.to(self.device), lengths=torch.tensor(lengths), token_types=None
+            )
             outputs = task.forward_batch(tokens)  # type: ignore[arg-type]  # it reads token ids
             yield name, outputs.split(lengths) if task.shape.head == "token" else outputs

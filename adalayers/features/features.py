@@ -17,7 +17,7 @@ import logging
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -41,8 +41,6 @@ logger = logging.getLogger(__name__)
 STORE_FORMAT = 3
 
 Mode = Literal["memory", "disk", "live"]
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 class Features(Protocol):
@@ -72,18 +70,18 @@ class Features(Protocol):
         ...
 
 
-class Lazy(Mapping[Key, Value], Generic[Key, Value]):
+class Lazy(Mapping[State, Tensor]):
     """A mapping whose values are made by `make(key)` at each access, and not kept."""
 
-    def __init__(self, keys: Sequence[Key], make: Callable[[Key], Value]):
+    def __init__(self, keys: Sequence[State], make: Callable[[State], Tensor]):
         self._keys, self._make = keys, make
 
-    def __getitem__(self, key: Any) -> Value:
+    def __getitem__(self, key: Any) -> Tensor:
         if key not in self._keys:
             raise KeyError(key)
         return self._make(key)
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[State]:
         return iter(self._keys)
 
     def __len__(self) -> int:

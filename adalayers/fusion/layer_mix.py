@@ -138,9 +138,6 @@ class LayerMix(WeightedFusion):
         dropout:   Of f_i, while training.
         gelu_after: True gives gelu(F).
         lr:        That of p, None for that of the rest.
-
-    Raises:
-        ValueError: A cutoff of 1/l or more, or a `single` out of range.
     """
 
     def __init__(
@@ -162,11 +159,6 @@ class LayerMix(WeightedFusion):
         lr: float | None = None,
     ):
         super().__init__(states, k, mix=mix, single=single)
-        n_states = len(self.states)
-        if mix == "learned" and cuts_all(cutoff, n_states):
-            raise ValueError(
-                f"wanted a cutoff below 1/{n_states}, got {cutoff}: every layer would be cut at the start"
-            )
         self.alpha, self.cutoff = alpha, cutoff
         self.cutoff_active, self.entropy_weight, self.lr = cutoff_active, entropy_weight, lr
         self.eps, self.gelu_after = NORM_EPS if normalise else None, gelu_after
@@ -174,7 +166,7 @@ class LayerMix(WeightedFusion):
         self.projections = nn.ModuleList(projections(self.states, inner, k))
         self.projections.requires_grad_(train_projections)
         if mix == "learned":
-            self.p = nn.Parameter(torch.ones(n_states))
+            self.p = nn.Parameter(torch.ones(len(self.states)))
 
     @property
     def cuts(self) -> bool:

@@ -50,9 +50,6 @@ class ScalarMix(WeightedFusion):
         inner:  K, their width.
         k:      The width that they are projected to; None: they are mixed as they are.
         single: The position (0..l-1) that holds all weight in the variant `single`.
-
-    Raises:
-        ValueError: A `single` out of range.
     """
 
     def __init__(

@@ -70,16 +70,11 @@ class WeightedFusion(Fusion):
         width:  Of the mix.
         mix:    learned, or how the weights are fixed.
         single: The position (0..l-1) that holds all weight where `mix` is single.
-
-    Raises:
-        ValueError: `single` is out of range.
     """
 
     def __init__(self, states: Sequence[State], width: int, *, mix: Mix, single: int | None):
         super().__init__(states, width)
         n_states = len(self.states)
-        if mix == "single" and (single is None or not 0 <= single < n_states):
-            raise ValueError(f"wanted single to be a position 0..{n_states - 1}, got {single}")
         self.mix = mix
         self.fixed_weights: Tensor
         if mix != "learned":

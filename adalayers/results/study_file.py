@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
-from adalayers.results.files import STUDY
+from adalayers.results.files import STUDY, read_document
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
 from adalayers.study import Factor, Published, Variant
@@ -257,13 +257,11 @@ class StudyFile:
         return document
 
 
-def parse(document: Any) -> tuple[StudyFile, list[str]]:
+def parse(document: Mapping[str, Any]) -> tuple[StudyFile, list[str]]:
     """Return `study.json` as records, and the paths of all that it lacks or holds as something of another type.
 
-    Raises `BadInput` for a document that is no object, or of another format.
+    Raises `BadInput` for a document of another format.
     """
-    if not isinstance(document, Mapping):
-        raise BadInput(f"wanted an object in {STUDY}, got {type(document).__name__}; restore the file")
     if document.get("format", STUDY_FORMAT) != STUDY_FORMAT:
         raise BadInput(
             f"wanted {STUDY} of format {STUDY_FORMAT}, got format {document['format']}, written by another version; "
@@ -274,13 +272,8 @@ def parse(document: Any) -> tuple[StudyFile, list[str]]:
 
 
 def read_study(folder: Folder) -> tuple[StudyFile, list[str]]:
-    """Return a folder's `study.json`, and what `parse` lists. Raises `BadInput` as `parse` does, or for no JSON."""
-    try:
-        document = folder.read_json(STUDY)
-    except ValueError as error:
-        raise BadInput(
-            f"wanted JSON in {folder.uri}/{STUDY}, it cannot be read ({error}); restore the file"
-        ) from error
+    """Return a folder's `study.json`, and what `parse` lists. Raises `BadInput` as it does, or for none to be read."""
+    document = read_document(folder)
     try:
         return parse(document)
     except BadInput as error:

@@ -47,9 +47,8 @@ class Draws:
     """
 
     def __init__(self, seed: int, epoch: int, step: int):
-        self.place = seed, epoch, step
         key = np.zeros(1, dtype=np.uint32)
-        for number in self.place:
+        for number in (seed, epoch, step):
             key = _after(key, number)
         self._key = key
 

@@ -55,7 +55,7 @@ class Trial:
         params: dict[str, str] = {}
         finals: dict[str, float] = {}
         for name, value in row.items():
-            if name.startswith("config/") or _is_bookkeeping(name):
+            if name.startswith(("config/", "cost/")) or name in _BOOKKEEPING:
                 params[name.removeprefix("config/")] = _text(value)
             elif name not in (*_PARAMS, "trial_id") and (number := _number(value)) is not None:
                 finals[mlflow_name(name)] = number
@@ -74,10 +74,6 @@ class Trial:
             finals=finals,
             series=_series(history),
         )
-
-
-def _is_bookkeeping(name: str) -> bool:
-    return name in _BOOKKEEPING or name.startswith("cost/")
 
 
 def run_name(trial: Trial, symbols: Mapping[str, str]) -> str:

@@ -67,9 +67,9 @@ def evaluate(
         decoded, sure = data.kind.decode(given)
         predicted[batch.rows] = decoded.cpu().numpy()
         probability[batch.rows] = sure.cpu().numpy()
-    prefix = PREFIXES[name]
-    scores = data.scores(split, predicted, published=published)
-    columns = data.kind.prediction_columns(data.gold(split), predicted, probability)
+    prefix, gold = PREFIXES[name], data.gold(split)
+    scores = (data.kind.published_scores if published else data.kind.scores)(gold, predicted)
+    columns = data.kind.prediction_columns(gold, predicted, probability)
     frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
     return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
 

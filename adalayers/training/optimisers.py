@@ -71,16 +71,16 @@ class Schedule:
     """
 
     def __init__(self, config: TrialConfig, optimiser: torch.optim.Optimizer, steps: int):
-        self._by_step: torch.optim.lr_scheduler.LambdaLR | None = None
-        self._by_score: torch.optim.lr_scheduler.ReduceLROnPlateau | None = None
-        if config.schedule == "linear":
+        self._by_step = config.schedule == "linear"
+        self._schedule: Any  # their steps take different arguments
+        if self._by_step:
             rising = max(1, round(config.warmup * steps))
-            self._by_step = torch.optim.lr_scheduler.LambdaLR(
+            self._schedule = torch.optim.lr_scheduler.LambdaLR(
                 optimiser,
                 lambda step: min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising + 1))),
             )
         else:
-            self._by_score = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self._schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
                 optimiser,
                 mode="max",
                 factor=0.5,
@@ -90,23 +90,19 @@ class Schedule:
 
     def after_step(self) -> None:
         """Note a step of the optimiser."""
-        if self._by_step is not None:
-            self._by_step.step()
+        if self._by_step:
+            self._schedule.step()
 
     def after_evaluation(self, score: float) -> None:
         """Note the score of an evaluation on validation; higher is better."""
-        if self._by_score is not None:
-            self._by_score.step(score)
+        if not self._by_step:
+            self._schedule.step(score)
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the schedule stands, in types that a checkpoint may hold."""
-        schedule = self._by_step or self._by_score
-        assert schedule is not None
-        return {name: value for name, value in schedule.state_dict().items() if name != "lr_lambdas"}
+        state: dict[str, Any] = self._schedule.state_dict()
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from where a schedule of the same kind stood."""
-        if self._by_step is not None:
-            self._by_step.load_state_dict({**state, "lr_lambdas": [None] * len(self._by_step.base_lrs)})
-        elif self._by_score is not None:
-            self._by_score.load_state_dict(state)
+        self._schedule.load_state_dict(state)

@@ -116,7 +116,11 @@ def check_address(asked: str | None) -> None:
     except subprocess.TimeoutExpired:
         answer, code = [], -signal.SIGALRM
     if "token" in answer:
-        raise _wants_token(shown)
+        raise BadInput(
+            f"wanted the token of the Ray cluster as --address {shown}, none or another one came; set "
+            "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is "
+            "~/.ray/auth_token)"
+        )
     if "ray" not in answer:
         why = (
             f"no answer within {ANSWER_SECONDS} s" if code == -signal.SIGALRM else "no answer that Ray gives"
@@ -125,27 +129,6 @@ def check_address(asked: str | None) -> None:
             f"wanted a Ray cluster as --address {shown}, what answers there is none, or of another release ({why}); "
             f"{advice} for a local one"
         )
-
-
-def _wants_token(shown: str) -> BadInput:
-    return BadInput(
-        f"wanted the token of the Ray cluster as --address {shown}, none or another one came; set RAY_AUTH_MODE=token "
-        "and RAY_AUTH_TOKEN=<token> or RAY_AUTH_TOKEN_PATH=<file> (on its head the file is ~/.ray/auth_token)"
-    )
-
-
-def refused(address: str, error: BaseException) -> BadInput:
-    """Return the `BadInput` for a cluster that answers and cannot be joined from here.
-
-    Args:
-        address: Its host:port.
-        error: What Ray raised.
-    """
-    return BadInput(
-        f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is started on "
-        "one of its machines, with the same releases of Ray and Python, or sent with `ray job submit` "
-        "(docs/clusters.md)"
-    )
 
 
 def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:

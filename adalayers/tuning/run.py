@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import ray
 from ray import tune
@@ -55,11 +55,13 @@ class StudyOutcome:
         return bool(statuses) and statuses <= FAILED
 
 
-Undecided = Callable[[Folder], Collection[str]]
-"""Reads a results folder; returns the arms that a primary comparison which is not decided yet compares."""
+class Reports(Protocol):
+    """What a study needs of the package `reports`, which the library does not import: pages, and what is undecided."""
 
-UndecidedAcross = Callable[[Sequence[Folder]], Mapping[str, Collection[str]]]
-"""Reads the folders of all cases; returns the same of comparisons across them: a folder's name -> arms."""
+    def write_report(self, folder: Folder, /) -> str: ...
+    def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
+    def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
+    def undecided_across(self, folders: Sequence[Folder], /) -> Mapping[str, Collection[str]]: ...
 
 
 def run_study(
@@ -69,8 +71,7 @@ def run_study(
     request: StudyRequest,
     resources: Resources,
     deadline: float | None,
-    undecided: Undecided,
-    across: UndecidedAcross,
+    reports: Reports,
 ) -> list[StudyOutcome]:
     """Run what the folders lack of a study, all cases in one Ray session, and leave their files whole.
 
@@ -80,20 +81,19 @@ def run_study(
         request: What was asked for; part of it is the study's identity.
         resources: What trials may use.
         deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
-        undecided: Says which arms need more seeds.
-        across: Says the same of what is compared across cases; asked once each case has decided its own.
+        reports: Says which arms need more seeds: of each case, and, once these are decided, across cases.
 
     Raises:
         BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
     """
-    running = [_RunningCase(study, case, request, undecided) for case in cases]
+    running = [RunningCase(study, case, request, reports) for case in cases]
     interrupt = Interrupt(deadline)
 
     def go_on() -> bool:
         """Let the arms go on that an open comparison across cases needs; return whether there are any."""
         if not request.until_decided or len(running) < 2:
             return False
-        wanted = across([case.flushed() for case in running])
+        wanted = reports.undecided_across([case.flushed() for case in running])
         return sum(case.go_on(wanted) for case in running) > 0
 
     if (left := sum(case.agenda.remaining() for case in running)) or (
@@ -121,11 +121,14 @@ def run_study(
     return [case.close(interrupt.reason or "finished") for case in running]
 
 
-class _RunningCase:
-    """A case under way: its agenda, its record, and the log of its runs."""
+class RunningCase:
+    """A case under way: its agenda, its record, and the log of its runs.
 
-    def __init__(self, study: Study, ready: ReadyCase, request: StudyRequest, undecided: Undecided):
-        self._study, self._case, self._request, self._undecided = study, ready.case, request, undecided
+    live: whether the base model is passed again for every batch
+    """
+
+    def __init__(self, study: Study, ready: ReadyCase, request: StudyRequest, reports: Reports):
+        self._study, self._case, self._request, self._reports = study, ready.case, request, reports
         case, data, self._mirror = ready.case, ready.data, ready.mirror
         self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
@@ -159,7 +162,7 @@ class _RunningCase:
         return True
 
     def _undecided_arms(self) -> Collection[str]:
-        arms = self._undecided(self.flushed())
+        arms = self._reports.undecided_arms(self.flushed())
         if analyses := self.agenda.analyses():
             left = f"{len(arms)} arms go on" if arms else "all is decided"
             logger.info(f"{self._case.folder.name}: analysis after {analyses[-1].after} seeds: {left}")

@@ -47,11 +47,6 @@ def scratch_folder() -> Iterator[Path]:
             _remove(folder)
 
 
-def marked(folder: Path) -> contextlib.AbstractContextManager[None]:
-    """Mark the processes that are started within the block as those of a scratch folder."""
-    return inherited({MARK: folder.name})
-
-
 @contextlib.contextmanager
 def inherited(more: Mapping[str, str]) -> Iterator[None]:
     """Set these variables for the processes that are started within the block."""

@@ -7,20 +7,22 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
 from adalayers.request import REDUCTION, Resources, grace
-from adalayers.results.record import PROGRESS, StudyRecord
+from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.tuning import ray_private
-from adalayers.tuning.agenda import Agenda
 from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.search import Search
+
+if TYPE_CHECKING:
+    from adalayers.tuning.run import RunningCase
 
 logger = logging.getLogger(__name__)
 
@@ -39,20 +41,6 @@ def _ours() -> Iterator[None]:
             yield
         except Exception as error:
             raise Abandoned from error
-
-
-class RunningCase(Protocol):
-    """What the searcher needs of one case: its trials, where they are recorded, and who is told of each end.
-
-    live: whether the base model is passed again for every batch
-    """
-
-    agenda: Agenda
-    record: StudyRecord
-    live: bool
-
-    def on_end(self, row: dict[str, Any]) -> None:
-        """Note that a trial of the case ended with this row."""
 
 
 class StudySearcher(Searcher):
@@ -115,9 +103,6 @@ class StudySearcher(Searcher):
             case.record.begin(job.trial_id, case.agenda.row(job) | group)
         return {"jobs": [dataclasses.replace(job, case=number) for job in jobs]}
 
-    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Nothing: a trial's results reach the record through its own folder."""
-
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
@@ -161,14 +146,8 @@ class StudySearcher(Searcher):
             for number, jobs in list(self._trials.values())
         }
 
-    def set_search_properties(self, metric: Any, mode: Any, config: Any, **spec: Any) -> bool:
-        return True
-
     def save(self, checkpoint_path: str) -> None:
         """Nothing: the results folders are the only state of a study."""
-
-    def restore(self, checkpoint_path: str) -> None:
-        """Nothing, as `save`."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles its parts for a restore that is never made from them
@@ -228,9 +207,6 @@ class SearchOnlyASHA(FIFOScheduler):
         """Nothing more to record: every rung was met on the way."""
         if rungs := self._rungs_of(trial):
             ray_private.forget_trial(rungs, trial.trial_id)
-
-    def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
-        return True
 
     def _rungs_of(self, trial: Any) -> Rungs | None:
         """Return the rungs of a trial, None for a confirmation."""

@@ -19,8 +19,8 @@ from adalayers.console import interrupts
 from adalayers.errors import BadInput
 from adalayers.storage.redaction import reason
 from adalayers.tuning import ray_private
-from adalayers.tuning.cluster import cluster_address, refused
-from adalayers.tuning.scratch import end_processes, inherited, marked, scratch_folder
+from adalayers.tuning.cluster import cluster_address
+from adalayers.tuning.scratch import MARK, end_processes, inherited, scratch_folder
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ def _start(scratch: Path) -> None:
         try:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
-            with marked(scratch), inherited(_malloc()), interrupts.insisting():
+            with inherited({MARK: scratch.name, **_malloc()}), interrupts.insisting():
                 _init("local", include_dashboard=False, **{ray_private.TEMP_DIR: folder})
             return
         except (KeyboardInterrupt, BadInput):
@@ -134,7 +134,11 @@ def _join(address: str) -> None:
     except (KeyboardInterrupt, BadInput):
         raise
     except Exception as error:  # of many kinds: of other releases, of no machine of the cluster, of no token
-        raise refused(address, error) from error
+        raise BadInput(
+            f"wanted to join the Ray cluster at {address}, which failed ({reason(error, address)}); a study is "
+            "started on one of its machines, with the same releases of Ray and Python, or sent with `ray job submit` "
+            "(docs/clusters.md)"
+        ) from error
 
 
 def _malloc() -> dict[str, str]:

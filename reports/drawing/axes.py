@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from adalayers.results.study_file import Factor
 from reports.drawing import style
 from reports.drawing.style import plain_text
-from reports.reading.factors import Level, cell_names, in_order, label, level, level_name, levels, numeric
+from reports.reading.factors import label, level, level_name, levels, numeric
 
 
 class FactorAxis:
@@ -39,7 +38,8 @@ class FactorAxis:
         """Set scale, ticks and label: a tick at each level, or at powers where levels are many or drawn."""
         name = label(self.factor)
         if self.scale == "choice":
-            name_levels(axes, self.levels)
+            style.name_ticks(axes, [level_name(value) for value in self.levels], axis="x")
+            axes.set_xlim(-0.4, len(self.levels) - 0.6)
         elif self.scale == "log":
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -49,15 +49,3 @@ class FactorAxis:
         if self.scale != "choice" and len(self.levels) <= 8:
             axes.set_xticks(self._numbers)
         axes.set_xlabel(plain_text(name))
-
-
-def name_levels(axes: Axes, ordered: Sequence[Level]) -> None:
-    """Put levels side by side along x, in order, not to scale."""
-    style.name_ticks(axes, [level_name(value) for value in ordered], axis="x")
-    axes.set_xlim(-0.4, len(ordered) - 0.6)
-
-
-def series(table: pd.DataFrame, factors: Sequence[Factor]) -> dict[str, int]:
-    """Return the names of the cells of `factors` that occur, in the order of their levels, with their places."""
-    names = cell_names(in_order(table, factors), factors)
-    return {name: position for position, name in enumerate(dict.fromkeys(names))}

@@ -208,13 +208,6 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
             "Arms are compared on validation, on which each trial also chose its best epoch.",
             "Use a dataset with a test split.",
         )
-    opened = evidence.loaded.study.runs.test_opened
-    if opened is not None and opened > 1:
-        yield Caveat(
-            NOTE,
-            f"The test split was opened in {opened} runs.",
-            "Nothing, if seeds were added without regard to test scores; arms chosen by them need new data.",
-        )
 
 
 def _data(evidence: Evidence) -> Iterable[Caveat]:
@@ -238,8 +231,7 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
 def _counts(evidence: Evidence) -> dict[str, float]:
     """Return how often each label stands in the split that arms are compared on; nothing where there are none."""
     dataset = evidence.loaded.study.environment.dataset
-    split = {"val": "validation"}.get(evidence.split, evidence.split)
-    return dict(dataset.distribution.get(split, {})) if dataset.labels else {}
+    return dict(dataset.distribution.get(evidence.split_name, {})) if dataset.labels else {}
 
 
 def _classes(evidence: Evidence) -> Iterable[Caveat]:
@@ -486,15 +478,6 @@ def _budget(evidence: Evidence) -> Iterable[Caveat]:
             f"Arms train unequal numbers of parameters: {size.min():,.0f} ({code(size.idxmin())}) to "
             f"{size.max():,.0f} ({code(size.idxmax())}).",
             "Compare arms of one size, or say that size differs.",
-        )
-    tuned = [arm.name for arm in evidence.plan.arms if arm.role == "best"]
-    trials = len(_stage(evidence, "search"))
-    if tuned and trials:
-        yield Caveat(
-            NOTE,
-            f"{several(map(code, tuned))} had its nuisance hyperparameters chosen among {count(trials, 'trial')}; all "
-            "other arms use the study's own.",
-            "Do not take its difference to the control for one of the factors under study.",
         )
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -40,13 +39,9 @@ from reports.words.labels import SPLITS, AxisLabel, label
 
 @dataclass(frozen=True)
 class Evidence:
-    """The tables behind one report, named as the functions that make them, and its claims.
-
-    fanova: importances by fANOVA, where they are known
-    """
+    """The tables behind one report, named as the functions that make them, and its claims."""
 
     loaded: Loaded
-    fanova: pd.DataFrame | None = None
 
     @property
     def plan(self) -> Plan:
@@ -191,16 +186,6 @@ class Evidence:
             if self.over_seeds[place].primary and variance.blocks and variance.mean
         ]
 
-    @property
-    def share_of_examples(self) -> float | None:
-        """The median share of the seed-to-seed variance of open primary comparisons that few test examples make."""
-        shares = [
-            min(1.0, self._examples[0][index].between / claim.sd**2)
-            for index, claim in enumerate(self.over_seeds)
-            if claim.primary and not claim.decided and claim.sd and index in self._examples[0]
-        ]
-        return median(shares) if shares else None
-
     @cached_property
     def claims(self) -> list[claiming.Claim]:
         variances = {index: variance.mean for index, variance in self._examples[0].items()}
@@ -285,7 +270,7 @@ class Evidence:
 
     @cached_property
     def mix_by_arm(self) -> pd.DataFrame:
-        return tables.mix_by_arm(self.trials, self.plan)
+        return tables.mix_by_arm(self.trials, self.arms)
 
     @cached_property
     def mix_core(self) -> pd.DataFrame:

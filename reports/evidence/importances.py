@@ -1,4 +1,4 @@
-"""Hyperparameter importances by Optuna's evaluators, with their spread over resampled trials.
+"""Hyperparameter importances by PED-ANOVA, Optuna's evaluator, with their spread over resampled trials.
 
 Completed trials of the search alone: a stopped trial's score is no score. Optuna is imported only where
 there is something to evaluate: it costs two seconds.
@@ -7,8 +7,6 @@ there is something to evaluate: it costs two seconds.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,13 +22,12 @@ from reports.reading.space import Domain, as_choice, numeric
 if TYPE_CHECKING:
     from optuna import Study
 
-PED_ANOVA, FANOVA = "PED-ANOVA", "fANOVA"
 MAX_TRIALS = 1000
 """Completed trials that are looked at: more would take minutes, and change little."""
 
-RESAMPLES_BY_EVALUATOR = {PED_ANOVA: 50, FANOVA: 20}
+RESAMPLES = 50
 SEED = 0
-IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n", "resamples", "evaluator"]
+IMPORTANCE_COLUMNS = ["name", "role", "importance", "low", "high", "n"]
 
 
 def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> pd.DataFrame:
@@ -59,7 +56,7 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
     return order.iloc[places].reset_index(drop=True)
 
 
-def importances(points: pd.DataFrame, space: Sequence[Domain], evaluator: str = PED_ANOVA) -> pd.DataFrame:
+def importances(points: pd.DataFrame, space: Sequence[Domain]) -> pd.DataFrame:
     """A row per hyperparameter of the space, most important first.
 
     points: as from `search_points`; its completed rows count.
@@ -70,36 +67,22 @@ def importances(points: pd.DataFrame, space: Sequence[Domain], evaluator: str = 
     done = points[points["status"] == "completed"].reset_index(drop=True)
     if len(done) < IMPORTANCES_FROM or len(space) < 2 or done["score"].nunique() < 2:
         return pd.DataFrame(columns=IMPORTANCE_COLUMNS)
-    rng, resamples = np.random.default_rng(SEED), RESAMPLES_BY_EVALUATOR[evaluator]
+    rng = np.random.default_rng(SEED)
     trials = rebuilt_study(done, space).get_trials(deepcopy=False)
-    drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(resamples)]
+    drawn = [rng.integers(len(trials), size=len(trials)) for _ in range(RESAMPLES)]
     with _optuna_quiet():
-        whole = _shares(trials, space, evaluator)
-        spread = [_shares([trials[i] for i in draw], space, evaluator) for draw in drawn]
+        whole = _shares(trials, space)
+        spread = [_shares([trials[i] for i in draw], space) for draw in drawn]
     low, high = np.percentile(spread, [5, 95], axis=0)
     table = pd.DataFrame([(domain.name, domain.role) for domain in space], columns=["name", "role"])
     shares = {"importance": whole, "low": low, "high": high}
-    table = table.assign(**shares, n=len(done), resamples=resamples, evaluator=evaluator)
+    table = table.assign(**shares, n=len(done))
     return table.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def target_share(n: int) -> float:
     """Return the share of the best trials that PED-ANOVA asks about: a tenth, and at least five trials."""
     return min(0.5, max(0.1, 5 / n))
-
-
-def key(points: pd.DataFrame, space: Sequence[Domain], evaluator: str) -> str:
-    """Return a hash of everything that importances are computed from."""
-    done = points[points["status"] == "completed"]
-    about: list[Any] = [
-        evaluator,
-        RESAMPLES_BY_EVALUATOR[evaluator],
-        SEED,
-        "max",  # as in keys that are kept already
-        [repr(domain) for domain in space],
-    ]
-    text = json.dumps(about) + done.to_csv(index=False, float_format="%.17g")
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @contextlib.contextmanager
@@ -155,10 +138,10 @@ def _number(text: str) -> float | int:
     return int(value) if value.is_integer() else value
 
 
-def _shares(trials: list[Any], space: Sequence[Domain], evaluator: str) -> np.ndarray:
+def _shares(trials: list[Any], space: Sequence[Domain]) -> np.ndarray:
     """Return the importance of each hyperparameter, [hyperparameters]; equal ones where the scores show nothing."""
     import optuna
-    from optuna.importance import get_param_importances
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 
     class StudyOfTrials(optuna.Study):
         """A study of these very trials: adding them to one would copy each, nine tenths of the time."""
@@ -173,13 +156,6 @@ def _shares(trials: list[Any], space: Sequence[Domain], evaluator: str) -> np.nd
     with warnings.catch_warnings():
         # A resample whose best trials all tie with the rest: Optuna warns, and all are equally important.
         warnings.filterwarnings("ignore", message=".*importances will be equal")
-        shares = get_param_importances(study, evaluator=_evaluator(evaluator, len(trials)), params=names)
+        evaluator = PedAnovaImportanceEvaluator(target_quantile=target_share(len(trials)))
+        shares = get_param_importances(study, evaluator=evaluator, params=names)
     return np.array([shares[name] for name in names], dtype=float)
-
-
-def _evaluator(name: str, n: int) -> Any:
-    from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator
-
-    if name == PED_ANOVA:
-        return PedAnovaImportanceEvaluator(target_quantile=target_share(n))
-    return FanovaImportanceEvaluator(seed=SEED)

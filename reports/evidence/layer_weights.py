@@ -14,24 +14,11 @@ ENCODER = "encoder"
 
 def mix_history(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
     """The mix weights of one trial over its steps: step, layer, weight; layers in the mix's order."""
-    weights = _weights(history, trial_id)
-    layers = {column: state_name(column) for column in weights.columns.drop("step")}
-    table = weights.rename(columns=layers).melt(id_vars="step", var_name="layer", value_name="weight")
+    rows = history[history["trial_id"] == trial_id]
+    columns = {state_name(name): numbers(rows, name) for name in weight_columns(history)}
+    weights = pd.DataFrame({"step": numbers(rows, "step"), **columns}).dropna(subset=["step"])
+    table = weights.sort_values("step", kind="stable").melt("step", var_name="layer", value_name="weight")
     return table.dropna(subset=["weight"]).reset_index(drop=True)
-
-
-def mix_weights(trials: pd.DataFrame, history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
-    """The mix weights of one trial at its best epoch, the one whose checkpoint is kept: layer, weight."""
-    weights = _weights(history, trial_id)
-    best = numbers(trials[trials["trial_id"] == trial_id], "best_epoch").dropna()
-    at_best = history.loc[weights.index]
-    at_best = at_best[numbers(at_best, "epoch") == best.iloc[0]] if len(best) else at_best.tail(1)
-    if at_best.empty:  # the history was thinned or edited: the last weights known are the nearest thing
-        at_best = history.loc[weights.index].tail(1)
-    layers = {column: state_name(column) for column in weights.columns.drop("step")}
-    row = weights.loc[at_best.index[-1:], list(layers)].rename(columns=layers)
-    row = row.melt(var_name="layer", value_name="weight")
-    return row.dropna(subset=["weight"]).reset_index(drop=True)
 
 
 def at_best(trials: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
@@ -63,18 +50,6 @@ def weight_columns(history: pd.DataFrame) -> list[str]:
     """Return the columns of mix weights, in the order of the layers, the encoder's first."""
     columns = [column for column in history.columns if column.startswith(WEIGHT)]
     return sorted(columns, key=_place)
-
-
-def _weights(history: pd.DataFrame, trial_id: str | None) -> pd.DataFrame:
-    """Return step and mix weights of one trial, rows and columns without any weight left out, by step."""
-    columns = weight_columns(history)
-    rows = history[history["trial_id"] == trial_id]
-    table = pd.DataFrame(
-        {"step": numbers(rows, "step"), **{column: numbers(rows, column) for column in columns}}
-    )
-    table = table.dropna(subset=["step"])
-    used = [column for column in columns if table[column].notna().any()]
-    return table[["step", *used]].dropna(subset=used, how="all").sort_values("step", kind="stable")
 
 
 def _place(column: str) -> tuple[bool, str, int]:

@@ -38,14 +38,12 @@ def answers(predictions: pd.DataFrame, trials: pd.DataFrame, split: str) -> dict
 
 def tied(weights: Mapping[str, float], seeds: Iterable[int], known: PredictionHashes) -> bool:
     """Whether a comparison is of the same predictions with both signs, on every seed."""
-    return all(cancels(weights, seed, known) for seed in seeds)
-
-
-def cancels(weights: Mapping[str, float], seed: int, hashes: PredictionHashes) -> bool:
-    """Whether arms that predict alike on a seed cancel each other out."""
-    total: dict[str, float] = {}
-    for arm, weight in weights.items():
-        if (arm, seed) not in hashes:
+    for seed in seeds:
+        total: dict[str, float] = {}
+        for arm, weight in weights.items():
+            if (arm, seed) not in known:
+                return False
+            total[known[arm, seed]] = total.get(known[arm, seed], 0.0) + weight
+        if any(abs(weight) >= _WEIGHT_ROUNDING for weight in total.values()):
             return False
-        total[hashes[arm, seed]] = total.get(hashes[arm, seed], 0.0) + weight
-    return all(abs(weight) < _WEIGHT_ROUNDING for weight in total.values())
+    return True

@@ -83,14 +83,11 @@ class Variance(NamedTuple):
 
     Attributes:
         mean: Of its mean over seeds.
-        between: What the number of examples adds to the variance from seed to seed: models of two seeds are right on
-            other examples, so of more examples their difference varies less.
         blocks: That of its mean where `NEIGHBOURS` examples stay together, by leaving out each block in turn, and how
             many blocks there are; None for numbers.
     """
 
     mean: float
-    between: float
     blocks: tuple[float, int] | None = None
 
 
@@ -338,10 +335,5 @@ def _variances(
             blocks = (float(np.var(left_out)) * (len(left_out) - 1), len(left_out)) if len(left_out) else None
             by_seed = by_seed[:, :RESAMPLES]
             mean = float(np.var(np.mean(by_seed, axis=0), ddof=1))
-            alone = float(
-                np.mean(np.var(by_seed, axis=1, ddof=1))
-            )  # the mean's has a 1 / n of what differs by seed
-            n = len(by_seed)
-            between = max(0.0, alone - mean) * n / (n - 1) if n > 1 else 0.0
-            variances[index] = Variance(mean, between, blocks)
+            variances[index] = Variance(mean, blocks)
     return variances

@@ -101,17 +101,9 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
         row |= summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
         row |= summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
         rows.append(row)
-    columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "mix", "split"]
+    columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "line", "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
-    return _with_lines(table, plan)
-
-
-def _with_lines(table: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """Return the table with `line`, the levels of all factors but the first, before `mix`."""
-    table.insert(
-        list(table.columns).index("mix"), "line", cell_names(table, plan.factors[1:] or plan.factors)
-    )
-    return table
+    return table.assign(line=cell_names(table, plan.factors[1:] or plan.factors))
 
 
 def factor_columns(plan: Plan) -> list[str]:
@@ -132,28 +124,14 @@ def learning_arms(trials: pd.DataFrame, plan: Plan) -> list[str]:
     return [name for name, own in settings if is_learned(str(own["mix"]), str(own["fusion"]))]
 
 
-def mix_by_arm(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
-    """A row per arm of a layer mix: the summaries of the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
-    entropy, live = by_seed(trials, "mix/entropy"), by_seed(trials, "mix/live_layers")
-    settings = _settings(trials, plan)
-    rows = []
-    for arm in plan.arms:
-        row: dict[str, object] = {"arm": arm.name, "role": arm.role, **settings[arm.name]}
-        row |= summary(entropy.get(arm.name, NOTHING), "entropy_", NOT_BELOW_ZERO)
-        row |= summary(live.get(arm.name, NOTHING), "live_", NOT_BELOW_ZERO)
-        rows.append(row)
-    columns = [
-        "arm",
-        "role",
-        "fusion",
-        *factor_columns(plan),
-        "mix",
-        *_summary_names("entropy_"),
-        *_summary_names("live_"),
-    ]
-    table = pd.DataFrame(rows, columns=columns)
-    table = _with_lines(table, plan)
-    return table[table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
+def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `arms` of a layer mix, with the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
+    table = arm_table[arm_table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
+    for name, prefix in (("mix/entropy", "entropy_"), ("mix/live_layers", "live_")):
+        found = by_seed(trials, name)
+        rows = [summary(found.get(arm, NOTHING), prefix, NOT_BELOW_ZERO) for arm in table["arm"]]
+        table = table.join(pd.DataFrame(rows, columns=_summary_names(prefix)))
+    return table
 
 
 def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:

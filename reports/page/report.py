@@ -15,26 +15,24 @@ from reports.drawing.style import plain_text
 from reports.evidence.caveats import caveats, uniform_mix
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
-from reports.words.text import count, escape, is_folded
+from reports.words.text import escape
 
 MORE = f"*More: `{DETAILS}`, which `adalayers report` on this folder writes.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
-SHORT = ("question", "answer", "caveats", "settings", "quality", "mix", "next_run")
-"""Modules of `reports.parts` on report.md, each with its `SHORT_PART` or `PART`; a study's own come third."""
+SHORT = ("answer", "caveats", "settings", "quality", "mix", "next_run")
+"""Modules of `reports.parts` on report.md, each with its `SHORT_PART` or `PART`; a study's own come second."""
 
 PARTS = (
     "setup",
     "arms",
     "published",
     "comparisons",
-    "ablation",
     "single_layers",
     "variability",
     "layer_spans",
     "cutoff",
     "cost_at_use",
-    "one_axis",
     "data_size",
     "few_shot",
     "core",
@@ -83,7 +81,9 @@ class ReportPage:
 
     def text(self) -> str:
         """Return the page as Markdown, with links relative to the results folder."""
-        head = [_title(self.evidence, self.short), *(_banner(self.evidence) if self.short else [BACK])]
+        question = self.evidence.loaded.study.request.question or "(not stated in study.json)"
+        top = [*_banner(self.evidence), "## Question", escape(question, 2000)] if self.short else [BACK]
+        head = [_title(self.evidence, self.short), *top]
         return "\n\n".join([*head, *self._sections(), *([MORE] if self.short else [])]) + "\n"
 
     def figures(self) -> dict[str, Figure]:
@@ -106,18 +106,17 @@ class ReportPage:
     def _sections(self) -> Iterator[str]:
         before = ""
         for part, info, own in self.shown:
-            title = part.title if isinstance(part.title, str) else part.title(info)
             paragraphs = [paragraph for paragraph in part.section(info) if paragraph]
             if own:
                 paragraphs = self._of_own(paragraphs)
-            if paragraphs and title != before:
-                yield f"## {escape(title)}"
-                before = title
+            if paragraphs and part.title != before:
+                yield f"## {escape(part.title)}"
+                before = part.title
             yield from paragraphs
 
     def _of_own(self, paragraphs: list[str]) -> list[str]:
         """Return what this page shows of a part that is the study's own."""
-        tables = [paragraph for paragraph in paragraphs if is_folded(paragraph)]
+        tables = [paragraph for paragraph in paragraphs if paragraph.startswith("<details>")]
         if not self.short:
             return tables
         shown = [paragraph for paragraph in paragraphs if paragraph not in tables]
@@ -129,7 +128,7 @@ def short_page(evidence: Evidence) -> ReportPage:
     own = own_parts(evidence)
     # The mix gives way to what the study itself asks.
     rest = [name for name in SHORT if name not in own and not (own and name == "mix")]
-    return ReportPage(evidence, (*rest[:2], *own, *rest[2:]), short=True, own=own)
+    return ReportPage(evidence, (*rest[:1], *own, *rest[1:]), short=True, own=own)
 
 
 def details_page(evidence: Evidence) -> ReportPage:
@@ -148,7 +147,4 @@ def _banner(evidence: Evidence) -> list[str]:
     """Say first what makes the page less than a finished study of a mix that was learned."""
     checks = evidence.once("checks", caveats)
     lines = [f"**{caveat.finding}**" for caveat in checks if caveat.on_top]
-    left = int((evidence.trials["status"] == "unfinished").sum())
-    if left:
-        lines.append(f"**Unfinished trials**: {count(left, 'trial')}, under *Caveats* in `{DETAILS}`.")
     return ["\n>\n".join(f"> {line}" for line in lines)] if lines else []

@@ -1,4 +1,4 @@
-"""Mean score in each cell of the factorial core, as heat map and table."""
+"""Mean score in each cell of the factorial core, as a heat map."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from matplotlib.figure import Figure
 
 from adalayers.results.study_file import Factor
 from reports.drawing import style
-from reports.drawing.axes import series
 from reports.drawing.pieces import heat_map, unit_below
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import Spread
-from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import Level, cell_names, column, label, level, level_name, levels, short
 from reports.reading.frames import records
-from reports.words.text import escape, several, table
+from reports.words.text import escape, several
 
 NO_CORE = "Nothing to draw: no completed trials in the factorial core."
 SPANS = 4
@@ -54,29 +52,16 @@ def info(evidence: Evidence) -> Info | None:
         for name, row in zip(names, records(core), strict=True)
         if (value := level(row[first])) is not None
     }
-    rows, columns = tuple(series(core, factors[1:])), tuple(levels(core[first]))
+    rows, columns = evidence.lines if len(factors) > 1 else ("",), tuple(levels(core[first]))
     return Info(core, factors, columns, rows, cells, evidence.scored, evidence.split_name, evidence.spread)
 
 
 def section(info: Info) -> list[str]:
     over = [short(factor) for factor in info.factors]
-    first = short(info.factors[0])
     return [
-        f"Mean {info.split} score over {several(map(escape, over))}, all else alike; each cell is an arm.",
+        f"Mean {info.split} score over {several(map(escape, over))}, all else alike; each cell is an arm, whose "
+        "interval stands under *Arms*.",
         figure_link("core_heatmap", f"Mean score over {several(over)}, a cell per arm"),
-        table(
-            ["", *(escape(f"{first} = {level_name(value)}") for value in info.columns)],
-            [
-                [
-                    escape(name),
-                    *(
-                        summary(info.cells[name, value]) if (name, value) in info.cells else "not an arm"
-                        for value in info.columns
-                    ),
-                ]
-                for name in info.rows
-            ],
-        ),
     ]
 
 

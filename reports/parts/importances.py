@@ -1,8 +1,7 @@
-"""Importances of the hyperparameters with their spread, and where the best lies on the edge of a range."""
+"""Importances of the hyperparameters with their spread."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,7 @@ from reports.drawing.pieces import legend_right, point
 from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
-from reports.evidence.importances import FANOVA, MAX_TRIALS, PED_ANOVA, target_share
-from reports.evidence.ranges import Edge
+from reports.evidence.importances import MAX_TRIALS, RESAMPLES, target_share
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
 from reports.reading.load import Plan
@@ -25,25 +23,20 @@ from reports.words.text import code, count, interval, number, several, table
 
 SEARCH_ROLES = ("scientific", "nuisance", "searched")
 BAR: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.6}
-EXPLAINED = {
-    PED_ANOVA: f"{PED_ANOVA} (Optuna) asks what sets the best {{:.0%}} of the trials apart from all of them.",
-    FANOVA: f"{FANOVA} (Optuna) splits the variance of a random forest fitted to all of the scores.",
-}
 
 
 @dataclass(frozen=True)
 class Info:
-    """importances: a table per evaluator, as from `importances.importances`, those without rows left out.
+    """importances: as from `importances.importances`.
 
     done: completed trials with a score that are looked at; completed: all of them
     unread: hyperparameters whose search space could not be read
     """
 
-    importances: tuple[pd.DataFrame, ...]
+    importances: pd.DataFrame
     done: int
     completed: int
     unread: tuple[str, ...]
-    edges: tuple[Edge, ...]
     plan: Plan
 
 
@@ -52,45 +45,38 @@ def info(evidence: Evidence) -> Info | None:
     points, (space, unread) = evidence.points, evidence.space
     if evidence.searches != 1:
         return None
-    tables = (evaluating.importances(points, space), evidence.fanova)
     return Info(
-        importances=tuple(table for table in tables if table is not None and len(table)),
+        importances=evaluating.importances(points, space),
         done=int((points["status"] == "completed").sum()),
         completed=int((evidence.search["status"] == "completed").sum()),
         unread=tuple(unread),
-        edges=tuple(evidence.edges),
         plan=evidence.plan,
     )
 
 
 def section(info: Info) -> list[str]:
     unread = several([code(name) for name in info.unread], 8)
-    paragraphs = [
+    left_out = (
         f"Left out, because `study.json` does not describe them as a range or a choice: {unread}."
         if unread
-        else "",
-        _edges(info.edges),
-    ]
-    if not info.importances:
+        else ""
+    )
+    if info.importances.empty:
         why = (
             f"{count(info.done, 'completed search trial')} with a score; importances are computed from "
             f"{IMPORTANCES_FROM} on, over at least two hyperparameters and different scores. "
             "More `--trials` give them, or `--scheduler fifo`, which stops none."
         )
-        return [f"No importances: {why}", *paragraphs]
+        return [f"No importances: {why}", left_out]
     rows = [
         [
-            *(code(row["name"]), row["role"], row["evaluator"], number(row["importance"], 2)),
-            f"{interval(row['low'], row['high'], 2)}, n = {row['n']} trials, {row['resamples']} resamples",
+            *(code(row["name"]), row["role"], number(row["importance"], 2)),
+            f"{interval(row['low'], row['high'], 2)}, n = {row['n']} trials, {RESAMPLES} resamples",
         ]
-        for importances in info.importances
-        for row in records(importances)
+        for row in records(info.importances)
     ]
     thinned = info.done == MAX_TRIALS < info.completed
-    heads = ["hyperparameter", "role", "evaluator", "importance (share)", "middle 90% of resamples"]
-    explained = [
-        EXPLAINED[table["evaluator"].iloc[0]].format(target_share(info.done)) for table in info.importances
-    ]
+    heads = ["hyperparameter", "role", "importance (share)", "middle 90% of resamples"]
     rest = (
         f" Of {info.completed:,} completed trials, {MAX_TRIALS:,} at even distances in rank count."
         if thinned
@@ -101,32 +87,20 @@ def section(info: Info) -> list[str]:
         "scheduler stopped poor ones early, this is about the better part of the space. Ranges: the middle 90% over "
         "bootstrap resamples of the trials, one seed each; where they overlap widely, the order could be another. "
         "Importance is no effect and no direction.",
-        " ".join(explained) + rest,
+        f"PED-ANOVA (Optuna) asks what sets the best {target_share(info.done):.0%} of the trials apart from all of "
+        f"them.{rest}",
         figure_link("importances", "Importance of each hyperparameter"),
         table(heads, rows),
-        *paragraphs,
+        left_out,
     ]
-
-
-def _edges(edges: Sequence[Edge]) -> str:
-    named = [
-        f"{code(edge.name)} = {edge.value:.3g}, {edge.end} end, {edge.n_at_edge} of the best {edge.n_best}"
-        for edge in edges
-    ]
-    return (
-        f"**At the edge of the search space**, so that better values may lie beyond: {several(named, 8)}. Widen a "
-        "range where most of the best trials lie at one end."
-        if edges
-        else ""
-    )
 
 
 @styled
 def draw(info: Info) -> Figure | None:
-    """Share of importance of each hyperparameter with its spread, by the last evaluator; None without importances."""
-    if not info.importances:
+    """Share of importance of each hyperparameter with its spread; None without importances."""
+    table = info.importances
+    if table.empty:
         return None
-    table = info.importances[-1]
     figure = new_figure(1.6 + 0.42 * max(len(table), 2))
     axes = figure.add_subplot()
     for position, row in enumerate(records(table)):
@@ -140,33 +114,30 @@ def draw(info: Info) -> Figure | None:
     axes.set_ylim(len(table) - 0.4, -0.6)
     axes.set_xlim(0, 1.12 * max(table["high"].max(), table["importance"].max(), 1e-9))
     axes.grid(visible=False, axis="y")
-    first = table.iloc[0]
-    axes.set_xlabel(f"importance ({first['evaluator']}; share of the whole, 0 to 1)")
+    axes.set_xlabel("importance (PED-ANOVA; share of the whole, 0 to 1)")
     axes.set_ylabel("hyperparameter")
     handles = [
         Patch(facecolor=COLOURS[i], hatch=HATCHES[i], label=role, **BAR)
         for i, role in enumerate(SEARCH_ROLES)
         if role in set(table["role"])
     ]
-    spread = f"bars: middle 90% of\n{first['resamples']} resamples"
+    spread = f"bars: middle 90% of\n{RESAMPLES} resamples"
     handles.append(Patch(facecolor="none", edgecolor="none", label=spread))
-    legend_right(figure, handles, f"{first['n']} completed trials,\none seed each")
+    legend_right(figure, handles, f"{info.done} completed trials,\none seed each")
     return figure
 
 
 def answer(info: Info) -> list[str]:
-    """Name the most important hyperparameters, with the spread, by the first evaluator."""
+    """Name the most important hyperparameters, with the spread."""
     title = "**Most important hyperparameters**"
-    if info.done < IMPORTANCES_NAMED_FROM or not info.importances:
+    if info.done < IMPORTANCES_NAMED_FROM or info.importances.empty:
         done = count(info.done, "search trial")
         return [f"{title}: open, {done} completed of the {IMPORTANCES_NAMED_FROM} that are needed."]
-    table = info.importances[0]
     named = [
         f"{code(row['name'])} {number(row['importance'], 2)} {interval(row['low'], row['high'], 2)}"
-        for row in records(table.sort_values("importance", ascending=False))[:3]
+        for row in records(info.importances)[:3]
     ]
-    evaluator = table["evaluator"].iloc[0]
-    return [f"{title} ({evaluator}, shares with the middle 90% of resamples): {several(named)}."]
+    return [f"{title} (PED-ANOVA, shares with the middle 90% of resamples): {several(named)}."]
 
 
 PART = Part("Hyperparameter importance", info, section, {"importances": draw}, answer)

@@ -117,8 +117,9 @@ def _best(evidence: Evidence) -> BestModel | None:
     if best is None or history.empty:
         return None
     steps = layer_weights.mix_milestones(history)
-    at_best = layer_weights.mix_weights(trials, evidence.history, best).set_index("layer")["weight"]
-    steps["best epoch"] = steps["layer"].map(at_best)
+    at_best = layer_weights.at_best(trials[trials["trial_id"] == best], evidence.history)
+    weights = at_best.drop(columns="trial_id").rename(columns=layer_weights.state_name).max()
+    steps["best epoch"] = steps["layer"].map(weights)
     return BestModel(trial(trials, best, plan.metric), steps, history)
 
 

@@ -34,10 +34,8 @@ class Info:
         finished: Whether the study ended by itself.
         until_decided: Whether seeds were added until comparisons were decided.
         own_draws: Whether each seed drew training examples of its own.
-        examples: How many test examples there were, where they were limited to so many; else None.
         importances: Completed trials of the search, where the study asks which hyperparameters matter and has too few
             to answer; else None.
-        share_of_examples: Of what varies from seed to seed in what is open, as `Evidence.share_of_examples`.
     """
 
     claims: tuple[Claim, ...]
@@ -48,8 +46,6 @@ class Info:
     finished: bool
     until_decided: bool
     own_draws: bool
-    examples: int | None = None
-    share_of_examples: float | None = None
     importances: int | None = None
     scheduler: str = ""
 
@@ -70,8 +66,6 @@ def info(evidence: Evidence) -> Info:
         runs.state == "finished",
         any(run.until_decided for run in runs.history),
         numbers(confirmed(evidence.trials), "draw").nunique() > 1,
-        _limited(evidence),
-        evidence.share_of_examples,
         _too_few_for_importances(evidence),
         evidence.loaded.study.request.scheduler,
     )
@@ -81,13 +75,6 @@ def _too_few_for_importances(evidence: Evidence) -> int | None:
     completed = int((evidence.points["status"] == "completed").sum())
     asked = "importances" in evidence.loaded.study.request.parts and len(evidence.space[0]) > 1
     return completed if asked and completed < IMPORTANCES_NAMED_FROM else None
-
-
-def _limited(evidence: Evidence) -> int | None:
-    """Return how many test examples there were where a flag limited them; once `--eval-examples` limited both."""
-    flags, examples = evidence.loaded.study.request.flags, evidence.loaded.study.environment.dataset.examples
-    most, there = flags.get("test_examples", flags.get("eval_examples")), examples.get("test")
-    return there if evidence.split == "test" and there is not None and most == there else None
 
 
 def section(info: Info) -> list[str]:
@@ -100,7 +87,6 @@ def section(info: Info) -> list[str]:
         if info.until_decided
         else "",
         _seeds_for_smallest_effect(info),
-        _more_examples(info),
     ]
     return [listed(filter(None, sentences)), *_next(info)]
 
@@ -128,18 +114,6 @@ def _seeds_for_smallest_effect(info: Info) -> str:
     return (
         f"Seeds to find {info.plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
         f"{', '.join(parts)} ({source})."
-    )
-
-
-def _more_examples(info: Info) -> str:
-    """Weigh more test examples against more seeds: what they add to the spread falls with their number."""
-    share = info.share_of_examples
-    if not info.examples or share is None:
-        return ""
-    return (
-        f"More test examples or more seeds: {share:.0%} of what varies from seed to seed in what is open (the median) "
-        f"is chance of {info.examples:,} test examples. Twice as many (`--test-examples`, which makes another study) "
-        f"would spare about {share / 2:.0%} of the seeds."
     )
 
 

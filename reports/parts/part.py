@@ -37,14 +37,14 @@ class Part(Generic[Info]):
 
     Parts that follow each other under the same title are one section.
 
-    title:   of its section, or how it follows from what is shown
+    title:   of its section
     info:    computes what is shown; None where the part does not apply to this study: it is left out then
     section: its paragraphs of Markdown; empty ones are left out
     answer:  its sentences in the Answer of a study that names it; what they say, its section does not say again
     draw:    its figures: file name without ending -> how it is drawn; None where there is nothing to draw over
     """
 
-    title: str | Callable[[Info], str]
+    title: str
     info: Callable[[Evidence], Info | None]
     section: Callable[[Info], Sequence[str]]
     draw: Mapping[str, Callable[[Info], Figure | None]] = field(default_factory=dict)

@@ -12,11 +12,10 @@ from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
-from reports.reading.data import SPLIT_NAMES
 from reports.reading.factors import level_name, levels, name
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.words.labels import short
+from reports.words.labels import SPLITS, short
 from reports.words.text import code, escape, prose, several, table
 
 MEANING = {
@@ -139,7 +138,7 @@ def _backbone(environment: EnvironmentRecord) -> str:
     backbone, examples = environment.backbone, environment.dataset.examples
     if not backbone.layers or not examples:
         return ""
-    sizes = several([f"{n:,} {SPLIT_NAMES.get(split, split)}" for split, n in examples.items()])
+    sizes = several([f"{n:,} {SPLITS.get(split, split)}" for split, n in examples.items()])
     objective = f" (pretrained for {escape(backbone.objective)})" if backbone.objective else ""
     return (
         f"{escape(backbone.name)}{objective} has {backbone.layers} layers of width {backbone.width}; "

@@ -18,12 +18,13 @@ from adalayers.results.study_file import (
 )
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part
-from reports.reading.data import SPLIT_NAMES, cuts, shared
+from reports.reading.data import cuts, shared
 from reports.reading.factors import short
 from reports.reading.frames import numbers
 from reports.reading.load import as_text
 from reports.reading.space import describe
 from reports.words import labels
+from reports.words.labels import SPLITS
 from reports.words.text import (
     NONE,
     code,
@@ -163,7 +164,7 @@ def _labels(info: Info) -> list[str]:
     """Return how often each class occurs in each split, or what describes the numbers that are predicted."""
     if not info.labels:
         return []
-    heads = [SPLIT_NAMES.get(split, split) for split in info.labels]
+    heads = [SPLITS.get(split, split) for split in info.labels]
     names = list(dict.fromkeys(name for classes in info.labels.values() for name in classes))
     rows = []
     for name in names[:CLASSES]:

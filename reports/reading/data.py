@@ -8,8 +8,6 @@ from adalayers.results.study_file import DatasetRecord
 from reports.words.labels import SPLITS
 from reports.words.text import count
 
-SPLIT_NAMES = {**SPLITS, "validation": "validation"}
-
 
 @dataclass(frozen=True)
 class Cut:
@@ -38,7 +36,7 @@ class Cut:
         )
         words = "" if self.words is None else f", {count(self.words, 'word')} lost"
         share = f"{self.share:.1%} " if self.total else ""
-        return f"{SPLIT_NAMES.get(self.split, self.split)} {share}({size}{words})"
+        return f"{SPLITS.get(self.split, self.split)} {share}({size}{words})"
 
 
 def cuts(dataset: DatasetRecord) -> list[Cut]:
@@ -52,7 +50,7 @@ def cuts(dataset: DatasetRecord) -> list[Cut]:
 def shared(dataset: DatasetRecord) -> list[str]:
     """Return "test 104 of 2,500 examples" for each split with examples that also stand in train."""
     return [
-        f"{SPLIT_NAMES.get(split, split)} {n:,}"
+        f"{SPLITS.get(split, split)} {n:,}"
         + (f" of {total:,} examples" if (total := dataset.examples.get(split)) else "")
         for split, n in dataset.shared.items()
         if n

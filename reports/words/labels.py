@@ -39,10 +39,6 @@ LABELS = {
     "mix/weight": AxisLabel("mix weight p̃", "share of 1"),
     "layer": AxisLabel("layer", "hidden state"),
     "step": AxisLabel("training step", "count"),
-    "convergence_step": AxisLabel("step of convergence", "count"),
-    "parameters": AxisLabel("added parameters", "count"),
-    "seconds": AxisLabel("time", "seconds"),
-    "difference": AxisLabel("difference to the control"),
 }
 
 SPLITS = {"val": "validation", "test": "test", "train": "training"}

@@ -70,11 +70,6 @@ def listed(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items)
 
 
-def is_folded(paragraph: str) -> bool:
-    """Whether a paragraph is folded away until it is opened."""
-    return paragraph.startswith("<details>")
-
-
 def folded(summary: str, rows: int, *paragraphs: str, most: int = 8) -> str:
     """Return paragraphs that open on a click, where a table in them has more than `most` rows; else as they are."""
     text = "\n\n".join(paragraphs)

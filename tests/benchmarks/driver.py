@@ -44,7 +44,7 @@ class MadeCase:
             ConfirmedArm(f"alpha={number}", "core", LayerMixConfig(alpha=float(number)))
             for number in range(1, (trials - searched) // SEEDS + 1)
         ]
-        plan = StudyPlan(base, space, arms, searches=[PlannedSearch(base, space)])
+        plan = StudyPlan(base, arms, searches=[PlannedSearch(base, space)])
         self.request = StudyRequest(trials=searched, seeds=SEEDS, search="random")
         self.record = StudyRecord(folder, self.data.metric)
         planned = [PlannedArm(arm.name, arm.role, arm.config.used(self.data.shape)) for arm in arms]

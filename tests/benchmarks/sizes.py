@@ -15,7 +15,6 @@ class Sizes:
     repeats:   how often a rival takes its turn; steps: the same of a single training step
     trials:    of a study, and seconds: how long about each of them takes
     sentences: that token trials train on; examples: that scores in half precision are trained on
-    passes:    sequences and tokens of a base model's pass with tasks attached; None: by device
     """
 
     cola: int | None = None

@@ -3,7 +3,6 @@
 import socket
 
 import pytest
-from datasets import ClassLabel, Dataset, Features, Value
 
 from adalayers.command.main import main
 from adalayers.storage.hub import PROBE_SECONDS
@@ -50,6 +49,7 @@ def refuse(argv, capsys):
         (["--output", "s3://"], "'s3://' (ValueError: it names no bucket)"),
         (["--address", "a" * 5000 + ":1"], "a Ray cluster as --address"),
         (["--set", "fusion=scalar-mix"], "--set fusion=scalar-mix"),
+        (["--group", "all"], "--group auto or a number of at least 1, got 'all'"),
     ],
 )
 def test_flags(argv, wanted, capsys):
@@ -67,19 +67,6 @@ def test_flags(argv, wanted, capsys):
 def test_flags_that_the_backbone_or_the_data_refuse(argv, wanted, world, tmp_path, capsys):
     assert wanted in refuse([*flags(world, tmp_path / "results"), *argv], capsys)
     assert not (tmp_path / "results").exists()
-
-
-def test_an_empty_or_unlabelled_dataset(world, tmp_path, capsys):
-    features = Features({"text": Value("string"), "label": ClassLabel(names=["a", "b"])})
-    rows = [{"text": f"word {i}", "label": -1} for i in range(30)]
-    for name, word in (("unlabelled", "label"), ("empty", "empty")):
-        (tmp_path / name).mkdir()
-        argv = flags(world, tmp_path / "r")
-        argv[argv.index("--dataset") + 1] = str(tmp_path / name)
-        if name == "unlabelled":
-            path = tmp_path / name / "train-00000-of-00001.parquet"
-            Dataset.from_list(rows, features=features).to_parquet(path)
-        assert word in refuse(argv, capsys)
 
 
 def test_a_missing_data_dir(tmp_path, capsys):

@@ -59,18 +59,6 @@ def test_every_file_and_column_is_explained(runs):
     assert undocumented(runs.finished) == []
 
 
-def test_features_may_live_on_disk_or_nowhere(runs):
-    """That those in memory give the same numbers as those on disk, test_study.py has."""
-    frames = {}
-    for mode, folder in (("disk", runs.finished), ("live", runs.live)):
-        trials = pd.read_csv(folder / "trials.csv").set_index(["arm", "seed"]).sort_index()
-        # The best of a search that was stopped may be another one than that of a search that was left alone.
-        frames[mode] = trials[trials["stage"] == "confirm"].drop(index="search-best", errors="ignore")
-    assert len(frames["disk"]) == 3
-    assert not frames["live"]["status"].ne("completed").any()
-    assert (frames["disk"]["trial_id"] == frames["live"]["trial_id"]).all()
-
-
 def test_fresh_sets_the_earlier_study_aside(runs):
     assert (runs.finished / "trials.csv").read_bytes() == runs.rows
     ids = {json.loads((folder / "study.json").read_text())["id"] for folder in (runs.finished, runs.live)}

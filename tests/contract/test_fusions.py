@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from torch.nn import functional
 
 from adalayers.config import FUSIONS, config_class
 from adalayers.errors import BadInput
@@ -143,23 +142,3 @@ def test_saved_parts_load_to_the_same_outputs(name, tmp_path):
     again, given = load(tmp_path), states(model)
     with torch.no_grad():
         assert torch.equal(again(given, LENGTHS), model(given, LENGTHS))
-
-
-@pytest.mark.parametrize(("name", "shape"), ON)
-def test_a_sum_over_hidden_states_is_the_sum_of_its_terms(name, shape):
-    model = made(name, shape).eval()
-    given, terms = states(model), model.fusion.terms()
-    if terms is None:
-        pytest.skip("it is none")
-    assert list(terms) == model.live()
-    total = torch.zeros(())
-    for state, term in terms.items():
-        added = functional.gelu(given[state]) if term.gelu else given[state]
-        added = added if term.matrix is None else added @ term.matrix.T
-        if term.eps is not None:
-            added = functional.layer_norm(added, added.shape[-1:], eps=term.eps)
-        total = total + term.weight * added
-    with torch.no_grad():
-        torch.testing.assert_close(
-            model.fusion.whole(total), model.fusion(given, LENGTHS), atol=1e-5, rtol=1e-5
-        )

@@ -404,8 +404,6 @@ def test_a_study_can_be_mirrored_later(study, tmp_path, empty_database, capsys):
     for written in (len(table(folder)), 0):
         assert sync_command(["sync", str(folder), "--tracking-uri", f"sqlite:///{database}"]) == 0
         assert capsys.readouterr().out.startswith(f"{written} trials")
-    assert sync_command(["sync", str(tmp_path)]) == 2
-    assert "study.json" in capsys.readouterr().err.splitlines()[0]
 
 
 def test_a_field_that_is_added_with_a_default_renames_no_trial(world, study, tmp_path):

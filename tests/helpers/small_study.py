@@ -15,8 +15,8 @@ import psutil
 
 from adalayers.results.files import CLAIMS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, read_trials
 from adalayers.storage.folder import Folder
-from reports.write import write_claims
 from tests.helpers.long_form import Wrong
+from tests.helpers.pages import rebuild_claims
 from tests.helpers.studying import command
 
 FLAGS = (
@@ -145,7 +145,7 @@ def _claims(study: Study, whole: Study) -> bytes:
         folder = Folder(scratch)
         for name, source in ((TRIALS, study), (PREDICTIONS, study), (STUDY, whole)):
             folder.write_bytes(name, source.folder.read_bytes(name))
-        write_claims(folder)
+        rebuild_claims(folder)
         return folder.read_bytes(CLAIMS)
 
 

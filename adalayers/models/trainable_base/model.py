@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -20,24 +20,6 @@ from adalayers.models.trainable_base.adapters import Adapters
 from adalayers.models.trainable_base.base import Base
 from adalayers.states import Shape, State
 from adalayers.study import Variant
-
-
-@runtime_checkable
-class Tokenised(Protocol):
-    """What of a batch a model reads that runs its base model itself.
-
-    Attributes:
-        input_ids: int64 [tokens], sequences end to end, on the model's device
-        token_types: of the same form, which text of a pair a token is of; None where nothing tells
-        lengths:   int64 [batch], on the CPU
-    """
-
-    @property
-    def input_ids(self) -> Tensor: ...
-    @property
-    def token_types(self) -> Tensor | None: ...
-    @property
-    def lengths(self) -> Tensor: ...
 
 
 class TrainableBaseModel(FusionModel):
@@ -118,8 +100,8 @@ class TrainableBaseModel(FusionModel):
         """Return no hidden state: `forward_batch` reads token ids."""
         return []
 
-    def forward_batch(self, batch: Tokenised) -> Float[Tensor, "items outputs"]:  # type: ignore[override]  # other batches
-        """Return what `forward` does of the hidden states that the base model now gives."""
+    def forward_batch(self, batch: Any) -> Float[Tensor, "items outputs"]:
+        """Return what `forward` does of the states that the base model now gives for a batch's `input_ids`."""
         with self._drawing():
             states = self.base(batch.input_ids, batch.lengths, self.fusion.live(), batch.token_types)
         return self(states, batch.lengths)

@@ -31,7 +31,7 @@ def of(dataset: str, base) -> SetUp:
     return found
 
 
-@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: f"{setup.dataset} {setup.name}")
+@pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: f"{setup.dataset} {setup.base.name}")
 def test_recomputed_parameters_are_those_of_the_model_as_released(setup):
     config = trial_config(**setup.config("as-released"))
     config.check(shape(setup))
@@ -94,7 +94,7 @@ def test_published_f1_of_classes_follows_from_precision_and_recall():
 
 
 def test_a_dataset_without_a_set_up_takes_those_of_its_kind():
-    assert [setup.name for setup in setups("imdb", "sequence")[0]] == ["roberta-large", "bart-large-cnn"]
+    assert [setup.base.name for setup in setups("imdb", "sequence")[0]] == ["roberta-large", "bart-large-cnn"]
     for dataset, head, source in (("other", "sequence", "cola"), ("other", "token", "conll2003")):
         found, taken = setups(dataset, head)
         assert taken == source

@@ -120,12 +120,6 @@ def test_a_cluster_may_have_more_cpus_than_this_machine():
         parse(STUDY, ["--cpus-per-trial", "4096"])
 
 
-def test_the_metric_and_the_smallest_effect():
-    flags = parse(STUDY, ["--metric", "accuracy", "--smallest-effect", "0.005"])
-    assert [request.metric for request in flags.requests] == ["accuracy"]
-    assert flags.study.smallest_effect == 0.005
-
-
 def test_a_flag_of_one_study_alone():
     flag = Flag("reference-dataset", "What for", default=lambda names: names[0], canonical=str.upper)
     study = dataclasses.replace(STUDY, flags=(flag,))

@@ -81,11 +81,6 @@ def never():
     raise AssertionError("computed again")
 
 
-def test_a_second_call_computes_nothing(source, encoded, tmp_path):
-    make(tmp_path, source, encoded)
-    stored(tmp_path, source, encoded, never)
-
-
 def test_every_ingredient_changes_the_store(source, encoded, tmp_path, monkeypatch):
     other = dataclasses.replace(source, fingerprint="f" * 16)
     turned = dataclasses.replace(encoded, input_ids=encoded.input_ids[::-1].copy())

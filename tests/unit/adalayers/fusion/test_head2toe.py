@@ -177,9 +177,3 @@ def test_what_it_asks_of_its_configuration():
     for fraction in (0.0, 1.5):
         with pytest.raises(BadInput, match="fraction"):
             trial_config(fusion="head2toe", fraction=fraction)
-    with pytest.raises(BadInput, match="has no answer per word"):
-        trial_config(fusion="head2toe").check(made_shape("token"))
-    # It has no head: nothing of one identifies a trial, or is checked.
-    one = trial_config(fusion="head2toe", heads=5, dropout=0.4, read_out="linear", positions=True)
-    one.check(made_shape())
-    assert one.identity(made_shape()) == trial_config(fusion="head2toe").identity(made_shape())

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, mix_batched
+from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, LayerMixConfig, mix_batched
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
 from tests.helpers import formulas
 from tests.helpers.mixing import LENGTHS, STATES, TOKENS, WIDTH, K, L, inputs
-from tests.helpers.states import encoder
+from tests.helpers.states import encoder, made_shape
 
 
 def numpy_mix(mix, states, *, alpha=1.0, cutoff=0.0, factors=None):
@@ -66,7 +66,7 @@ def test_a_cutoff_within_rounding_of_the_start_is_refused():
     for n in (3, 7, 24, 49):
         below = float(np.nextafter(1 / n, 0))
         with pytest.raises(ValueError, match=f"below 1/{n}"):
-            LayerMix(encoder(*range(n)), WIDTH, K, cutoff=below)
+            LayerMixConfig(cutoff=below).check(made_shape(layers=n))
         assert LayerMix(encoder(*range(n)), WIDTH, K, cutoff=0.999 / n).live() == encoder(*range(n))
 
 

@@ -58,15 +58,6 @@ def test_the_penalty_is_lambda_times_the_entropy_in_nats(changes, expected):
     assert penalty is None if expected is None else float(penalty.detach()) == pytest.approx(expected)
 
 
-def test_a_cutoff_after_training_waits():
-    model = FusionModel(LayerMixConfig(cutoff=0.2, cutoff_when="after-training", **SMALL), made_shape())
-    with torch.no_grad():
-        model.fusion.p.copy_(torch.tensor([3.0, 3.0, 1.0, 1.0]))
-    assert model.fusion.live() == encoder(1, 2, 3, 4)
-    model.fusion.finish()
-    assert model.fusion.live() == encoder(1, 2)
-
-
 def test_single_takes_a_hidden_state_by_its_number():
     model = FusionModel(LayerMixConfig(mix="single", layer=2, **SMALL), made_shape())
     assert model.fusion.live() == encoder(2)

@@ -15,9 +15,9 @@ import adalayers.results.files  # which leaves `adalayers.results` a function
 from adalayers.errors import BadInput
 from adalayers.results.export import export
 from adalayers.results.frames import StudyResults
-from reports.write import write_claims
 from tests.helpers.documented import ROOT, undocumented
 from tests.helpers.golden import some_decided
+from tests.helpers.pages import rebuild_claims
 
 KEPT = sorted((ROOT / "docs" / "results").glob("*/*/study.json"))
 
@@ -25,7 +25,7 @@ KEPT = sorted((ROOT / "docs" / "results").glob("*/*/study.json"))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results") / "alpha_lambda" / "minilm-cola"
-    write_claims(some_decided().write(folder))
+    rebuild_claims(some_decided().write(folder))
     return folder
 
 

@@ -10,7 +10,7 @@ from adalayers.backbones.loading import shared_backbone
 from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
-from adalayers.training.steps import Request, SharedClock, finished, in_turn
+from adalayers.training.steps import Request, SharedClock, in_turn
 from adalayers.training.trainer import Trainer
 from tests.helpers.interrupting import assert_same
 
@@ -75,12 +75,3 @@ def test_a_trial_that_is_behind_catches_up_before_the_others_go_on():
 
     in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock())
     assert order == [("a", 1), ("b", 2), ("a", 1), ("a", 2), ("b", 2), ("b", 3)]
-
-
-def test_steps_return_what_came_of_them():
-    def steps():
-        yield Request()
-        yield Request()
-        return "done"
-
-    assert finished(steps()) == "done"

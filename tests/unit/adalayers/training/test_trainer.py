@@ -165,11 +165,6 @@ def test_a_checkpoint_of_something_else_is_trained_again(tmp_path):
     assert_same(train(config(), data, seed=1, checkpoint=work), train(config(), data, seed=1))
 
 
-def test_checkpoints_hold_no_pickled_code(tmp_path):
-    train(config(), made_data(), seed=0, checkpoint=Folder(tmp_path))
-    torch.load(tmp_path / CHECKPOINT, weights_only=True)
-
-
 def test_the_best_epoch_is_kept_and_the_rest_counted():
     outcome = train(config(epochs=30, patience=2, lr=3e-2), made_data(), seed=0)
     scores = {row["epoch"]: row["val/accuracy"] for row in outcome.history if "val/accuracy" in row}

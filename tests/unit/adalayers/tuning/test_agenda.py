@@ -129,13 +129,6 @@ def test_equal_arms_merge_and_impossible_ones_are_dropped_with_a_reason():
     assert made.control == "alpha=1"
 
 
-def test_a_fixed_factor_leaves_the_space_and_is_said():
-    made = made_plan(alpha=1.0)
-    assert "alpha" not in made.space.domains
-    assert any("alpha" in note and "fixed" in note for note in made.notes)
-    assert {name for name, _ in made.dropped} >= {"alpha=8", "published"}
-
-
 def test_search_then_arms_seed_by_seed_then_the_best(folder):
     best = {}
 

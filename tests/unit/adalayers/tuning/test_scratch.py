@@ -17,11 +17,11 @@ DRIVER = """
 import os, subprocess, sys, types
 room = sys.modules["adalayers.tuning"] = types.ModuleType("adalayers.tuning")
 room.__path__ = ["adalayers/tuning"]  # this room without torch and Ray, which take seconds
-from adalayers.tuning.scratch import marked, scratch_folder
+from adalayers.tuning.scratch import MARK, inherited, scratch_folder
 
 with scratch_folder() as folder:
     sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]
-    with marked(folder):
+    with inherited({MARK: folder.name}):
         raylet = subprocess.Popen(sleep, stdout=subprocess.PIPE)
     raylet.stdout.readline()
     environment = {name: value for name, value in os.environ.items() if name != "ADALAYERS_RAY"}

@@ -53,13 +53,6 @@ def test_a_fixed_run_and_its_extension():
     assert [analysis.before for analysis in found] == [None, *(analysis.budget for analysis in found[:-1])]
 
 
-def test_an_extension_asked_for_at_once_or_step_by_step_is_the_same():
-    at_once = analyses(whole_runs(ARMS, 6, 12), had(12), plan(ARMS))
-    by_step = analyses(whole_runs(ARMS, 6, 9, 12), had(12), plan(ARMS))
-    assert [analysis.seeds for analysis in at_once] == [analysis.seeds for analysis in by_step]
-    assert at_once[1].budget.spent(9) == by_step[1].budget.spent(9)
-
-
 def test_what_an_analysis_covered_is_what_its_run_says():
     """A trial that failed and was run again later is no part of the analyses made before."""
     six = {arm: [*range(1, 7)] for arm in ARMS}

@@ -13,9 +13,9 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.spending import Budget
 from reports.page.report import details_page
 from reports.reading.load import load
-from reports.write import write_claims
 from tests.helpers.made_scores import by_seed, first, plan, run, trials, whole_runs
 from tests.helpers.made_up import CORE, MadeUp
+from tests.helpers.pages import rebuild_claims
 
 ARMS = ("control", "a", "b", "c")
 WOBBLE = np.array([0.01, -0.01, 0.02, -0.02, 0.005, -0.005])
@@ -143,7 +143,7 @@ def test_the_best_is_kept_in_nineteen_of_twenty_studies():
 def test_the_file_and_the_page(tmp_path):
     made = MadeUp(seeds=6, search=0, effects={CORE[4]: 0.3})
     evidence = Evidence(load(made.write(tmp_path)))
-    write_claims(tmp_path)
+    rebuild_claims(tmp_path)
     written = json.loads((tmp_path / "best_set.json").read_text())
     names = ["metric", "split", "level", "analyses", "within", "arms", "not_judged", "cheapest", "excluded"]
     assert list(written) == names

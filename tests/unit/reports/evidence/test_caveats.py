@@ -55,11 +55,6 @@ def same_seed(made: MadeUp, seed: int = 7) -> None:
     made.trials.append({**made.trials[0], "trial_id": "s", "stage": "search", "arm": "", "seed": seed})
 
 
-def tuned(made: MadeUp) -> None:
-    made.arms[-1]["role"] = "best"
-    same_seed(made, seed=0)
-
-
 def alike(made: MadeUp) -> None:
     for row, control in zip(made.of("uniform"), made.of(CONTROL), strict=True):
         row["test/matthews"] = control["test/matthews"] + 0.1
@@ -100,10 +95,8 @@ FAULTS = {
     ),
     "same seed": (same_seed, SERIOUS, "Seed 7 of the search also confirms"),
     "diverged": (of_arm(CORE[2], status="diverged"), CAUTION, "25 confirmed trials failed or diverged"),
-    "opened": (study("runs test_opened", 3), NOTE, "opened in 3 runs"),
     "longer": (of_arm(CORE[3], epochs=9), NOTE, "on average 2.0 epochs"),
     "larger": (of_arm(CORE[3], parameters=400_000), CAUTION, f"(`{CONTROL}`) to 400,000 (`{CORE[3]}`)"),
-    "tuned": (tuned, NOTE, "chosen among 1 trial"),
     "alike": (alike, CAUTION, "no interval: `uniform`"),
     "edge": (of_arm(CORE[11], **{"val/matthews": 9.0}), CAUTION, "edge of the `alpha` tried, 512"),
     "cut": (study("environment dataset truncated", CUT), CAUTION, "5.0% (385 of 7,695 examples)."),

@@ -11,21 +11,10 @@ from optuna.distributions import IntDistribution, distribution_to_json
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from adalayers.results.study_file import RequestRecord, StudyFile
-from reports import write
-from reports.evidence import fanova_cache
-from reports.evidence.importances import (
-    FANOVA,
-    PED_ANOVA,
-    RESAMPLES_BY_EVALUATOR,
-    importances,
-    search_points,
-    target_share,
-)
-from reports.parts.part import DETAILS
+from reports.evidence.importances import importances, search_points, target_share
 from reports.reading.load import load, make_plan
 from reports.reading.space import Domain, as_choice, describe, domains, read
 from tests.helpers.made_up import MadeUp, choice, ranged
-from tests.helpers.studying import without_figures
 
 ALPHA = Domain("alpha", "scientific", 1.0, 1024.0, log=True)
 WEIGHT = Domain("entropy_weight", "scientific", choices=("0.0", "0.001", "0.01"))
@@ -113,7 +102,6 @@ def test_importances_are_optunas():
     assert table["importance"].sum() == pytest.approx(1)
     assert (table["low"] <= table["high"]).all()
     assert set(table["n"]) == {60}
-    assert set(table["evaluator"]) == {PED_ANOVA}
     pd.testing.assert_frame_equal(table, importances(points(), SPACE))
 
 
@@ -133,43 +121,3 @@ def test_no_importances_from_too_little(done, space):
 def test_equal_scores_but_one_are_no_error():
     table = importances(points(20).assign(score=[1.0] + [0.5] * 19), SPACE)
     assert table["importance"].sum() == pytest.approx(1)
-
-
-@pytest.fixture
-def few_resamples(monkeypatch):
-    """fANOVA's forests take a quarter of a second each."""
-    monkeypatch.setitem(RESAMPLES_BY_EVALUATOR, FANOVA, 3)
-
-
-def test_fanova_is_kept_until_the_trials_change(tmp_path, monkeypatch, few_resamples):
-    made = MadeUp(seeds=1, search=14, stopped=2, evaluations=2)
-    place = made.write(tmp_path)
-    assert fanova_cache.fanova(place, load(place), wanted=False) is None
-    table = fanova_cache.fanova(place, load(place), wanted=True)
-    assert set(table["evaluator"]) == {FANOVA}
-    assert table["importance"].sum() == pytest.approx(1)
-
-    def never(*_):
-        raise AssertionError("worked out again")
-
-    monkeypatch.setattr(fanova_cache, "importances", never)
-    for wanted in (True, False):
-        pd.testing.assert_frame_equal(fanova_cache.fanova(place, load(place), wanted=wanted), table)
-    made.trials[5]["val/matthews"] += 0.01
-    place = made.write(tmp_path)
-    assert fanova_cache.fanova(place, load(place), wanted=False) is None
-    with pytest.raises(AssertionError):
-        fanova_cache.fanova(place, load(place), wanted=True)
-    place.write_bytes(fanova_cache.IMPORTANCES, b"{")
-    assert fanova_cache.fanova(place, load(place), wanted=False) is None
-
-
-def test_fanova_comes_onto_the_page_by_a_flag_and_stays(tmp_path, few_resamples):
-    place = MadeUp(seeds=1, search=14, stopped=2, evaluations=2).write(tmp_path)
-    with without_figures():
-        write.build(place, fanova=True)
-        asked = place.read_bytes(DETAILS)
-        write.build(place)
-    assert "fANOVA (Optuna)" in asked.decode()
-    assert "PED-ANOVA (Optuna)" in asked.decode()
-    assert place.read_bytes(DETAILS) == asked

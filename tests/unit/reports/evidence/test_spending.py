@@ -53,11 +53,6 @@ def test_pairs_that_failed_do_not_keep_error_back_for_ever():
     assert spent([(6, 6)], pairs=5) == [0]
 
 
-@pytest.mark.parametrize("primary", [(True,), (False,), (True, False), (True,) * 8 + (False,) * 23])
-def test_shares_sum_to_one(primary):
-    assert sum(shares(primary)) == pytest.approx(1)
-
-
 def test_primary_comparisons_divide_four_fifths():
     assert shares((True, False, True, False, False)) == pytest.approx([0.4, 0.2 / 3, 0.4, 0.2 / 3, 0.2 / 3])
     assert shares((True,) * 4) == shares((False,) * 4) == [0.25] * 4

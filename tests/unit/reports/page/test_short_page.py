@@ -107,18 +107,6 @@ def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path
     assert int(commanded(next_run(made, tmp_path))[-1]) > 4
 
 
-def test_more_test_examples_are_weighed_against_more_seeds_where_a_flag_limited_them(tmp_path):
-    made = MadeUp(seeds=6, search=0, examples=60)
-    made.study["environment"]["dataset"]["examples"]["test"] = 60
-    assert "More test examples" not in next_run(made, tmp_path)
-    made.study["request"]["flags"]["test_examples"] = 60
-    text = next_run(made, tmp_path)
-    share, spared = map(int, re.findall(r"(\d+)% of (?:what|the seeds)", text))
-    assert "is chance of 60 test examples" in text
-    assert 0 < share <= 100
-    assert spared == pytest.approx(share / 2, abs=0.6)
-
-
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
     made.study["request"]["comparisons"] = [
@@ -169,7 +157,7 @@ def test_many_comparisons_of_one_kind_are_a_table(tmp_path):
 
 def test_importances_of_few_trials_are_no_answer():
     few, many = ({"done": n, "completed": n} for n in (40, 100))
-    row = {"name": "lr", "importance": 0.5, "low": 0.4, "high": 0.6, "evaluator": "PED-ANOVA"}
-    info = partial(importances.Info, (pd.DataFrame([row]),), unread=(), edges=(), plan=None)
+    row = {"name": "lr", "importance": 0.5, "low": 0.4, "high": 0.6}
+    info = partial(importances.Info, pd.DataFrame([row]), unread=(), plan=None)
     assert "open, 40 search trials completed of the 95 that are needed" in importances.answer(info(**few))[0]
     assert "`lr` 0.50" in importances.answer(info(**many))[0]

@@ -6,11 +6,10 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from adalayers.comparisons import pair
 from adalayers.results import files
 from adalayers.study import FACTORS, Factor, Variant
 from reports.evidence.evidence import Evidence
-from reports.parts import ablation, cutoff, layer_spans
+from reports.parts import cutoff, layer_spans
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, CORE, MadeUp
 
@@ -82,22 +81,3 @@ def test_cutoffs_in_training_and_on_trained_models(tmp_path):
     assert "| α = 1 | 0.1 | -25.0 (n = 3" in tables
     assert "at the highest cutoff, 0.05, there are left" in cutoff.answer(found)[0]
     FigureCanvasAgg(cutoff.draw(found)).draw()
-
-
-def test_components_are_ordered_by_what_they_cost_kept_and_tuned(tmp_path):
-    made = MadeUp(seeds=6, search=0, evaluations=2, effects={CORE[1]: -0.1, CORE[2]: -0.3, CORE[3]: -0.2})
-    made.arms[:] = made.arms[:5]
-    for arm, role in zip(made.arms, ("control", "component", "component", "tuned", "tuned"), strict=True):
-        arm |= {"role": role, "tunes": []}
-    made.arms[3]["tunes"], made.arms[4]["tunes"] = [CORE[1]], [CONTROL]
-    pairs = [(CORE[1], CONTROL), (CORE[2], CONTROL), (CORE[3], CORE[4])]
-    made.study["request"] |= {
-        "factors": [],
-        "comparisons": [dataclasses.asdict(pair(*arms)) for arms in pairs],
-    }
-    made.trials = [row for arm in made.arms for row in made.of(arm["name"])]
-    found = ablation.info(Evidence(load(made.write(tmp_path))))
-    assert [*found.kept] == [CORE[2], CORE[1]]
-    assert found.tuned[CORE[1]].difference == pytest.approx(-0.2, abs=0.05)
-    assert f"most is lost by `{CORE[2]}` -0.3" in ablation.answer(found)[0]
-    assert "both tuned again" in "\n".join(ablation.section(found))

@@ -60,8 +60,3 @@ def test_no_layer_beyond_the_deepest_state_is_run_or_kept(family, backbone_of):
     ran.clear()
     base(batch.input_ids, batch.lengths, encoder(0, 2))
     assert ran == [1, 2]
-
-
-def test_no_layer_is_dropped_whole(source_of, backbone_of):
-    base = Base(backbone_of("bart"))
-    assert base.model.layerdrop == 0.0
