@@ -16,7 +16,6 @@ from adalayers.results.study_file import Factor
 from reports import write_cover
 from reports.evidence.evidence import Evidence
 from reports.page.report import short_page
-from reports.reading.load import load
 from studies.alpha_lambda import STUDY
 from tests.helpers.made_few_shot import with_few_shot
 from tests.helpers.made_layers import with_single_layers, with_sizes
@@ -129,19 +128,27 @@ def tokens(folder: Path) -> str:
     layers = Measured(title="variability", unit="number", value=6.0, by_layer=by_layer, distance=False)
     domain = Measured(title="vocabulary divergence", unit="bits, 0 to 1", value=0.1, nothing=0.0, n=7)
     write_measures(place, {}, {"variability": layers, "vocabulary": domain})
-    return both_pages(Evidence(load(place)))
+    return own(made, folder)
+
+
+def without(titles: str, text: str) -> str:
+    """Return a page without the sections whose titles match."""
+    sections = re.split(r"\n(?=##? )", text)
+    return "\n".join(section for section in sections if not re.match(f"## (?:{titles})", section))
+
+
+def own(made: MadeUp, folder: Path) -> str:
+    """Return the pages without what `factorial` says of a study of any shape."""
+    return without(
+        "Set-up|The factorial core|Convergence|The mix|Analyses", both_pages(evidence_of(made, folder))
+    )
 
 
 def all_outcomes(folder: Path) -> str:
     """Return what differs between outcomes: the answer, the main caveats and the next run."""
-    pages = []
-    for name in OUTCOMES:
-        sections = re.split(r"\n(?=## )", short_page(outcome(name, folder / name)).text())
-        kept = [
-            text for text in sections if not text.startswith(("## Que", "## The", "## Quality", "## Conv"))
-        ]
-        pages.append("\n".join(kept))
-    return "\n".join(pages)
+    names = [name for name in OUTCOMES if name != "some decided"]  # which `factorial` has
+    pages = [short_page(outcome(name, folder / name)).text() for name in names]
+    return "\n".join(without("Question|The |Quality", page) for page in pages)
 
 
 def across_cases(folder: Path) -> str:
@@ -154,9 +161,9 @@ def across_cases(folder: Path) -> str:
 PAGES: dict[str, Callable[[Path], str]] = {
     "factorial": lambda folder: both_pages(outcome("some decided", folder)),
     "outcomes": all_outcomes,
-    "methods": lambda folder: both_pages(evidence_of(methods(), folder)),
-    "data_size": lambda folder: both_pages(evidence_of(data_size(), folder)),
-    "few_examples": lambda folder: both_pages(evidence_of(few_examples(), folder)),
+    "methods": lambda folder: own(methods(), folder),
+    "data_size": lambda folder: own(data_size(), folder),
+    "few_examples": lambda folder: own(few_examples(), folder),
     "tokens": tokens,
     "across_cases": across_cases,
 }
