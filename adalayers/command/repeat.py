@@ -13,10 +13,9 @@ from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput, unknown
 from adalayers.request import DataRequest
-from adalayers.results.files import TRIALS, read_trials
+from adalayers.results.files import TRIALS, read_trials, study_folder
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.cache_folder import default_cache
-from adalayers.storage.folder import Folder
 from adalayers.study import trial_id as identity_of
 from adalayers.training.trainer import train
 
@@ -46,7 +45,7 @@ def repeat(
     Raises:
         BadInput: There is no such trial, or what it was trained on is not what is here.
     """
-    results = Folder(folder)
+    results = study_folder(folder)
     study, _ = read_study(results)
     read_trials(results)  # says what is damaged
     # The text itself: pandas rounds the last digit of a number.

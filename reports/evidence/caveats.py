@@ -185,6 +185,12 @@ def _pairs(evidence: Evidence) -> Iterable[Caveat]:
     most = max((claim.n for claim in primary), default=0)
     short = [claim for claim in primary if claim.n < most and not claim.decided]
     lost = confirmed[confirmed["status"].isin(["failed", "diverged"])]
+    if left := int((confirmed["status"] == "unfinished").sum()):
+        yield Caveat(
+            CAUTION,
+            f"{count(left, 'confirmed trial')} {'is' if left == 1 else 'are'} unfinished.",
+            "The same command goes on with them.",
+        )
     if len(lost):
         arms = several([code(arm) for arm in dict.fromkeys(lost["arm"]) if arm])
         yield Caveat(
@@ -499,6 +505,7 @@ CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
         _nothing_learned,
         _seeds,
         _epochs,
+        _range,
         _pairs,
         _test,
         _data,
@@ -508,6 +515,6 @@ CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
         _heavy,
         _documents,
     ),
-    *(_range, _core, _budget, _files),
+    *(_core, _budget, _files),
 )
 """In the order in which caveats of one severity are shown."""

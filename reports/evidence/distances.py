@@ -84,10 +84,23 @@ def correlations(cases: Sequence[Placed]) -> list[Correlation]:
             and case.reached.mean is not None
         ]
         if len(pairs) >= MIN_CASES:
-            test = stats.kendalltau(*zip(*pairs, strict=True))
-            if math.isfinite(test.statistic):
-                tested[backbone, name] = (len(pairs), float(test.statistic), float(test.pvalue))
+            tau, p_value = _kendall(*zip(*pairs, strict=True))
+            if math.isfinite(tau):
+                tested[backbone, name] = (len(pairs), tau, p_value)
     return [
         Correlation(backbone, name, n, tau, p_value, min(1.0, p_value * len(tested)))
         for (backbone, name), (n, tau, p_value) in tested.items()
     ]
+
+
+def _kendall(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
+    """Return tau b and its p value: exact without ties, else over 9,999 random pairings."""
+    tau = float(stats.kendalltau(a, b).statistic)
+    if len(set(a)) == len(a) and len(set(b)) == len(b):
+        return tau, float(stats.kendalltau(a, b, method="exact").pvalue)
+    if not math.isfinite(tau):
+        return tau, 1.0
+    test = stats.permutation_test(
+        (a,), lambda x: stats.kendalltau(x, b).statistic, permutation_type="pairings", n_resamples=9999, rng=0
+    )
+    return tau, float(test.pvalue)

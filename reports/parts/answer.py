@@ -112,7 +112,7 @@ def _quality(info: Info) -> list[str]:
     decided = sum(claim.decided for claim in primary)
     points = [
         f"**Quality** ({info.score}{_examples(info)}): {_range(info)}{decided} of "
-        f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided"
+        f"{count(len(primary), 'primary comparison')} {'is' if decided == 1 else 'are'} decided{_identical(primary)}"
         f"{_ending(info)}."
     ]
     groups = _groups(info)
@@ -170,6 +170,12 @@ def _tables(info: Info) -> list[str]:
             rows = [[named(claim, info.plan), difference(claim), verdict(claim)] for claim in ordered]
             tables += [f"{title}:", table(heads, rows)]
     return tables
+
+
+def _identical(primary: Sequence[Claim]) -> str:
+    """Return how many are decided by the same predictions throughout, which no reader takes for a finding."""
+    same = sum(claim.tie for claim in primary)
+    return f", {same} of them by predictions that are all the same" if same else ""
 
 
 def _examples(info: Info) -> str:
@@ -259,10 +265,13 @@ def _mix(info: Info) -> list[str]:
         if claim.verdict in (LOWER, HIGHER)
         and abs(claim.difference or 0.0) >= NOTABLE_ENTROPY_SHARE * info.most
     ]
+    undecided = sum(claim.verdict == OPEN for claim in compared)
     if len(info.entropy) > 1:
         symbol = escape(factor_name(info.plan.factors[0]))
         means = [f"{number(mean, 2)} at {symbol} = {level_name}" for level_name, mean in info.entropy]
         parts.insert(0, f"on average {', '.join(means)}")
+    if undecided and info.plan.factors:
+        parts.append(f"not enough evidence on {count(undecided, 'comparison')}")
     uniform = f", {number(info.most, 2)}: all layers alike" if info.most else ""
     scale = f"entropy of its weights in nats; 0: one layer has all the weight{uniform}"
     return [f"**The mix** ({scale}): {'; '.join(parts)}."] if parts else []
@@ -278,7 +287,11 @@ def _speed(info: Info) -> list[str]:
         for claim in info.contrasts
         if claim.metric == "convergence_step" and claim.primary and claim.verdict in (LOWER, HIGHER)
     ]
-    return [f"**Speed** (steps to 95% of a trial's own gain): {'; '.join(parts)}."] if parts else []
+    if not parts and not info.plan.factors:
+        return []
+    return [
+        f"**Speed** (steps to 95% of a trial's own gain): {'; '.join(parts) or 'no comparison is decided'}."
+    ]
 
 
 def _advice(info: Info) -> list[str]:

@@ -123,7 +123,7 @@ def _failures(info: Info) -> list[str]:
     return [
         f"**{count(len(failed), 'trial')} without a result.** A confirmed one that diverged counts with the score of "
         "the trivial model, for the seeds that are left may be the easy ones; comparisons with one that failed have "
-        f"no verdict until it is run again.{more}",
+        f"no verdict until it is run again; the same command goes on with what is unfinished.{more}",
         table(["trial", "stage", "arm", "seed", "status", "error"], rows),
     ]
 

@@ -22,6 +22,7 @@ MEANING = {
     "uniform": "all layers alike, nothing learned",
     "last": "the last layer alone",
     "best": "the best configuration of the search",
+    "tuned": "the best of a search of its own",
 }
 ARMS = 10
 """Most arms outside the core that are defined on this page."""
@@ -104,10 +105,17 @@ def section(info: Info) -> list[str]:
         prose(" ".join(info.method)) if len(info.method) < 3 else prose(info.method[0]),
         f"{info.backbone}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
-        f"{code(plan.control)}.{crossed}{f' All else alike: {escape(settings)}.' if settings else ''}{info.trained}",
+        f"{code(plan.control)}.{crossed}{_tuned(plan)}"
+        f"{f' All else alike: {escape(settings)}.' if settings else ''}{info.trained}",
         table(heads, rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
+
+
+def _tuned(plan: Plan) -> str:
+    """Say what arms are that stand next to one that was not tuned."""
+    tuned = any(arm.role == "tuned" and arm.tunes for arm in plan.arms)
+    return " Each `..., tuned` is the best of a search for that arm, all of one size." if tuned else ""
 
 
 def _trained(trials: pd.DataFrame) -> str:

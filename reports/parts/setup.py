@@ -148,7 +148,7 @@ def _stages(info: Info) -> list[str]:
     source = (
         "Each arm has the hyperparameters that its own search found best."
         if info.tuned
-        else "Arms have the study's own nuisance hyperparameters; only the search's best has those of the search."
+        else "Arms have the study's own nuisance hyperparameters; what a search found best has those of its search."
     )
     compared = "compared on test" if info.tested else "for lack of test scores, also compared there"
     return [

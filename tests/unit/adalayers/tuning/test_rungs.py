@@ -45,6 +45,18 @@ def test_one_that_is_trained_again_or_done_is_not(asha):
     assert not asha._stopped
 
 
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_a_group_spans_seeds_on_a_gpu_alone(on_gpu):
+    asked = []
+    agenda = SimpleNamespace(
+        next_group=lambda most, across_seeds: asked.append((most, across_seeds)) or "done", waiting=int
+    )
+    searcher = StudySearcher([SimpleNamespace(live=False, agenda=agenda)], Resources(group="4"))
+    searcher.on_gpu = on_gpu
+    assert searcher.suggest("a") == StudySearcher.FINISHED
+    assert asked == [(4, on_gpu)]
+
+
 def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs():
     left, asked = [["wait", "done"], ["done", "done"]], []
     cases = [
