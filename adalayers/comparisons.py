@@ -16,6 +16,9 @@ IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM = 10, 95
 By then PED-ANOVA rests on the best ten, a tenth of them.
 """
 
+TUNED = ", tuned"
+"""What follows the name of an arm whose other hyperparameters a search of its own has tuned."""
+
 Kind = Literal["arm", "factor", "simple", "interaction"]
 
 Role = Literal[

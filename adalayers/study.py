@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
-from adalayers.comparisons import Comparison, PlannedArm, Role, planned_comparisons
+from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_comparisons
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
@@ -22,8 +22,6 @@ from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
 
 SEARCH_BEST = "search-best"
-TUNED = ", tuned"
-"""What follows the name of an arm whose other hyperparameters a search of its own has tuned."""
 TRIAL_ID = re.compile(r"t[0-9a-f]{12}")
 """What `trial_id` returns; anything else names no folder."""
 

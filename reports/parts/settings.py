@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.comparisons import PlannedArm
+from adalayers.comparisons import TUNED, PlannedArm
 from adalayers.results.study_file import EnvironmentRecord
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
@@ -22,7 +22,6 @@ MEANING = {
     "uniform": "all layers alike, nothing learned",
     "last": "the last layer alone",
     "best": "the best configuration of the search",
-    "tuned": "the best of a search of its own",
 }
 ARMS = 10
 """Most arms outside the core that are defined on this page."""
@@ -114,7 +113,7 @@ def section(info: Info) -> list[str]:
 
 def _tuned(plan: Plan) -> str:
     """Say what arms are that stand next to one that was not tuned."""
-    tuned = any(arm.role == "tuned" and arm.tunes for arm in plan.arms)
+    tuned = any(arm.name.endswith(TUNED) for arm in plan.arms)
     return " Each `..., tuned` is the best of a search for that arm, all of one size." if tuned else ""
 
 
