@@ -130,7 +130,7 @@ def test_until_decided_adds_blocks_of_seeds_and_says_so(world, tmp_path):
 
     assert [(run["analyses"], run["planned"], run["until_decided"]) for run in runs()] == [([6, 7], 7, True)]
     trials = pd.read_csv(folder / "trials.csv")
-    assert trials["group"].str.endswith("/4").any()
+    assert trials["group"].str.endswith("/3").any(), "three arms are a seed"
     assert set(trials.groupby("arm")["seed"].max()) <= {6, 7}
     assert trials.groupby("arm")["seed"].max().max() == 7, (
         "an effect of a millionth is not decided by six seeds"
