@@ -47,18 +47,18 @@ def test_one_that_is_trained_again_or_done_is_not(asha):
 
 @pytest.mark.parametrize("on_gpu", [True, False])
 def test_a_group_spans_seeds_on_a_gpu_alone(on_gpu):
-    asked = []
+    calls = []
     agenda = SimpleNamespace(
-        next_group=lambda most, across_seeds: asked.append((most, across_seeds)) or "done", waiting=int
+        next_group=lambda most, across_seeds: calls.append((most, across_seeds)) or "done", waiting=int
     )
     searcher = StudySearcher([SimpleNamespace(live=False, agenda=agenda)], Resources(group="4"))
     searcher.on_gpu = on_gpu
     assert searcher.suggest("a") == StudySearcher.FINISHED
-    assert asked == [(4, on_gpu)]
+    assert calls == [(4, on_gpu)]
 
 
 def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs():
-    left, asked = [["wait", "done"], ["done", "done"]], []
+    left, calls = [["wait", "done"], ["done", "done"]], []
     cases = [
         SimpleNamespace(
             live=False,
@@ -70,14 +70,14 @@ def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs(
     ]
 
     def go_on():
-        asked.append(True)
+        calls.append(True)
         left[0][:], left[1][:] = ["wait"], ["done"]
-        return len(asked) == 1
+        return len(calls) == 1
 
     searcher = StudySearcher(cases, Resources(), go_on)
     assert searcher.suggest("a") is None
-    assert not asked
+    assert not calls
     assert searcher.suggest("b") is None  # for there is more to do
     left[0][:], left[1][:] = ["done"], ["done"]
     assert searcher.suggest("c") == StudySearcher.FINISHED
-    assert len(asked) == 2
+    assert len(calls) == 2
