@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
@@ -178,6 +179,17 @@ class Resources:
     def threads(self) -> int:
         """Threads of a trial's computations."""
         return max(1, int(self.cpus_per_trial))
+
+    def gpus(self, there: float) -> float:
+        """Return how many GPUs a trial takes of those that are there."""
+        return (1.0 if there else 0.0) if self.gpus_per_trial is None else self.gpus_per_trial
+
+    def at_a_time(self, *, cpus: float, gpus: float) -> int:
+        """Return how many trials fit at once on so many CPUs and GPUs, at most `max_concurrent`; 0 for none."""
+        fits = [cpus / self.cpus_per_trial]
+        if each := self.gpus(gpus):
+            fits.append(gpus / each)
+        return min(int(min(fits)), self.max_concurrent or sys.maxsize)
 
     def group_size(self, *, live: bool, on_gpu: bool, waiting: Callable[[], int], concurrency: int) -> int:
         """Return how many trials at most run in one program.

@@ -639,6 +639,7 @@ def trial_id(config: TrialConfig, shape: Shape, seed: int, about: dict[str, Any]
         "splits": about["splits"],
         "precision": about["precision"],
         **{name: about[name] for name in ("metric",) if name in about},
+        **{name: about["backbone"][name] for name in ("dtype",) if name in about["backbone"]},
     }
     text = json.dumps(to_json(identity), sort_keys=True)
     return f"t{hashlib.sha256(text.encode()).hexdigest()[:12]}"

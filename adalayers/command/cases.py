@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Callable
 
 import torch
@@ -41,7 +42,7 @@ def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda fo
     _check_output(flags.output)
     check_address(flags.resources.address)
     check_uri(tracking_uri(flags))
-    _check_gpus(flags.resources)
+    _check_resources(flags.resources)
     for request in flags.requests:
         sources.canonical(request.backbone, request.data_dir)
         tasks.canonical(request.dataset, request.data_dir)
@@ -87,11 +88,17 @@ def _check_output(output: str) -> None:
         ) from error
 
 
-def _check_gpus(resources: Resources) -> None:
-    """Raise `BadInput` where this machine alone is to run trials and has fewer GPUs than one takes."""
-    if not resources.gpus_per_trial or cluster_address(resources.address) is not None:
+def _check_resources(resources: Resources) -> None:
+    """Raise `BadInput` where this machine alone is to run trials and has fewer CPUs or GPUs than one takes."""
+    if cluster_address(resources.address) is not None:
         return
-    if (have := torch.cuda.device_count()) < resources.gpus_per_trial:
+    cores = os.cpu_count() or 1
+    if resources.cpus_per_trial > cores:
+        raise BadInput(
+            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got "
+            f"{resources.cpus_per_trial:g}; lower it, or name a cluster with --address"
+        )
+    if resources.gpus_per_trial and (have := torch.cuda.device_count()) < resources.gpus_per_trial:
         raise BadInput(
             f"wanted {resources.gpus_per_trial:g} GPUs for a trial, this machine has {have}; lower --gpus-per-trial, "
             "or name a cluster with --address"

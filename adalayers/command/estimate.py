@@ -84,7 +84,9 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     prepared, plan, request, resources = case.prepared, case.plan, flags.study, flags.resources
     searches = plan.searches if request.trials else []
     arms = [] if plan.tuned_only and searches else plan.arms
-    concurrency = resources.max_concurrent or max(1, int((os.cpu_count() or 1) / resources.cpus_per_trial))
+    here = torch.cuda.device_count()
+    gpus = resources.gpus(here)
+    concurrency = max(1, resources.at_a_time(cpus=os.cpu_count() or 1, gpus=here))
     features = feature_plan(
         prepared, flags.features, flags.cache_dir, gpus_per_trial=resources.gpus_per_trial, dry_run=True
     )
@@ -95,7 +97,6 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     forward, per_example, busy = sample.forward, *_seconds_per_example(sample, timed)
     live = features.mode == "live"
     shared = "share each pass of the base model" if live else "of one program take their steps as one"
-    gpus = float(torch.cuda.is_available()) if resources.gpus_per_trial is None else resources.gpus_per_trial
     group = min(
         len(arms) * (request.seeds if gpus else 1),
         resources.group_size(

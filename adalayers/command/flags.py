@@ -204,12 +204,6 @@ def _check(given: argparse.Namespace) -> None:
         )
     if given.group != "auto" and not (given.group.isdecimal() and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
-    cores = os.cpu_count() or 1
-    if given.address is None and given.cpus_per_trial > cores:
-        raise BadInput(
-            f"wanted --cpus-per-trial of at most {cores}, the CPUs of this machine, got {given.cpus_per_trial:g}; "
-            "lower it"
-        )
 
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:

@@ -101,5 +101,6 @@ def _request(
         dataset or data.name,
         data_dir=data_dir,
         metric=study.request.metric,
+        backbone_dtype=base.dtype,
         **settings,
     )

@@ -116,6 +116,7 @@ def base_model_source(
             f"{source.fingerprint}: another model, revision or tokeniser; name the place of the same one with "
             "backbone=... (--backbone)"
         )
+    source = dataclasses.replace(source, dtype=backbone.get("dtype", source.dtype))
     if (shape.streams, shape.width, shape.family) != (source.streams, source.width, source.family):
         raise BadInput(
             f"wanted parts of the base model {full_id!r}, their {CONFIG} describes one of {shape.family!r} with "

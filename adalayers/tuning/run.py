@@ -256,14 +256,12 @@ def _fit(
 def _per_trial(resources: Resources) -> tuple[dict[str, float], int]:
     """Return what one trial takes, and how many fit at once. Raises `BadInput` where none fits."""
     have = ray.cluster_resources()
-    gpus = resources.gpus_per_trial
-    if gpus is None:
-        gpus = 1.0 if have.get("GPU", 0) else 0.0
-    want = {"cpu": resources.cpus_per_trial, **({"gpu": gpus} if gpus else {})}
-    fits = [int(have.get(name.upper(), 0) / amount) for name, amount in want.items()]
-    if min(fits) < 1:
+    cpus, gpus = have.get("CPU", 0), have.get("GPU", 0)
+    each = resources.gpus(gpus)
+    want = {"cpu": resources.cpus_per_trial, **({"gpu": each} if each else {})}
+    if not (fits := resources.at_a_time(cpus=cpus, gpus=gpus)):
         raise BadInput(
-            f"wanted {want} for a trial, the machines have {have.get('CPU', 0):g} CPUs "
-            f"and {have.get('GPU', 0):g} GPUs; lower --cpus-per-trial or --gpus-per-trial"
+            f"wanted {want} for a trial, the machines have {cpus:g} CPUs and {gpus:g} GPUs; lower --cpus-per-trial or "
+            "--gpus-per-trial"
         )
-    return want, min([*fits, *([resources.max_concurrent] if resources.max_concurrent else [])])
+    return want, fits

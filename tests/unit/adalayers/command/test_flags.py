@@ -114,12 +114,6 @@ def test_the_environment_names_folders(monkeypatch, tmp_path):
     assert parse(STUDY, []).cache_dir == tmp_path / "xdg" / "adalayers"
 
 
-def test_a_cluster_may_have_more_cpus_than_this_machine():
-    assert parse(STUDY, ["--cpus-per-trial", "4096", "--address", "auto"]).resources.cpus_per_trial == 4096
-    with pytest.raises(BadInput, match="--cpus-per-trial of at most"):
-        parse(STUDY, ["--cpus-per-trial", "4096"])
-
-
 def test_a_flag_of_one_study_alone():
     flag = Flag("reference-dataset", "What for", default=lambda names: names[0], canonical=str.upper)
     study = dataclasses.replace(STUDY, flags=(flag,))

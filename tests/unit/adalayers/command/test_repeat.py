@@ -28,11 +28,16 @@ def backbone(tmp_path_factory):
 
 
 @pytest.fixture
-def study(backbone, tmp_path, monkeypatch):
+def dtype():
+    return "float32"
+
+
+@pytest.fixture
+def study(backbone, dtype, tmp_path, monkeypatch):
     """The folder of a study of one confirmed trial, and how to write it with other scores."""
     monkeypatch.setenv("ADALAYERS_CACHE", str(tmp_path / "cache"))
     flags = {"train_examples": 64, "eval_examples": 24, "max_length": 32, "seed": 0}
-    prepared = prepare(DataRequest(backbone, DATASET, **flags))
+    prepared = prepare(DataRequest(backbone, DATASET, backbone_dtype=dtype, **flags))
     config = LayerMixConfig(k=8, heads=2, epochs=2, lr=0.1 + 0.2, train_examples=32)
     data = prepared.data("live")
     identity = trial_id(config, data.shape, 1, data.about)
@@ -54,7 +59,7 @@ def study(backbone, tmp_path, monkeypatch):
         drawn = {"seed": 1, "fusion": config.fusion, "train_examples": 32}
         write_trials(folder, [{**record, **settings, **drawn, **row, **changes}])
         environment = EnvironmentRecord(
-            backbone=BackboneRecord(id=prepared.source.id), dataset=DatasetRecord(name=DATASET)
+            backbone=BackboneRecord(id=prepared.source.id, dtype=dtype), dataset=DatasetRecord(name=DATASET)
         )
         request = RequestRecord(metric=data.metric, flags={**flags, "search": "optuna"})
         folder.write_json(STUDY, StudyFile(request=request, environment=environment).as_json())
@@ -63,6 +68,7 @@ def study(backbone, tmp_path, monkeypatch):
     return write
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_trial_gives_its_scores_again(study, backbone, capsys):
     folder, identity, row = study()
     assert main(["repeat", folder, identity, "--backbone", backbone]) == 0, capsys.readouterr().err

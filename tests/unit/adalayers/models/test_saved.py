@@ -10,7 +10,7 @@ from adalayers.backbones.sources import resolve
 from adalayers.errors import BadInput
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.factory import build_model
-from adalayers.models.saved import CONFIG, save
+from adalayers.models.saved import CONFIG, base_model_source, save
 from adalayers.models.trainable_base.model import TrainableBaseModel
 from adalayers.storage.folder import Folder
 from tests.helpers.made_tokens import made_tokens, token_data
@@ -73,6 +73,14 @@ def test_another_base_model_is_refused(source_of, tmp_path):
     other = tiny_backbone(tmp_path / "bert", width=16, heads=2, seed=1)
     with pytest.raises(BadInput, match=f"fingerprint {source_of().fingerprint}"):
         adalayers.load(tmp_path / "best", backbone=str(other))
+
+
+def test_the_base_model_computes_as_it_did_in_the_study(source_of):
+    source = source_of()
+    about, shape = token_data(source).about, token_data(source).shape
+    for dtype in ("float32", "bfloat16"):
+        backbone = {**about["backbone"], "id": str(source.folder), "revision": None, "dtype": dtype}
+        assert base_model_source({"backbone": backbone}, shape).dtype == dtype
 
 
 def test_parts_that_do_not_name_their_base_model_are_refused(source_of, tmp_path):

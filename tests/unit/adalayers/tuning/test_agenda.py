@@ -301,11 +301,12 @@ def test_trial_ids_follow_what_determines_a_trial():
         trial_id(BASE, DATA.shape, 2, about),
         trial_id(LayerMixConfig(k=16, heads=2, epochs=4), DATA.shape, 1, about),
         trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "fingerprint": "f"}}),
+        trial_id(BASE, DATA.shape, 1, {**about, "backbone": {**about["backbone"], "dtype": "bfloat16"}}),
         trial_id(BASE, DATA.shape, 1, {**about, "splits": {**about["splits"], "train": "other"}}),
         trial_id(BASE, DATA.shape, 1, {**about, "precision": "float16"}),
         trial_id(BASE, DATA.shape, 1, {**about, "metric": "f1_macro"}),
     }
-    assert len(others | {one}) == 7
+    assert len(others | {one}) == 8
 
 
 # Until decided
