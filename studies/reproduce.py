@@ -70,7 +70,6 @@ STUDY = Study(
     question="Does a graph of layers beat the other ways to read one vector per text and layer, as published?",
     design=Design(arms=arms, comparisons=comparisons),
     page=Page(
-        parts=("cost_at_use",),
         method={
             "The arms": (
                 "All read the mean over a text's tokens in each layer of a frozen base model, and end in dropout and "

@@ -13,6 +13,7 @@ transformers or mlflow: `adalayers report` reads a folder with this module alone
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +44,8 @@ FINISHED = ("completed", "stopped", "diverged")
 
 _FIRST = ("trial_id", "stage", "arm", "search", "status", "error")
 _MIDDLE = ("seed", "fusion", "train_examples", "draw", "epochs", "best_epoch")
-_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "group")
-_TEXT = {"trial_id": str, "stage": str, "arm": str, "search": str, "status": str, "error": str, "fusion": str}
+_LAST = ("mix/entropy", "mix/live_layers", "parameters", "seconds", "group", "predictions")
+_TEXT = dict.fromkeys(("trial_id", "stage", "arm", "search", "status", "error", "fusion", "predictions"), str)
 _WHOLE = ("seed", "train_examples", "draw", "epochs", "best_epoch", "mix/live_layers", "parameters")
 
 
@@ -67,6 +68,15 @@ class Results:
     predictions: pd.DataFrame
     evaluations: pd.DataFrame
     problems: list[str] = field(default_factory=list)
+
+
+def prediction_hash(predictions: pd.DataFrame) -> str:
+    """Return what stands for a trial's predictions on one split, equal where those of all examples are.
+
+    The letter in front keeps it from being read as a number.
+    """
+    text = predictions.sort_values("index", kind="stable")[["index", "prediction"]].to_csv(index=False)
+    return f"p{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:

@@ -28,6 +28,7 @@ from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
+from adalayers.results.files import prediction_hash
 from adalayers.states import State
 from adalayers.storage.folder import SEAL, Folder
 from adalayers.study import Variant
@@ -316,6 +317,8 @@ class Trainer:
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
+        if test:
+            progress.row["predictions"] = prediction_hash(frames[-1])  # of test, or of validation where that is all
         others = yield from variant_scores(self.model, self.data, self.device, variants)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = self.clock() - started

@@ -125,7 +125,7 @@ def claims(
 ) -> list[Claim]:
     """Return what can be said of every planned comparison of the score, on test where there are test scores.
 
-    answers: as from `prediction_hashes.answers`, of that split
+    answers: as from `prediction_hashes.answers`
     """
     split = tables.score_split(trials, plan)
     family = ComparisonFamily(

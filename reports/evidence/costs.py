@@ -22,6 +22,7 @@ MEASURED = {
     "weights": "cost/weights",
     "kept": "cost/kept",
     "layers": "cost/layers",
+    "live": "mix/live_layers",
 }
 """Column of `by_arm` -> column of `trials.csv`."""
 
@@ -35,6 +36,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     parameters: trained; seconds: of training, measured; training: its operations, in all
     use:        operations per token that one more task adds, in millions
     weights:    that one more task adds; kept: numbers per token; layers: of the base model that have to run
+    live:       layers with a weight above 0, of a layer mix
     score:      on `split`
 
     Empty where trials do not say what they cost.

@@ -16,6 +16,7 @@ from reports.evidence import (
     analyses,
     best_set,
     convergence,
+    costs,
     importances,
     layers,
     planning,
@@ -25,7 +26,6 @@ from reports.evidence import (
     resampling,
     rungs,
     tables,
-    use_cost,
     variants,
 )
 from reports.evidence import claims as claiming
@@ -168,7 +168,7 @@ class Evidence:
     @cached_property
     def answers(self) -> prediction_hashes.PredictionHashes:
         """What stands for the predictions of each arm and seed."""
-        return prediction_hashes.answers(self.loaded.results.predictions, self.trials, self.split)
+        return prediction_hashes.answers(self.trials)
 
     @property
     def without_examples(self) -> list[str]:
@@ -296,9 +296,9 @@ class Evidence:
         return variants.score_changes(self.loaded.results.evaluations, self.trials, self.plan)
 
     @cached_property
-    def use_costs(self) -> pd.DataFrame:
-        """What each arm costs at use, computed."""
-        return use_cost.by_arm(use_cost.at_use(self.loaded, self.split))
+    def costs(self) -> pd.DataFrame:
+        """What each arm costs."""
+        return costs.by_arm(self.trials, self.plan, self.split)
 
     # Predictions
 

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from reports.drawing.fronts import cost_panel, front_legend, number_points
 from reports.drawing.pieces import unit_below
 from reports.drawing.style import COLOURS, new_figure, styled
-from reports.evidence import use_cost
 from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
@@ -27,7 +26,7 @@ NAMED = 8
 
 @dataclass(frozen=True)
 class Info:
-    """costs: as from `use_cost.by_arm`; front: the arms on it, by rising cost."""
+    """costs: as from `costs.by_arm`, with operations, per token, in millions; front: the arms on it, by rising cost."""
 
     costs: pd.DataFrame
     front: tuple[str, ...]
@@ -36,17 +35,19 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    # Costs are known of layer mixes alone: they say little where other methods are compared with them.
-    methods = {arm.fusion for arm in evidence.plan.arms}
-    if use_cost.untrained(evidence.trials) or len(methods) > 1:
-        return None
-    costs = evidence.use_costs
+    if len({arm.fusion for arm in evidence.plan.arms}) > 1:
+        return None  # what methods cost has a part of its own
+    backbone = evidence.loaded.study.environment.backbone
+    # A base model that was changed runs for one task alone.
+    costs = evidence.costs[evidence.costs["intact"].astype(bool)]
+    weights = costs["layers"] * (backbone.layer_parameters or float("nan")) + costs["weights"]
+    costs = costs.assign(operations=2e-6 * weights)
     costed = costs.dropna(subset=["operations", "score"]).set_index("arm")["operations"]
     log_costs = np.log(costs["operations"].where(costs["operations"] > 0)).round(2)  # alike within 1%
     front = pareto_front(costs.assign(operations=log_costs), "operations")
     if not front or costed[front[-1]] < (1 + MIN_COST_DIFFERENCE) * costed[front[0]]:
         return None
-    return Info(costs, tuple(front), evidence.scored, evidence.loaded.study.environment.backbone.layers)
+    return Info(costs, tuple(front), evidence.scored, backbone.layers)
 
 
 def section(info: Info) -> list[str]:
@@ -55,7 +56,7 @@ def section(info: Info) -> list[str]:
         [
             code(row["arm"]),
             number(row["live"], 2),
-            f"{number(row['deepest'], 2)} of {info.layers}",
+            f"{number(row['layers'], 2)} of {info.layers}",
             number(row["operations"]),
             f"{number(row['score'])} (n = {row['n']})",
         ]

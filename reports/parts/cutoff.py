@@ -33,7 +33,7 @@ class Info:
 
     Attributes:
         cells: A row per arm: cutoff, line (its other factors), after (whether it is cut after training alone), the
-            score's summary, live, deepest.
+            score's summary, live, layers.
         later: Cutoffs tried on trained models, as from `variants.score_changes`, with cutoff and line.
     """
 
@@ -53,7 +53,7 @@ def info(evidence: Evidence) -> Info | None:
     others = [factor for factor in plan.factors if factor.name not in ("cutoff", "cutoff_when")]
     after = (cells[WHEN] == AFTER) & (cells[CUTOFF] > 0) if WHEN in cells else False
     cells = cells.assign(line=cell_names(cells, others), after=after)
-    cells = cells.merge(evidence.use_costs[["arm", "live", "deepest"]], on="arm", how="left")
+    cells = cells.merge(evidence.costs[["arm", "live", "layers"]], on="arm", how="left")
     cutoffs = {name: how.cutoff for name, how in evidence.loaded.study.request.variants.items()}
     whole = cells[cells[CUTOFF] == 0].set_index("arm")["line"]
     later = evidence.variants.assign(
@@ -72,7 +72,7 @@ def section(info: Info) -> list[str]:
             WHEN_WORDS[row["after"]] if row[CUTOFF] else NONE,
             summary(row),
             number(row["live"], 2),
-            number(row["deepest"], 2),
+            number(row["layers"], 2),
         ]
         for row in records(info.cells.sort_values(["line", "after", CUTOFF], kind="stable"))
     ]

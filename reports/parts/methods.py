@@ -61,7 +61,7 @@ class Info:
 
 def info(evidence: Evidence) -> Info | None:
     plan, request = evidence.plan, evidence.loaded.study.request
-    table = costs.by_arm(evidence.trials, plan, evidence.split)
+    table = evidence.costs
     if len(table) < 2:
         return None
     arms = {arm.name: arm for arm in plan.arms}

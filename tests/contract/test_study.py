@@ -285,6 +285,7 @@ def test_predictions_give_the_scores_again(study):
     confirmed = trials[trials["stage"] == "confirm"].set_index("trial_id")
     assert set(predictions["trial_id"]) == set(confirmed.index)
     for (trial_id, split), rows in predictions.groupby(["trial_id", "split"]):
+        assert split == "val" or confirmed.loc[trial_id, "predictions"] == results.prediction_hash(rows)
         score = f1_score(rows["label"], rows["prediction"], average="macro", zero_division=0)
         assert score == pytest.approx(confirmed.loc[trial_id, f"{split}/f1_macro"])
 

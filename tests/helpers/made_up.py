@@ -90,7 +90,12 @@ class MadeUp:
     def write(self, folder: str | Path, *, counted: bool = True, best: bool = True) -> Folder:
         """Write all files; `counted` brings `study.json`'s counts in line with the trials first."""
         place = Folder(folder)
-        results.write_trials(place, self.trials)
+        names = ["trial_id", "split", "index", "label", "prediction", "score"]
+        predictions = pd.DataFrame(self.predictions, columns=names)
+        said = predictions.groupby("trial_id")
+        hashes = {trial_id: results.prediction_hash(rows) for trial_id, rows in said}
+        trials = [row | {"predictions": hashes.get(row["trial_id"], "")} for row in self.trials]
+        results.write_trials(place, trials)
         study = copy.deepcopy(self.study)
         if counted and "runs" in study:
             study["runs"]["counts"] = results.counts(results.read_trials(place))
@@ -101,8 +106,7 @@ class MadeUp:
         columns = ["trial_id", "epoch", "step", "lr", "train/loss", f"val/{self.metric}", *weights]
         columns = list(dict.fromkeys([*columns, *(key for row in self.history for key in row)]))
         place.write_parquet(results.HISTORY, pd.DataFrame(self.history, columns=columns))
-        names = ["trial_id", "split", "index", "label", "prediction", "score"]
-        place.write_parquet(results.PREDICTIONS, pd.DataFrame(self.predictions, columns=names))
+        place.write_parquet(results.PREDICTIONS, predictions)
         if best:
             place.write_bytes(f"{results.BEST}/model.safetensors", b"")
         return place

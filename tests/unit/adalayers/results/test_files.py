@@ -36,11 +36,18 @@ def test_trials_round_trip_in_the_contracts_order(folder):
     frame = results.read_trials(folder)
     assert " ".join(frame.columns) == (
         "trial_id stage arm search status error config/k config/mix seed fusion train_examples draw epochs best_epoch "
-        "val/f1 test/f1 mix/entropy mix/live_layers parameters seconds group"
+        "val/f1 test/f1 mix/entropy mix/live_layers parameters seconds group predictions"
     )
     assert frame["arm"].tolist() == ["", "uniform", "uniform"]
     assert frame["seed"].tolist() == [0, 1, 2]
     assert b",,,,3,2,0.5,," in folder.read_bytes(TRIALS), "whole numbers stay whole beside missing ones"
+
+
+def test_predictions_are_told_apart_by_what_is_said_of_which_example():
+    one = pd.DataFrame({"index": [0, 1, 2], "prediction": ["a", "b", "b"], "score": 0.9})
+    assert results.prediction_hash(one) == results.prediction_hash(one[::-1].assign(score=0.1))
+    others = [one.assign(prediction=["a", "b", "a"]), one.assign(index=[0, 1, 3]), one[:2]]
+    assert len({results.prediction_hash(rows) for rows in [one, *others]}) == 4
 
 
 def test_load_names_what_is_missing_and_what_disagrees(folder):

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
-from adalayers.results import files
 from adalayers.results.study_file import Run
 from reports.evidence.analyses import analyses
 from reports.evidence.boundaries import critical_values
@@ -278,22 +276,9 @@ def test_a_factor_whose_cells_agree_pair_by_pair_is_a_tie():
     assert ("factor", "alpha=8") not in again
 
 
-def test_answers_tell_trials_apart_by_their_predictions_alone(tmp_path):
-    made = MadeUp(seeds=2, search=0, examples=8)
-    made.predictions[:8] = reversed(made.predictions[:8])  # another order of rows
-    for row in made.predictions[8:16]:
-        row["score"] = 0.1
-    folder = made.write(tmp_path)
-    table = trials(by_seed({"x": [0.1, 0.2]})).assign(trial_id=["0001", "0002"])
-    loaded = files.load(folder)
-    before = answers(loaded.predictions, table, "test")
-    assert set(before) == {("x", 1), ("x", 2)}
-    copied = loaded.predictions[loaded.predictions["trial_id"] == "0001"].assign(trial_id="0002")
-    both = loaded.predictions[loaded.predictions["trial_id"] != "0002"]
-    again = answers(pd.concat([both, copied]), table, "test")
-    assert again["x", 1] == again["x", 2] == before["x", 1] != before["x", 2]
-    assert answers(loaded.predictions, table, "val") == {}
-    assert answers(loaded.predictions.drop(columns="prediction"), table, "test") == {}
+def test_answers_are_those_of_confirmed_trials_that_have_any():
+    table = trials(by_seed({"x": [0.1, 0.2], "y": [0.1, 0.2]})).assign(predictions=["p1", "p2", "", "p2"])
+    assert answers(table) == {("x", 1): "p1", ("x", 2): "p2", ("y", 2): "p2"}
 
 
 # What follows from claims
