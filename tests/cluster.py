@@ -26,7 +26,7 @@ from adalayers.results.files import WORK
 from adalayers.results.record import PROGRESS
 from adalayers.tuning.heartbeat import HEARTBEAT
 from tests.helpers.long_form import Wrong, free_port, in_folder, parser_of
-from tests.helpers.small_study import Study, differences, waited
+from tests.helpers.small_study import Study, children, differences, waited
 from tests.helpers.studying import world
 
 RAY = Path(sys.executable).with_name("ray")
@@ -79,12 +79,7 @@ class Node:
 
     def workers(self) -> list[psutil.Process]:
         """Return the processes that run trials on this node."""
-        found = []
-        for process in self.all():
-            with contextlib.suppress(psutil.Error):
-                if "".join(process.cmdline()[:1]).startswith("ray::ImplicitFunc"):
-                    found.append(process)
-        return found
+        return children(self.process, "worker")
 
     def kill(self) -> None:
         for process in self.all():

@@ -318,7 +318,9 @@ class Trainer:
             progress.row |= self.model.fusion.summary()
         predictions = pd.concat(frames, ignore_index=True) if test else pd.DataFrame()
         if test:
-            progress.row["predictions"] = prediction_hash(frames[-1])  # of test, or of validation where that is all
+            progress.row["predictions"] = prediction_hash(
+                frames[-1]
+            )  # of test, or of validation where that is all
         others = yield from variant_scores(self.model, self.data, self.device, variants)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = self.clock() - started

@@ -24,7 +24,6 @@ import pandas as pd
 
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.results.study_file import Run
-from adalayers.tasks.metrics import bounds
 from reports.evidence import prediction_hashes, tables
 from reports.evidence.analyses import Analysis, analyses
 from reports.evidence.claims import Claim, ComparisonFamily, of_scores, with_wins
@@ -161,9 +160,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
         }
         case_of = {case.cell(arm.name): case.name for case in of_sort for arm in case.plan.arms}
         verdict = of_scores(_smallest(of_sort))
-        family = ComparisonFamily(
-            metric, split, bounds(metric), verdict, answers, case_of={} if paired else case_of
-        )
+        family = ComparisonFamily(metric, split, verdict, answers, case_of={} if paired else case_of)
         claims = family.claims(
             [item.comparison for item in planned if item.sort == sort and item.paired == paired],
             values,

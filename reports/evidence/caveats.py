@@ -11,9 +11,9 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
-from adalayers.tasks.metrics import bounds
 from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.distances import share_of_the_way
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import chance
 from reports.evidence.resampling import NEIGHBOURS
@@ -151,8 +151,7 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
                 f"deviation over seeds{size} {found:.0%} of the time.",
                 "See the next run.",
             )
-    scores = tables.values(evidence.trials, f"{evidence.split}/{evidence.plan.metric}")
-    contradicted = [claim for claim in claims if claim.decided and _contradicted(claim, scores)]
+    contradicted = [claim for claim in claims if claim.decided and _contradicted(claim, evidence.scores)]
     if contradicted:
         yield Caveat(
             CAUTION,
@@ -218,7 +217,7 @@ def _test(evidence: Evidence) -> Iterable[Caveat]:
 
 def _data(evidence: Evidence) -> Iterable[Caveat]:
     dataset = evidence.loaded.study.environment.dataset
-    truncated = [cut.text() for cut in cuts(dataset) if cut.share > TRUNCATED_SHARE]
+    truncated = cuts(dataset, above=TRUNCATED_SHARE)
     if truncated:
         yield Caveat(
             CAUTION,
@@ -259,12 +258,10 @@ def _classes(evidence: Evidence) -> Iterable[Caveat]:
 def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
     """Warn where even the best arm is near the baseline: what helps once a task is learned may be another thing."""
     trivial = evidence.loaded.study.environment.dataset.baseline.get(evidence.split)
-    limits = bounds(evidence.plan.metric)
     means = evidence.arms["mean"].dropna()
-    if trivial is None or limits is None or means.empty or not math.isfinite(limits[1]):
-        return
-    closed = (float(means.max()) - trivial) / (limits[1] - trivial) if limits[1] > trivial else 1.0
-    if closed < NEAR_BASELINE:
+    best = None if means.empty else float(means.max())
+    closed = share_of_the_way(best, trivial, evidence.plan.metric)
+    if closed is not None and closed < NEAR_BASELINE:
         yield Caveat(
             SERIOUS,
             f"Near the baseline: the best arm closes {max(0.0, closed):.0%} of the gap from a trivial model "

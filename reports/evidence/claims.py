@@ -27,7 +27,6 @@ from reports.evidence.statistics import (
     Paired,
     differences,
     paired,
-    sample,
     share_interval,
     unpaired_critical,
     unpaired_p,
@@ -128,9 +127,7 @@ def claims(
     answers: as from `prediction_hashes.answers`
     """
     split = tables.score_split(trials, plan)
-    family = ComparisonFamily(
-        plan.metric, split, bounds(plan.metric), of_scores(plan.smallest_effect), answers
-    )
+    family = ComparisonFamily(plan.metric, split, of_scores(plan.smallest_effect), answers)
     values = tables.values(trials, f"{split}/{plan.metric}")
     return family.claims(plan.comparisons, values, analyses, tables.without_score(trials, plan))
 
@@ -167,7 +164,7 @@ def contrasts(
     or a smallest effect of interest. No study stops by them, so they are of the last analysis.
     """
     learned = set(tables.learning_arms(trials, plan))
-    entropy = ComparisonFamily("mix/entropy", "val", (0.0, math.inf), _direction, keeps=False).claims(
+    entropy = ComparisonFamily("mix/entropy", "val", _direction, keeps=False).claims(
         [comparison for comparison in plan.comparisons if comparison.weights.keys() <= learned],
         tables.values(trials, "mix/entropy"),
         analyses,
@@ -181,7 +178,7 @@ def contrasts(
         str(arm): dict(zip(map(int, rows["seed"]), map(float, rows["step"]), strict=True))
         for arm, rows in reached.groupby("arm")
     }
-    speed = ComparisonFamily("convergence_step", "val", None, _direction, keeps=False).claims(
+    speed = ComparisonFamily("convergence_step", "val", _direction, keeps=False).claims(
         plan.comparisons, steps_of, analyses, untestable=censored
     )
     return [*entropy, *speed]
@@ -257,7 +254,6 @@ def _direction(difference: float, half: float, one_sided: float) -> tuple[str, f
 class ComparisonFamily:
     """Comparisons of one measure, which share its error.
 
-    limits:  between which the measure lies
     keeps:   whether a comparison ends at the analysis that decides it; else it is of the last one
     verdict: of a difference and its interval; without an interval there is not enough evidence
     case_of: arm -> its case, where two cases are compared: their seeds are not paired, so each has all of its own
@@ -265,7 +261,6 @@ class ComparisonFamily:
 
     metric: str
     split: str
-    limits: tuple[float, float] | None
     verdict: Verdict
     answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
     keeps: bool = True
@@ -380,7 +375,7 @@ class ComparisonFamily:
         if testable:
             error = (pair.sd or 0.0) / math.sqrt(pair.n)
             verdict, low, high = self.verdict(pair.difference or 0.0, critical * error, one_sided * error)
-            low, high = _within(low, high, claim, self.limits)
+            low, high = _within(low, high, claim)
         # Predictions that are alike while scores are not contradict each other: no ground for a tie. Seeds that came
         # after this analysis count too: arms that differ on one of them are not the same.
         tie = ties and prediction_hashes.tied(
@@ -435,8 +430,9 @@ def _unpaired(
             math.inf,
             math.inf,
         )
-    first, second = (sample(part.values(), scale=scale) for part in by_case)
-    difference, standard_error = first.mean + second.mean, math.sqrt(first.error + second.error)
+    first, second = (paired(part.values(), scale=scale) for part in by_case)
+    difference = sum(fmean(part.values()) for part in by_case)
+    standard_error = math.sqrt(first.error + second.error)
     if not standard_error:
         return Paired(n, difference, 0.0, None), math.inf, math.inf
     return (
@@ -461,11 +457,9 @@ def _parts(comparisons: Sequence[Comparison], analysis: Analysis) -> dict[int, f
     return dict(zip(known, shares([comparisons[i].primary for i in known]), strict=True))
 
 
-def _within(
-    low: float, high: float, claim: Claim, limits: tuple[float, float] | None = None
-) -> tuple[float, float]:
+def _within(low: float, high: float, claim: Claim) -> tuple[float, float]:
     """Return an interval cut to what a difference of such values can be."""
-    limits = limits or bounds(claim.metric)
+    limits = bounds(claim.metric)
     if limits is None or not math.isfinite(limits[1] - limits[0]):
         return low, high
     most = (limits[1] - limits[0]) * sum(abs(weight) for weight in claim.weights.values()) / 2

@@ -105,9 +105,9 @@ class Evidence:
         return tuple(dict.fromkeys(ordered["line"]))
 
     @cached_property
-    def scores(self) -> dict[str, pd.Series]:
+    def scores(self) -> dict[str, dict[int, float]]:
         """Arm -> its scores by seed, on the split that arms are compared on."""
-        return tables.by_seed(self.trials, f"{self.split}/{self.plan.metric}")
+        return tables.values(self.trials, f"{self.split}/{self.plan.metric}")
 
     @cached_property
     def learned_nothing(self) -> dict[str, tuple[int, int]]:
@@ -151,8 +151,8 @@ class Evidence:
         )
 
     @cached_property
-    def spread(self) -> planning.Spread | None:
-        """How much a score varies, pooled over arms: for planning alone."""
+    def spread(self) -> float | None:
+        """The standard deviation of scores over seeds, pooled over arms: for planning alone."""
         return planning.spread(self.scores, self.answers)
 
     def alike(self, arms: Iterable[str]) -> dict[str, str]:

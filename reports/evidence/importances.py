@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
+from reports.reading.factors import levels, numeric
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.reading.space import Domain, as_choice, numeric
+from reports.reading.space import Domain, as_choice
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -116,7 +117,7 @@ def rebuilt_study(done: pd.DataFrame, space: Sequence[Domain]) -> Study:
     for domain in space:
         values = done[domain.name]
         if domain.choices:
-            numbers_ = numeric(domain.choices) is not None
+            numbers_ = numeric(levels(domain.choices)) is not None
             choice = {text: _number(text) if numbers_ else text for text in domain.choices}
             columns[domain.name] = [choice[text] for text in values]
             kinds[domain.name] = distributions.CategoricalDistribution(tuple(choice.values()))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from adalayers.comparisons import BLOCK, block_end
 from reports.evidence.analyses import Analysis
@@ -30,25 +28,11 @@ MIN_SEEDS_OF_SPREAD = 3
 """Seeds below which an arm is left out of the spread, where others have more."""
 
 
-@dataclass(frozen=True)
-class Spread:
-    """How much one score varies once its arm and its seed are known.
+def spread(scores: Mapping[str, Mapping[int, float]], answers: PredictionHashes) -> float | None:
+    """Return the standard deviation of one score once its arm and its seed are known, pooled over arms.
 
-    sd: standard deviation, in units of the score, pooled over `arms` arms that predict differently, on `seeds` shared
-        seeds; that of a comparison is sd x the root of the sum of its squared weights, if arms vary alike
-    """
-
-    sd: float
-    arms: int
-    seeds: int
-
-    def of(self, weights: Mapping[str, float]) -> float:
-        """Return the standard deviation over seeds of a comparison."""
-        return self.sd * math.sqrt(sum(weight**2 for weight in weights.values()))
-
-
-def spread(scores: Mapping[str, pd.Series], answers: PredictionHashes) -> Spread | None:
-    """Return the pooled spread of arms' scores by seed; None for fewer than two arms or shared seeds.
+    None for fewer than two arms or shared seeds. That of a comparison is this times the root of the sum of its squared
+    weights, if arms vary alike.
 
     Of arms that give the same predictions on every shared seed, one counts: the others add nothing.
     """
@@ -56,17 +40,17 @@ def spread(scores: Mapping[str, pd.Series], answers: PredictionHashes) -> Spread
         return None
     most = max(len(of_arm) for of_arm in scores.values())
     scores = {arm: of_arm for arm, of_arm in scores.items() if len(of_arm) >= min(MIN_SEEDS_OF_SPREAD, most)}
-    seeds = sorted(set.intersection(*({*of_arm.index} for of_arm in scores.values())))
+    seeds = sorted(set.intersection(*map(set, scores.values())))
     distinct: dict[object, str] = {}
     for arm in scores:
         said = tuple(answers.get((arm, seed), arm) for seed in seeds)
         distinct.setdefault(said, arm)
     if len(seeds) < 2 or len(distinct) < 2:
         return None
-    grid = np.array([scores[arm].loc[seeds].to_numpy(dtype=float) for arm in distinct.values()])
+    grid = np.array([[scores[arm][seed] for seed in seeds] for arm in distinct.values()])
     rest = grid - grid.mean(axis=0) - grid.mean(axis=1, keepdims=True) + grid.mean()
     df = (grid.shape[0] - 1) * (grid.shape[1] - 1)
-    return Spread(math.sqrt(float((rest**2).sum()) / df), len(distinct), len(seeds))
+    return math.sqrt(float((rest**2).sum()) / df)
 
 
 def chance(schedule: Sequence[tuple[int, float]], effect: float) -> float:

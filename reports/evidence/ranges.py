@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from reports.reading.factors import levels, numeric
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.reading.space import Domain, numeric
+from reports.reading.space import Domain
 
 OUTER = 0.05
 """Share of a range, at either end, that counts as its edge."""
@@ -42,16 +43,19 @@ def edges(
     search: its name, where there are several
     grid: whether the search took the points of a grid: then the values tried are what has ends
     """
-    done = trials[(trials["stage"] == "search") & (trials["status"] == "completed")]
+    rows = trials[trials["stage"] == "search"]
     if search:
-        done = done[done["search"] == search]
+        rows = rows[rows["search"] == search]
+    done = rows[rows["status"] == "completed"]
     ranks = numbers(done, f"val/{plan.metric}").dropna().sort_values(ascending=False, kind="stable")
     best = done.loc[ranks.index[:TOP_TRIALS]]
     at_edge = []
     for domain in space:
         values = numbers(best, f"config/{domain.name}")
         tried = (
-            numbers(trials, f"config/{domain.name}").dropna().unique() if grid else numeric(domain.choices)
+            numbers(rows, f"config/{domain.name}").dropna().unique()
+            if grid
+            else numeric(levels(domain.choices))
         )
         discrete = grid or bool(domain.choices)
         ends = tried if discrete else (domain.low, domain.high)

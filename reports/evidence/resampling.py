@@ -98,7 +98,6 @@ def example_variances(
     split: str,
     contrasts: Sequence[Contrast],
     n_labels: int,
-    seed: int = 0,
     *,
     words: bool = False,
 ) -> tuple[dict[int, Variance], list[str]]:
@@ -111,7 +110,6 @@ def example_variances(
         split: Whose examples are drawn.
         contrasts: The comparisons.
         n_labels: Classes that a mean over classes divides by.
-        seed: Of the draws.
         words: Whether a label holds a class per word. Sentences are drawn, as words of a sentence are dependent.
 
     Returns:
@@ -128,18 +126,18 @@ def example_variances(
     if not {"split", "index", "label", "prediction"} <= set(predictions.columns):
         return {}, [f"`{PREDICTIONS}` is missing or lacks columns"]
     wanted = predictions[(predictions["split"] == split) & predictions["trial_id"].isin(scores.index)]
+    if wanted.empty:
+        return {}, [_not_given(len(scores))]
     try:
         counted = collect(wanted, plan.metric, n_labels, words=words)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    if not counted.trials:
-        return {}, [_not_given(len(scores))]
     once = np.ones((1, _examples(counted)), dtype=np.float32)
     full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
     reproduces_score = (
         np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SCORE_ROUNDING
     )
-    draws = _draws(counted, plan.metric, seed)
+    draws = _draws(counted, plan.metric)
     if isinstance(counted, Predicted) and _examples(counted) >= 2 * NEIGHBOURS:
         draws = np.concatenate([draws, _without_blocks(counted, plan.metric)], axis=1)
     drawn = {trial: draws[index] for index, trial in enumerate(counted.trials) if reproduces_score[index]}
@@ -159,7 +157,7 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
     Args:
-        rows: Of `predictions.parquet`, of one split.
+        rows: Of `predictions.parquet`, of one split; at least one.
         metric: The score that is wanted of them.
         n_labels: Classes that a mean over classes divides by.
         words: Whether a label holds a class per word.
@@ -202,9 +200,6 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
         trial: (index[places].tobytes(), true_codes[places].tobytes())
         for trial, places in rows_of_trial.items()
     }
-    if not examples:
-        nothing = np.zeros((0, len(gold), 0), dtype=np.float32)
-        return Predicted((), np.zeros((len(gold), 0), dtype=np.float32), nothing, nothing, n_labels)
     commonest = Counter(examples.values()).most_common(1)[0][0]
     alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
     gold = gold[:, next(iter(alike.values()))]
@@ -288,15 +283,13 @@ def _score(
         covariance = n * hits.sum(axis=1) - (gold * predicted).sum(axis=1)
         variances = (n**2 - (gold**2).sum(axis=0)) * (n**2 - (predicted**2).sum(axis=1))
         return np.divide(covariance, np.sqrt(variances), out=np.zeros_like(covariance), where=variances > 0)
-    if metric not in ("f1", "f1_macro"):
-        raise NotImplementedError(f"{metric} of counts of examples")
     return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
 
 
-def _draws(counted: Predicted | Numbers, metric: str, seed: int) -> np.ndarray:
+def _draws(counted: Predicted | Numbers, metric: str) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
     n = _examples(counted)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     of_classes = 0 if isinstance(counted, Numbers) else counted.hits.shape[0] * counted.hits.shape[1]
     most = max(1, (_NUMBER_WEIGHTS if isinstance(counted, Numbers) else _WEIGHTS) // max(n, of_classes))
     parts = []

@@ -37,6 +37,11 @@ class Paired:
     above: int = 0
     ties: int = 0
 
+    @property
+    def error(self) -> float:
+        """The squared standard error of the mean, of two seeds or more."""
+        return (self.sd or 0.0) ** 2 / self.n
+
 
 def differences(
     values: Mapping[str, Mapping[int, float]], weights: Mapping[str, float], seeds: Collection[int]
@@ -70,23 +75,7 @@ def paired(known: Iterable[float], *, scale: float) -> Paired:
     return Paired(n, mean, sd, p_value, *counts)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The mean of `n` values and its squared standard error."""
-
-    mean: float
-    error: float
-    n: int
-
-
-def sample(values: Iterable[float], *, scale: float) -> Sample:
-    """Return what a comparison of unpaired samples needs of one of them, of two or more values; scale: as `paired`."""
-    array = np.fromiter(values, dtype=float)
-    spread = 0.0 if all_same(array, scale=scale) else float(array.var(ddof=1))
-    return Sample(float(array.mean()), spread / array.size, array.size)
-
-
-def unpaired_p(t: float, first: Sample, second: Sample) -> float:
+def unpaired_p(t: float, first: Paired, second: Paired) -> float:
     """Return the two-sided p value of t >= 0, the sum of two independent means over its standard error.
 
     Of Behrens and Fisher: under the null hypothesis t is the sum of two Student's t, with n - 1 degrees of freedom
@@ -102,7 +91,7 @@ def unpaired_p(t: float, first: Sample, second: Sample) -> float:
     return float((np.tile(weights, 2) * below).sum())
 
 
-def unpaired_critical(alpha: float, first: Sample, second: Sample) -> float:
+def unpaired_critical(alpha: float, first: Paired, second: Paired) -> float:
     """Return the t whose `unpaired_p` is alpha; infinite where alpha is 0."""
     if alpha <= 0:
         return math.inf

@@ -20,9 +20,6 @@ from reports.reading.factors import Level, cell_names, column, in_order, level
 from reports.reading.frames import numbers, texts
 from reports.reading.load import Plan
 
-NOTHING = pd.Series(dtype=float)
-"""The values of an arm without completed trials."""
-
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
 """What says which trial a row is."""
 
@@ -79,11 +76,6 @@ def values(trials: pd.DataFrame, column: str) -> dict[str, dict[int, float]]:
     return {arm: dict(sorted(of_arm.items())) for arm, of_arm in by_arm.items()}
 
 
-def by_seed(trials: pd.DataFrame, column: str) -> dict[str, pd.Series]:
-    """Return `values` as columns; `NOTHING` stands for arms that are not in it."""
-    return {arm: pd.Series(of_arm, dtype=float) for arm, of_arm in values(trials, column).items()}
-
-
 def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """A row per arm, in the plan's order.
 
@@ -92,14 +84,14 @@ def arms(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     summary of the score on that split (mean, low, high, n), and that on validation (val_mean, ...).
     """
     split = score_split(trials, plan)
-    scores, chosen = by_seed(trials, f"{split}/{plan.metric}"), by_seed(trials, f"val/{plan.metric}")
+    scores, chosen = values(trials, f"{split}/{plan.metric}"), values(trials, f"val/{plan.metric}")
     settings = _settings(trials, plan)
     rows = []
     for arm in plan.arms:
         row: dict[str, object] = {"arm": arm.name, "role": arm.role, "aliases": ", ".join(arm.aliases)}
         row |= {**settings[arm.name], "split": split}
-        row |= summary(scores.get(arm.name, NOTHING), limits=bounds(plan.metric))
-        row |= summary(chosen.get(arm.name, NOTHING), "val_", bounds(plan.metric))
+        row |= summary(scores.get(arm.name, {}).values(), limits=bounds(plan.metric))
+        row |= summary(chosen.get(arm.name, {}).values(), "val_", bounds(plan.metric))
         rows.append(row)
     columns = ["arm", "role", "aliases", "fusion", *factor_columns(plan), "line", "mix", "split"]
     table = pd.DataFrame(rows, columns=[*columns, *_summary_names(""), *_summary_names("val_")])
@@ -128,8 +120,8 @@ def mix_by_arm(trials: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFrame:
     """The rows of `arms` of a layer mix, with the entropy of p~ in nats (entropy_*) and live layers (live_*)."""
     table = arm_table[arm_table["fusion"].isin(["", LAYER_MIX])].reset_index(drop=True)
     for name, prefix in (("mix/entropy", "entropy_"), ("mix/live_layers", "live_")):
-        found = by_seed(trials, name)
-        rows = [summary(found.get(arm, NOTHING), prefix, NOT_BELOW_ZERO) for arm in table["arm"]]
+        found = values(trials, name)
+        rows = [summary(found.get(arm, {}).values(), prefix, NOT_BELOW_ZERO) for arm in table["arm"]]
         table = table.join(pd.DataFrame(rows, columns=_summary_names(prefix)))
     return table
 
@@ -181,8 +173,10 @@ def optimism(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     """Validation minus test score of the same trial, a row per arm that has both: arm, mean, low, high, n."""
     rows = confirmed(trials)
     gap = numbers(rows, f"val/{plan.metric}") - numbers(rows, f"test/{plan.metric}")
-    gaps = by_seed(rows.assign(gap=gap), "gap")
-    gap_rows = [{"arm": arm.name, **summary(gaps[arm.name])} for arm in plan.arms if arm.name in gaps]
+    gaps = values(rows.assign(gap=gap), "gap")
+    gap_rows = [
+        {"arm": arm.name, **summary(gaps[arm.name].values())} for arm in plan.arms if arm.name in gaps
+    ]
     return pd.DataFrame(gap_rows, columns=["arm", *_summary_names("")])
 
 
@@ -223,7 +217,7 @@ def _cells(values: Sequence[Level | None], index: pd.Index) -> pd.Series:
 def summary(
     values: Iterable[float], prefix: str = "", limits: tuple[float, float] | None = None
 ) -> dict[str, float]:
-    """Return mean, low, high and n of `statistics.mean_interval`, NaN where there is none.
+    """Return mean, low, high and n of `results.intervals.mean_interval`, NaN where there is none.
 
     Args:
         values: One per seed.

@@ -6,6 +6,7 @@ import importlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
@@ -62,9 +63,9 @@ class Info:
 
 def info(evidence: Evidence) -> Info:
     dataset = evidence.loaded.study.environment.dataset
-    scores = {arm: of_arm for arm, of_arm in evidence.scores.items() if len(of_arm)}
-    seeds = set.intersection(*({*of_arm.index} for of_arm in scores.values())) if scores else set()
-    means = {arm: float(of_arm.loc[sorted(seeds)].mean()) for arm, of_arm in scores.items()} if seeds else {}
+    scores = evidence.scores
+    seeds = sorted(set.intersection(*map(set, scores.values()))) if scores else []
+    means = {arm: fmean(of_arm[seed] for seed in seeds) for arm, of_arm in scores.items()} if seeds else {}
     shared = len(seeds)
     return Info(
         claims=tuple(evidence.claims),

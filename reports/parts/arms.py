@@ -31,7 +31,7 @@ class Info:
     """arms: as from `tables.arms`; scores: arm -> its scores by seed; lines: those of the core; score: its label."""
 
     arms: pd.DataFrame
-    scores: Mapping[str, pd.Series]
+    scores: Mapping[str, Mapping[int, float]]
     best: BestSet
     plan: Plan
     split: str
@@ -66,7 +66,7 @@ def section(info: Info) -> list[str]:
     rows = []
     for row in records(info.arms):
         cells = [code(row["arm"]), *([escape(row["fusion"])] if several_fusions else []), summary(row)]
-        cells += [_seeds(info.scores.get(row["arm"]))] if few else []
+        cells += [_seeds(info.scores.get(row["arm"], {}))] if few else []
         cells += [summary(row, "val_")] if apart else []
         cells += [told.get(row["arm"], NONE)] if told else []
         rows.append([*cells, escape(row["aliases"])])
@@ -83,11 +83,9 @@ def section(info: Info) -> list[str]:
     ]
 
 
-def _seeds(scores: pd.Series | None) -> str:
+def _seeds(scores: Mapping[int, float]) -> str:
     """Return every seed's score where they are few."""
-    if scores is None or not 0 < len(scores) < MIN_N:
-        return NONE
-    return ", ".join(number(value) for value in scores)
+    return ", ".join(map(number, scores.values())) if 0 < len(scores) < MIN_N else NONE
 
 
 def _may_be_best(best: BestSet) -> list[str]:

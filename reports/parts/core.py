@@ -13,7 +13,6 @@ from reports.drawing import style
 from reports.drawing.pieces import heat_map, unit_below
 from reports.drawing.style import new_figure, plain_text, say_empty, styled
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import Spread
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import Level, cell_names, column, label, level, level_name, levels, short
 from reports.reading.frames import records
@@ -38,7 +37,7 @@ class Info:
     cells: dict[tuple[str, Level], dict]
     score: str
     split: str
-    spread: Spread | None
+    spread: float | None
 
 
 def info(evidence: Evidence) -> Info | None:
@@ -80,9 +79,7 @@ def draw(info: Info) -> Figure:
         grid[yx], counts[yx] = row["mean"], row["n"]
     low, high = np.nanmin(grid), np.nanmax(grid)
     # Noise is not painted: the colours span at least a few of its standard deviations.
-    least = (
-        SPANS * info.spread.sd if info.spread and info.spread.sd > 1e-9 else 1.0 if high - low < 1e-9 else 0.0
-    )
+    least = SPANS * info.spread if info.spread and info.spread > 1e-9 else 1.0 if high - low < 1e-9 else 0.0
     if high - low < least:
         low, high = (low + high - least) / 2, (low + high + least) / 2
     texts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from adalayers.comparisons import IMPORTANCES_NAMED_FROM
 from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import MOST_SEEDS, Spread, seeds_for
+from reports.evidence.planning import MOST_SEEDS, seeds_for
 from reports.evidence.tables import confirmed
 from reports.parts.part import Part
 from reports.reading.frames import numbers
@@ -40,7 +41,7 @@ class Info:
 
     claims: tuple[Claim, ...]
     plan: Plan
-    spread: Spread | None
+    spread: float | None
     made: tuple[Analysis, ...]
     command: str
     finished: bool
@@ -109,7 +110,7 @@ def _seeds_for_smallest_effect(info: Info) -> str:
     source = (
         "each by the spread of its own differences"
         if all(claim.n >= OWN_SPREAD_FROM for claim in info.open)
-        else f"from a standard deviation of {number(info.spread.sd, 3)} per score, pooled over arms"
+        else f"from a standard deviation of {number(info.spread, 3)} per score, pooled over arms"
     )
     return (
         f"Seeds to find {info.plan.smallest_effect:g}, the smallest effect of interest, nine times in ten: "
@@ -188,7 +189,9 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     assert effect is not None
     assert spread is not None
     own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
-    return seeds_for(effect / max(own or spread.of(claim.weights), 1e-9), claim, info.made)
+    return seeds_for(
+        effect / max(own or spread * math.hypot(*claim.weights.values()), 1e-9), claim, info.made
+    )
 
 
 def _changed(command: str, *switches: str, **values: str) -> str:

@@ -68,17 +68,17 @@ def info(evidence: Evidence) -> Info | None:
 
 def _row(evidence: Evidence, arm: PlannedArm, published: Published) -> Row:
     scores = {
-        split: tables.by_seed(evidence.trials, f"{split}/{published.metric}").get(arm.name, tables.NOTHING)
+        split: tables.values(evidence.trials, f"{split}/{published.metric}").get(arm.name, {})
         for split in ("test", "val")
     }
     split = published.split if len(scores.get(published.split, ())) else "val"
-    added = tables.by_seed(evidence.trials, "parameters").get(arm.name, tables.NOTHING)
+    added = tables.values(evidence.trials, "parameters").get(arm.name, {})
     return Row(
         published.arm,
         published,
-        mean_interval(scores[split], limits=bounds(published.metric)),
+        mean_interval(scores[split].values(), limits=bounds(published.metric)),
         split,
-        int(added.iloc[0]) if len(added) else None,
+        int(next(iter(added.values()))) if added else None,
     )
 
 

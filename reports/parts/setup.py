@@ -201,7 +201,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
         "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
         "labels": ", ".join(dataset.labels),
         "examples": _joined(dataset.examples),
-        "cut to the maximum length": "; ".join(cut.text() for cut in cuts(dataset)),
+        "cut to the maximum length": "; ".join(cuts(dataset)),
         "also in train": "; ".join(shared(dataset)) or ("none" if dataset.shared else ""),
         "metric": f"{labels.short(plan.metric)}, higher is better" if plan.metric else "",
         "smallest effect of interest": "" if plan.smallest_effect is None else f"{plan.smallest_effect:g}",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adalayers.results.study_file import StudyFile
+from reports.reading.factors import level
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,6 @@ def as_choice(value: Any, choices: tuple[str, ...]) -> str | None:
     text = str(value)
     if text in choices:
         return text
-    number = _number(text)
-    return next((choice for choice in choices if number is not None and _number(choice) == number), None)
-
-
-def numeric(choices: tuple[str, ...]) -> list[float] | None:
-    """Return the choices as numbers in rising order, or None where one of them is none."""
-    values = [_number(choice) for choice in choices]
-    numbers = [value for value in values if value is not None]
-    return sorted(numbers) if len(numbers) == len(values) else None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    number = level(text)
+    same = (choice for choice in choices if isinstance(number, float) and level(choice) == number)
+    return next(same, None)

@@ -24,7 +24,7 @@ from reports.evidence.across import (
 )
 from reports.evidence.claims import BETTER, FIELDS, OPEN, SAME, WORSE
 from reports.evidence.spending import HALF, PLANNED, PRIMARY, RESERVE
-from reports.evidence.statistics import sample, unpaired_critical
+from reports.evidence.statistics import paired, unpaired_critical
 from reports.parts.across import section
 from reports.write import write_cover
 from tests.calibration import Share
@@ -98,7 +98,7 @@ def test_a_mean_effect_and_a_difference_of_effects_by_hand():
         error = values.std(ddof=1) / math.sqrt(6)
         critical = stats.t.isf(PLANNED * share / 2, 5)
         if what == DIFFERENCE:  # of two cases, whose seeds are not paired
-            samples = [sample(effect, scale=1.0) for effect in effects]
+            samples = [paired(effect, scale=1.0) for effect in effects]
             error = math.sqrt(sum(effect.var(ddof=1) / 6 for effect in effects))
             critical = unpaired_critical(PLANNED * share, *samples)
         half = critical * error

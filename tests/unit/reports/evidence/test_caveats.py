@@ -279,6 +279,9 @@ def test_a_grid_has_the_ends_of_what_was_tried(tmp_path):
     assert edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=False) == []
     (edge,) = edges(trials, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=True)
     assert (edge.value, edge.end, edge.n_at_edge, edge.n_best) == (64.0, "high", 1, 3)
+    wider = pd.concat([trials.assign(search="a"), search([0.5, 512.0], [0.1, 0.2]).assign(search="b")])
+    (edge,) = edges(wider, plan, [Domain("lr", "", 0.5, 1024, log=True)], grid=True, search="a")
+    assert edge.value == 64.0
 
 
 def test_stopped_trials_are_compared_where_all_still_ran(tmp_path):

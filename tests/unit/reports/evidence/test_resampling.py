@@ -149,28 +149,6 @@ def test_variance_of_accuracy_is_the_sampling_variance_of_a_mean(tmp_path):
         assert variances[place].mean == pytest.approx(expected, rel=4 * np.sqrt(2 / RESAMPLES))
 
 
-def test_the_variance_of_a_mean_over_seeds_that_are_right_by_chance(tmp_path):
-    """Twelve seeds whose arm is right by a coin each time."""
-    study = MadeUp(seeds=12, search=0, examples=0)
-    study.metric = study.study["request"]["metric"] = "accuracy"
-    study.predictions.clear()
-    rng = np.random.default_rng(1)
-    for row in study.of(OTHER) + study.of(CONTROL):
-        right = rng.random(200) < 0.5 if row["arm"] == OTHER else np.ones(200, dtype=bool)
-        row["test/accuracy"] = float(right.mean())
-        study.predictions += [
-            {"trial_id": row["trial_id"], "split": "test", "index": i, "label": "a", "score": 1.0}
-            | {"prediction": "a" if is_right else "b"}
-            for i, is_right in enumerate(right)
-        ]
-    loaded = load(study.write(tmp_path))
-    pair = {OTHER: 1.0, CONTROL: -1.0}
-    variances, _ = example_variances(
-        loaded.results.predictions, loaded.results.trials, loaded.plan, "test", [(pair, range(1, 13))], 2
-    )
-    assert variances[0].mean == pytest.approx(0.25 / 200 / 12, rel=0.35)
-
-
 @pytest.mark.parametrize("tokens", [False, True])
 def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     loaded = load(made(tokens=tokens).write(tmp_path))

@@ -7,7 +7,6 @@ import pytest
 from adalayers.results.intervals import Interval, mean_interval
 from reports.evidence.statistics import (
     Paired,
-    Sample,
     differences,
     paired,
     share_interval,
@@ -104,7 +103,7 @@ def test_seeds_won_and_their_exact_interval():
 def test_unpaired_samples_by_the_table_of_behrens_and_fisher(degrees, at_5, at_1):
     """Fisher and Yates, Statistical Tables, table VI, six degrees of freedom each, by the angle of standard errors."""
     angle = math.radians(degrees)
-    samples = Sample(1.0, math.sin(angle) ** 2, 7), Sample(2.0, math.cos(angle) ** 2, 7)
+    samples = [Paired(7, None, 7**0.5 * side, None) for side in (math.sin(angle), math.cos(angle))]
     assert unpaired_critical(0.05, *samples) == pytest.approx(at_5, abs=1.1e-3)
     assert unpaired_critical(0.01, *samples) == pytest.approx(at_1, abs=1.1e-3)
     for alpha in (0.05, 1e-5):  # one critical value for both orders, and its p value is alpha

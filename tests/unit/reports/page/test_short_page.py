@@ -1,15 +1,12 @@
 """report.md: short enough to be read, and what it says of studies of every outcome."""
 
-import functools
 import re
 import shlex
-from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
 import pytest
 
-from reports.evidence.evidence import Evidence
 from reports.page.report import short_page
 from reports.parts import importances
 from tests.helpers.golden import outcome, tied
@@ -24,16 +21,9 @@ def page(made: MadeUp, tmp_path) -> str:
     return short_page(evidence_of(made, tmp_path)).text()
 
 
-@pytest.fixture(scope="module")
-def known(tmp_path_factory) -> Callable[[str], Evidence]:
-    """Return what gives the evidence of one of `OUTCOMES`, worked out once for all tests."""
-    return functools.cache(lambda name: outcome(name, tmp_path_factory.mktemp("study")))
-
-
 @pytest.mark.parametrize("study", LIKE_NONE)
-def test_it_is_short_and_links_to_its_figures_alone(known, study):
-    evidence = known(study)
-    text = short_page(evidence).text()
+def test_it_is_short_and_links_to_its_figures_alone(study, tmp_path):
+    text = short_page(outcome(study, tmp_path)).text()
     assert len(re.findall(r"\w+", re.sub(r"\]\([^)]*\)", "]", text))) <= 1000
     figures = re.findall(r"\]\(figures/(\w+)\.png\)", text)
     assert 2 < len(figures) == len(set(figures)) <= 5

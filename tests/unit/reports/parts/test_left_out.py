@@ -23,7 +23,15 @@ def test_cost_is_shown_where_it_decides_something(tmp_path, weights, front):
     made.study["environment"]["backbone"]["layer_parameters"] = 1_000
     evidence = Evidence(load(made.write(tmp_path)))
     rows = [
-        {"arm": arm, "intact": True, "live": 2.0, "layers": 4.0, "weights": of - 4_000, "score": score, "n": 1}
+        {
+            "arm": arm,
+            "intact": True,
+            "live": 2.0,
+            "layers": 4.0,
+            "weights": of - 4_000,
+            "score": score,
+            "n": 1,
+        }
         for arm, (of, score) in weights.items()
     ]
     changed = {"arm": "z", "intact": False, "live": 2.0, "layers": 4.0, "weights": 1, "score": 0.9, "n": 1}
