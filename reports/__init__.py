@@ -33,14 +33,13 @@ def write_report(folder: Folder | str | Path) -> str:
     """
     from reports import write
 
-    return write.build(folder).path
+    return f"{write.build(folder).loaded.results.folder.uri}/{write.REPORT}"
 
 
 def write_cover(study_root: Folder | str | Path, folders: Iterable[Folder | str | Path]) -> str:
     """Write `<study_root>/report.md` and its figure over several results folders; returns its path (or URI).
 
-    A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is named
-    on the page.
+    One that cannot be read is named on the page.
     """
     from reports import write
 

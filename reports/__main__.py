@@ -17,6 +17,7 @@ from adalayers.escaping import plain
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
+    from reports.evidence.evidence import Evidence
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "python -m reports") -> int:
@@ -54,18 +55,19 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
     Also returns what was wrong with studies that cannot be read: they do not keep others from their reports.
     """
     # Here, not above: `--help` and a mistyped flag need no pandas and no matplotlib.
+    from adalayers.results.files import REPORT
     from adalayers.results.frames import find_studies
     from adalayers.storage.folder import Folder
-    from reports.write import Built, build, write_cover, write_html, write_index
+    from reports.write import build, write_cover, write_html, write_index
 
     root = Folder(folder)
     studies = find_studies(root)
-    built: list[Built] = []
+    built: list[Evidence] = []
     written, errors = [], []
     for study in studies:
         try:
             built.append(build(study))
-            written += [built[-1].path, *([write_html(study)] if html else [])]
+            written += [f"{study.uri}/{REPORT}", *([write_html(study)] if html else [])]
         except BadInput as error:
             errors.append(error)
     if studies[0].address == root.address:

@@ -6,7 +6,6 @@ import io
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from adalayers.errors import BadInput
-from adalayers.results.files import CLAIMS, REPORT, STUDY
+from adalayers.results.files import CLAIMS, REPORT
 from adalayers.storage.folder import Folder
 from reports.drawing import style
 from reports.evidence.evidence import Evidence
@@ -36,18 +35,10 @@ DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 """Of a coordinate in an SVG, in points: two decimals are more than anyone sees."""
 
 
-@dataclass(frozen=True)
-class Built:
-    """A report as it was written: the path (or URI) of report.md, and what it was made from."""
-
-    path: str
-    evidence: Evidence
-
-
-def build(folder: Folder | str | Path) -> Built:
+def build(folder: Folder | str | Path) -> Evidence:
     """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
 
-    The same files give the same bytes.
+    The same files give the same bytes. Returns what the pages were made from.
 
     Args:
         folder: A results folder, or its path or URI.
@@ -65,7 +56,7 @@ def build(folder: Folder | str | Path) -> Built:
     # Last, so that a page never points at figures or claims that are not there.
     for name, page in pages.items():
         directory.write_bytes(name, page.text().encode(errors="replace"))  # JSON may hold half a character
-    return Built(f"{directory.uri}/{REPORT}", evidence)
+    return evidence
 
 
 def write_html(folder: Folder | str | Path) -> str:
@@ -83,12 +74,11 @@ def write_html(folder: Folder | str | Path) -> str:
 
 
 def write_cover(
-    study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Built] = ()
+    study_root: Folder | str | Path, folders: Iterable[Folder | str | Path], built: Iterable[Evidence] = ()
 ) -> str:
     """Write `<study_root>/report.md`, its figure and the claims across cases; returns the page's path (or URI).
 
-    A folder is a `Folder`, a path, or the name of one below `study_root`. One that cannot be read is
-    named on the page. What is in `built` is not computed again.
+    A folder that cannot be read is named on the page. What is in `built` is not computed again.
     """
     root = _folder(study_root)
     entries, problems = _entries(root, folders, built)
@@ -102,13 +92,13 @@ def write_cover(
 
 
 def _entries(
-    root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Built]
+    root: Folder, folders: Iterable[Folder | str | Path], built: Iterable[Evidence]
 ) -> tuple[list[CoverEntry], list[str]]:
     """Return what a cover shows, and why folders are not on it."""
-    by_uri = {report.evidence.loaded.results.folder.uri: report.evidence for report in built}
+    by_uri = {evidence.loaded.results.folder.uri: evidence for evidence in built}
     entries, problems = [], []
     for folder in folders:
-        directory = _below(root, folder)
+        directory = _folder(folder)
         try:
             evidence = by_uri.get(directory.uri) or Evidence(load(directory))
         except BadInput as error:
@@ -140,12 +130,6 @@ def write_index(root: Folder | str | Path, folders: Sequence[Folder], covers: Se
 
 def _folder(folder: Folder | str | Path) -> Folder:
     return folder if isinstance(folder, Folder) else Folder(folder)
-
-
-def _below(root: Folder, folder: Folder | str | Path) -> Folder:
-    if isinstance(folder, str) and root.exists(f"{folder}/{STUDY}"):
-        return root.child(folder)
-    return _folder(folder)
 
 
 def _link(root: Folder, directory: Folder) -> str:

@@ -93,9 +93,9 @@ class Across:
     analyses: tuple[Analysis, ...] = ()
 
 
-@dataclass(frozen=True)
-class AcrossClaim:
-    """One comparison across cases.
+@dataclass(frozen=True, kw_only=True)
+class _Planned:
+    """A comparison across cases, before any score is seen.
 
     what:      the mean of an effect over cases, the difference of an effect between two cases, or of their scores
     case, reference: the two cases; `ALL` and "" for a mean
@@ -106,6 +106,18 @@ class AcrossClaim:
     case: str
     reference: str
     cases: tuple[str, ...]
+    sort: MetricKey
+    comparison: Comparison
+
+    @property
+    def paired(self) -> bool:
+        return self.what == MEAN
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcrossClaim(_Planned):
+    """What is claimed of one."""
+
     claim: Claim
 
     def as_json(self) -> dict[str, Any]:
@@ -174,10 +186,7 @@ def across(cases: Iterable[CaseEvidence]) -> Across:
         )
         claims_by_sort[sort, paired] = iter(with_wins(claims) if paired else claims)
     claimed = [
-        AcrossClaim(
-            item.what, item.case, item.reference, item.cases, next(claims_by_sort[item.sort, item.paired])
-        )
-        for item in planned
+        AcrossClaim(**vars(item), claim=next(claims_by_sort[item.sort, item.paired])) for item in planned
     ]
     return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(steps))
 
@@ -201,22 +210,6 @@ def undecided(result: Across) -> dict[str, frozenset[str]]:
                     arms = {arm.name for arm in case.plan.arms if case.cell(arm.name) in item.claim.weights}
                     wanted.setdefault(case.name, set()).update(arms)
     return {name: frozenset(arms) for name, arms in wanted.items()}
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Planned:
-    """A comparison across cases, before any score is seen; fields as in `AcrossClaim`."""
-
-    what: What
-    case: str
-    reference: str
-    cases: tuple[str, ...]
-    sort: MetricKey
-    comparison: Comparison
-
-    @property
-    def paired(self) -> bool:
-        return self.what == MEAN
 
 
 def _planned(cases: Sequence[CaseEvidence], runs: Sequence[Run]) -> list[_Planned]:

@@ -76,11 +76,7 @@ def load(folder: Folder | str | Path) -> Loaded:
     """Read a results folder. Raises `BadInput` where it cannot be read at all."""
     try:
         read = results.load(folder)
-    except BadInput:
-        raise
-    except KeyError as error:
-        raise BadInput(f"could not read {results.TRIALS} in {folder}: it has no column {error}") from error
-    except (ValueError, OSError) as error:
+    except OSError as error:
         raise BadInput(f"could not read the results in {folder}: {error}") from error
     try:
         study, missing = parse(read.study)

@@ -321,7 +321,7 @@ def made(tmp_path, *names: str, **how) -> None:
 
 def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path):
     made(tmp_path, "minilm-cola", "random-cola", effects={"uniform": 0.2})
-    page = write_cover(tmp_path, ["minilm-cola", "random-cola"])
+    page = write_cover(tmp_path, [tmp_path / "minilm-cola", tmp_path / "random-cola"])
     written = (tmp_path / "claims.json").read_bytes()
     claims = json.loads(written)
     assert {claim["kind"] for claim in claims} == {"across"}
@@ -331,14 +331,15 @@ def test_the_cover_writes_claims_that_are_rebuilt_from_the_files_alone(tmp_path)
     assert (uniform["verdict"], uniform["n"], uniform["cases"]) == (BETTER, 6, ["minilm-cola", "random-cola"])
     assert "- **`random-cola` against `minilm-cola`**" in Path(page).read_text()
     (tmp_path / "claims.json").unlink()
-    write_cover(tmp_path, ["random-cola", "minilm-cola"])
+    write_cover(tmp_path, [tmp_path / "random-cola", tmp_path / "minilm-cola"])
     assert (tmp_path / "claims.json").read_bytes() == written
 
 
 @pytest.mark.parametrize("aside", [(), ("minilm-cola.20260501-101112",)])
 def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path, aside):
     made(tmp_path, "minilm-cola", *aside)
-    assert "## Across cases" not in Path(write_cover(tmp_path, ["minilm-cola", *aside])).read_text()
+    page = write_cover(tmp_path, [tmp_path / name for name in ("minilm-cola", *aside)])
+    assert "## Across cases" not in Path(page).read_text()
     assert json.loads((tmp_path / "claims.json").read_text()) == []
 
 

@@ -71,7 +71,7 @@ def test_no_text_of_data_or_files_is_markup(tmp_path, study):
     for page in (short_page, details_page):
         check(page(evidence).text())
     with without_figures():
-        write_cover(tmp_path, [path.name for path in tmp_path.iterdir()])
+        write_cover(tmp_path, [*tmp_path.iterdir()])
     check((tmp_path / "report.md").read_text())
 
 

@@ -70,7 +70,7 @@ def study(root: Path, name: str, distance: float | None) -> None:
 def test_the_cover_shows_distance_and_score_with_a_figure(tmp_path):
     study(tmp_path, "minilm-near", 0.11)
     study(tmp_path, "minilm-far", 0.6)
-    text = Path(write_cover(tmp_path, ["minilm-far", "minilm-near"])).read_text()
+    text = Path(write_cover(tmp_path, [tmp_path / "minilm-far", tmp_path / "minilm-near"])).read_text()
     assert "## Distance and score" in text
     assert "| 0.600 | 0.100 | 0.500 |" in text
     assert (tmp_path / "figures" / "distances.svg").stat().st_size > 0
