@@ -15,14 +15,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDERS = ("studies", "search_spaces", "reports")
-_NAME = "|".join(FOLDERS)
-_FROM = re.compile(rf"^(\s*)from ({_NAME})(?=[. ])", re.M)
-_IMPORT = re.compile(rf"^(\s*)import ({_NAME})$", re.M)
+_FROM = re.compile(rf"^(\s*)from ({'|'.join(FOLDERS)})(?=[. ])", re.M)
 
 
 def renamed(source: str) -> str:
     """Return a module's text with absolute imports of `FOLDERS` as they are within `adalayers`."""
-    return _IMPORT.sub(r"\1from adalayers import \2", _FROM.sub(r"\1from adalayers.\2", source))
+    return _FROM.sub(r"\1from adalayers.\2", source)
 
 
 class CustomBuildHook(BuildHookInterface):

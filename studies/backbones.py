@@ -13,7 +13,6 @@ Result      so far, MiniLM, its random weights and SmolLM2-135M on CoNLL-2003 (d
 
 import sys
 
-import reports
 from adalayers.command.main import main
 from adalayers.study import LAST, UNIFORM, Arm, Defaults, Design, Page, Setting, Study
 
@@ -52,4 +51,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

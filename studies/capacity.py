@@ -15,7 +15,6 @@ Result      so far, MiniLM on CoNLL-2003, 125 to 2,000 sentences (docs/answers.m
 import functools
 import sys
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
 from adalayers.study import FACTORS, Arm, Defaults, Design, Page, Setting, Study, for_equal_steps, sizes
@@ -64,4 +63,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

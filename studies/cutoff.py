@@ -13,7 +13,6 @@ Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): no cutoff is shown t
 
 import sys
 
-import reports
 from adalayers.command.main import main
 from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study, Variant
 
@@ -82,4 +81,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
@@ -157,4 +156,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -13,7 +13,6 @@ Result      so far, MiniLM on IMDB, CoNLL-2003 and CoLA (docs/answers.md): three
 
 import sys
 
-import reports
 from adalayers.command.main import main
 from adalayers.study import LAST, Arm, Defaults, Design, Flag, Page, Setting, Study
 
@@ -66,4 +65,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair, planned_comparisons
 from adalayers.errors import unknown
@@ -193,4 +192,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -15,7 +15,6 @@ Result      so far, MiniLM (docs/answers.md): on CoNLL-2003 weights by text are 
 import sys
 from collections.abc import Sequence
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
 from adalayers.study import Arm, Defaults, Design, Factor, Page, Setting, Study
@@ -77,4 +76,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -15,7 +15,6 @@ Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): by mean score the mi
 
 import sys
 
-import reports
 from adalayers.command.main import main
 from adalayers.study import FACTORS, UNIFORM, Arm, Defaults, Design, Page, Setting, Study, Variant
 
@@ -86,4 +85,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -18,7 +18,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, Role, pair
 from adalayers.errors import BadInput
@@ -192,4 +191,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

@@ -17,7 +17,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.presets import READINGS, Reading, SetUp, setups
@@ -172,4 +171,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

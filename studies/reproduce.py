@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair
 from adalayers.errors import unknown
@@ -93,4 +92,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

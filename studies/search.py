@@ -15,7 +15,6 @@ Result      so far, MiniLM on CoNLL-2003 (docs/answers.md): the best of 40 confi
 import sys
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
@@ -70,4 +69,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))

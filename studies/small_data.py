@@ -15,7 +15,6 @@ import functools
 import sys
 from typing import Any
 
-import reports
 from adalayers.command.main import main
 from adalayers.comparisons import planned_comparisons
 from adalayers.study import (
@@ -92,4 +91,4 @@ STUDY = Study(
 )
 
 if __name__ == "__main__":
-    sys.exit(main(STUDY, reports))
+    sys.exit(main(STUDY))
