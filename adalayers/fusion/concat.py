@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,24 +31,19 @@ class ConcatConfig(ProjectedConfig):
         return self._linear_pooling(linear=True)
 
     def build(self, shape: Shape) -> Concat:
-        return Concat(self.states(shape), shape.width, self.width(shape))
+        return Concat(self, shape)
 
 
 class Concat(Fusion):
     """h = sum_n W_n z_n of hidden states z_n in R^K, with W_n in R^{width x K}: one linear layer over all of them, end
     to end, without bias (equation 2). Its start is that layer's too, so that h is of one size however many there are.
 
-    Args:
-        states: The hidden states read.
-        inner:  K, their width.
-        width:  Of h; K in the paper.
-
     A state that `without` takes away leaves its term out; there are no weights to renormalise.
     """
 
-    def __init__(self, states: Sequence[State], inner: int, width: int):
-        super().__init__(states, width)
-        self.maps = nn.ModuleList(projections(self.states, inner, width))
+    def __init__(self, config: ConcatConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.maps = nn.ModuleList(projections(self.states, shape.width, self.width))
         with torch.no_grad():
             for parameter in self.maps.parameters():
                 parameter.div_(math.sqrt(len(self.states)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,7 +26,7 @@ class DepthConvolutionConfig(ProjectedConfig):
     token_by_token: ClassVar[bool] = True
 
     def build(self, shape: Shape) -> DepthConvolution:
-        return DepthConvolution(self.states(shape), shape.width, self.projected_to)
+        return DepthConvolution(self, shape)
 
 
 def depths(layers: int) -> list[int]:
@@ -50,17 +49,12 @@ class DepthConvolution(Fusion):
     width becomes smaller, here the last channels are rounded up and F is cut to the width. With one or two layers there
     is one convolution. It was made for speech and read there frame by frame; projections are ours.
 
-    Args:
-        states: The l hidden states.
-        inner:  K, their width.
-        k:      The width that they are projected to; None: they are read as they are.
-
     A state that `without` takes away is zeros, as beyond the ends.
     """
 
-    def __init__(self, states: Sequence[State], inner: int, k: int | None):
-        super().__init__(states, inner if k is None else k)
-        self.projected = Projected(self.states, inner, k)
+    def __init__(self, config: DepthConvolutionConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.projected = Projected(self.states, shape.width, config.projected_to)
         counts = depths(len(self.states))
         channels = [self.width] * (len(counts) - 1) + [-(-self.width // counts[-1])]
         self.convolutions = nn.ModuleList(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -50,7 +49,7 @@ class DWAttConfig(ProjectedConfig):
         return "mean" if self.attends == "texts" else super()._pooling()
 
     def build(self, shape: Shape) -> DWAtt:
-        return DWAtt(self.states(shape), shape.width, self.projected_to, of_texts=self.attends == "texts")
+        return DWAtt(self, shape)
 
 
 class Bottleneck(nn.Module):
@@ -78,22 +77,16 @@ class DWAtt(Fusion):
     W^K is affine in the paper. Its shift b is left out: it would add q b to all scores of a token, and their softmax
     would take it away again.
 
-    Args:
-        states: The hidden states read.
-        inner:  K, their width.
-        k:      The width that they are projected to; None: they are read as they are.
-        of_texts: Whether the z_n are means over the tokens of a text, which then has one h.
-
     A state that `without` takes away has neither key nor value; renormalise=False keeps its part of the softmax's sum.
     Where it is the deepest, the deepest that is left takes its place as z_L.
     """
 
     gives: Literal["tokens", "sequence", "logits"]
 
-    def __init__(self, states: Sequence[State], inner: int, k: int | None, *, of_texts: bool = False):
-        super().__init__(states, inner if k is None else k)
-        self.gives = "sequence" if of_texts else "tokens"
-        self.projected = Projected(self.states, inner, k)
+    def __init__(self, config: DWAttConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.gives = "sequence" if config.attends == "texts" else "tokens"
+        self.projected = Projected(self.states, shape.width, config.projected_to)
         self.embeddings: Tensor
         embeddings, values = [], []
         seed = int(torch.randint(1 << 31, (), device="cpu"))

@@ -53,14 +53,7 @@ class ExtraLayersConfig(ProjectedConfig):
         self.require("heads", divides, f"a divisor of the layers' width, {self.k}")
 
     def build(self, shape: Shape) -> ExtraLayers:
-        return ExtraLayers(
-            self.states(shape)[-1],
-            shape.width,
-            self.projected_to,
-            layers=self.resolved(shape)["added_layers"],
-            heads=own_heads(shape.width) if self.own_width else self.heads,
-            dropout=self.dropout,
-        )
+        return ExtraLayers(self, shape)
 
 
 def own_heads(width: int) -> int:
@@ -90,21 +83,15 @@ class PostNormLayer(nn.Module):
 
 
 class ExtraLayers(Fusion):
-    """Post-norm transformer encoder layers over one hidden state, as it is or projected (`Projected`).
+    """Post-norm transformer encoder layers over the last hidden state, as it is or projected (`Projected`)."""
 
-    Args:
-        state:  The hidden state read: the last.
-        inner:  K, its width.
-        k:      The width that it is projected to; None: it is read as it is.
-        layers: How many.
-        heads:  Attention heads of each.
-        dropout: Theirs.
-    """
-
-    def __init__(self, state: State, inner: int, k: int | None, *, layers: int, heads: int, dropout: float):
-        super().__init__([state], inner if k is None else k)
-        self.projected = Projected(self.states, inner, k)
-        self.layers = nn.ModuleList(PostNormLayer(self.width, heads, dropout) for _ in range(layers))
+    def __init__(self, config: ExtraLayersConfig, shape: Shape):
+        super().__init__(config.states(shape)[-1:], config.width(shape))
+        heads, layers = config.heads, config.resolved(shape)["added_layers"]
+        if config.own_width:
+            heads = own_heads(shape.width)
+        self.projected = Projected(self.states, shape.width, config.projected_to)
+        self.layers = nn.ModuleList(PostNormLayer(self.width, heads, config.dropout) for _ in range(layers))
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "tokens width"]:
         """Return the last layer's output, float32."""

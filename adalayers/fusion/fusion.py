@@ -112,9 +112,11 @@ class Fusion(nn.Module, ABC):
     Attributes:
         gives: tokens: [tokens, width], which a head reads; sequence: [batch, width], already pooled; logits: [batch,
                labels] or [tokens, labels], from a read-out of its own
+        of_texts: whether logits are of a text, else of a token
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "tokens"
+    of_texts: bool = False
 
     def __init__(self, states: Sequence[State], width: int):
         super().__init__()
@@ -148,7 +150,7 @@ class Fusion(nn.Module, ABC):
     def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, ...]:
         """Return what `forward` does where all hidden states were taken away."""
         device = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), None)
-        rows = len(lengths) if self.gives == "sequence" else int(lengths.sum())
+        rows = len(lengths) if self.gives == "sequence" or self.of_texts else int(lengths.sum())
         return torch.zeros(rows, self.width, device=device)
 
     def live(self) -> list[State]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -41,9 +40,7 @@ class Head2ToeConfig(TrialConfig):
         return "mean"
 
     def build(self, shape: Shape) -> Head2Toe:
-        return Head2Toe(
-            self.states(shape), shape.width, shape.n_outputs, lasso=self.lasso, fraction=self.fraction
-        )
+        return Head2Toe(self, shape)
 
 
 class Head2Toe(Fusion):
@@ -60,26 +57,17 @@ class Head2Toe(Fusion):
     Glorot's, biases 0.
 
     The probe keeps its shape: rows of dropped features are 0, get no gradient, and count as no parameters.
-
-    Args:
-        states:   The l hidden states.
-        inner:    K.
-        labels:   Scores per sequence.
-        lasso:    Factor of the group lasso.
-        fraction: Share of the features that the second round keeps.
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"
     kept: Tensor
     selected: Tensor
 
-    def __init__(
-        self, states: Sequence[State], inner: int, labels: int, *, lasso: float = 1e-4, fraction: float = 0.1
-    ):
-        super().__init__(states, labels)
-        self.lasso, self.fraction = lasso, fraction
+    def __init__(self, config: Head2ToeConfig, shape: Shape):
+        super().__init__(config.states(shape), shape.n_outputs)
+        self.lasso, self.fraction, inner = config.lasso, config.fraction, shape.width
         self._seed = int(torch.randint(1 << 31, (), device="cpu"))
-        self.probe = nn.Linear(len(self.states) * inner, labels)
+        self.probe = nn.Linear(len(self.states) * inner, shape.n_outputs)
         self.register_buffer("kept", torch.ones(len(self.states), inner, dtype=torch.bool))
         self.register_buffer("selected", torch.tensor(False))
         self._second, self._counts = False, [inner] * len(self.states)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -36,13 +35,7 @@ class LateFusionConfig(TrialConfig):
         return "mean"
 
     def build(self, shape: Shape) -> LateFusion:
-        return LateFusion(
-            self.states(shape),
-            shape.width,
-            shape.n_outputs,
-            of_texts=shape.head == "sequence",
-            learned=self.ensemble == "learned",
-        )
+        return LateFusion(self, shape)
 
 
 class LateFusion(Fusion):
@@ -55,23 +48,16 @@ class LateFusion(Fusion):
     What is taken from the paper is an ensemble of linear probes, one per layer. It trains each by itself and then
     stacks their scores by logistic regression; here all are trained together, by the likelihood of p, and its binary
     scores became classes, words and numbers. Neither w nor b_i has weight decay.
-
-    Args:
-        states:   The l hidden states.
-        inner:    K, their width.
-        labels:   Outputs.
-        of_texts: Whether an output is of a text, else of a token.
-        learned:  False fixes a at 1/l.
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"
 
-    def __init__(self, states: Sequence[State], inner: int, labels: int, *, of_texts: bool, learned: bool):
-        super().__init__(states, labels)
-        self.of_texts = of_texts
-        self.probes = nn.ModuleList(projections(self.states, inner, labels))
-        self.biases = nn.Parameter(torch.zeros(len(self.states), labels))
-        self.w = nn.Parameter(torch.zeros(len(self.states)), requires_grad=learned)
+    def __init__(self, config: LateFusionConfig, shape: Shape):
+        super().__init__(config.states(shape), shape.n_outputs)
+        self.of_texts = shape.head == "sequence"
+        self.probes = nn.ModuleList(projections(self.states, shape.width, shape.n_outputs))
+        self.biases = nn.Parameter(torch.zeros(len(self.states), shape.n_outputs))
+        self.w = nn.Parameter(torch.zeros(len(self.states)), requires_grad=config.ensemble == "learned")
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "items labels"]:
         """Return log p, float32, of each text or token."""
@@ -85,10 +71,6 @@ class LateFusion(Fusion):
         if self.width == 1:
             return (log_weights.exp() * stacked).sum(dim=0)
         return torch.logsumexp(log_weights + torch.log_softmax(stacked, dim=-1), dim=0)
-
-    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "items labels"]:
-        items = len(lengths) if self.of_texts else int(lengths.sum())
-        return self.biases.new_zeros(items, self.width)
 
     def log_weights(self) -> Float[Tensor, " live"]:
         """Return log a of the live hidden states, which sum to 1 unless `without` says otherwise."""

@@ -26,7 +26,8 @@ class LayerAttentionConfig(ProjectedConfig):
     """Hyperparameters of attention over layers, next to those of every method and of `ProjectedConfig`.
 
     keys    what the weights depend on. tokens: each token's own states; texts: their means over the token's text;
-            static: the layer alone, by vectors that are drawn once, so that all tokens share the weights
+            static: the layer alone, by N(0, 1) in R^width, drawn once and not trained: a mix by weights that do not
+            depend on the input, with as many parameters, and steps of the same size, as where they do
     mix_lr  learning rate of w, which has no weight decay (None: that of lr)
     """
 
@@ -43,9 +44,7 @@ class LayerAttentionConfig(ProjectedConfig):
         return None if self.keys == "texts" else super()._pooling()
 
     def build(self, shape: Shape) -> LayerAttention:
-        return LayerAttention(
-            self.states(shape), shape.width, self.projected_to, keys=self.keys, lr=self.mix_lr
-        )
+        return LayerAttention(self, shape)
 
 
 class LayerAttention(Fusion):
@@ -58,34 +57,17 @@ class LayerAttention(Fusion):
     input of a layer within a language model is such a sum over the outputs of earlier layers, with key_i = x_i: that is
     `keys=tokens`. A fusion of frozen hidden states, the other keys, projections and an RMSNorm without scale are ours.
 
-    Args:
-        states: The l hidden states mixed.
-        inner:  K, their width.
-        k:      The width that they are projected to; None: they are mixed as they are.
-        keys:   tokens: key_i = x_i; texts: the mean of x_i over the token's sequence; static: N(0, 1) in R^width for
-                each state, drawn once and not trained. The last is a mix by weights that do not depend on the input,
-                with as many parameters, and steps of the same size, as where they do.
-        lr:     That of w, None for that of the rest.
-
     A state that `without` takes away has no score: the weights of the rest sum to 1 either way.
     """
 
-    def __init__(
-        self,
-        states: Sequence[State],
-        inner: int,
-        k: int | None,
-        *,
-        keys: Keys = "tokens",
-        lr: float | None = None,
-    ):
-        super().__init__(states, inner if k is None else k)
-        self.projected = Projected(self.states, inner, k)
-        self.keys, self.lr = keys, lr
+    def __init__(self, config: LayerAttentionConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.projected = Projected(self.states, shape.width, config.projected_to)
+        self.keys, self.lr = config.keys, config.mix_lr
         self.w = nn.Parameter(torch.zeros(self.width))
         self.static: Tensor | None
         drawn = None
-        if keys == "static":
+        if self.keys == "static":
             seed = int(torch.randint(1 << 31, (), device="cpu"))
             drawn = torch.stack([self._drawn(seed, state) for state in self.states])
         self.register_buffer("static", drawn)

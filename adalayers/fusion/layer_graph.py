@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -34,7 +33,7 @@ class LayerGraphConfig(LayersConfig):
     rounds: int = bounded(2, AT_LEAST_1, maximum=16)
 
     def build(self, shape: Shape) -> LayerGraph:
-        return LayerGraph(self.states(shape), shape.width, self)
+        return LayerGraph(self, shape)
 
 
 def cayley_graph(n: int) -> Float[np.ndarray, "places places"]:
@@ -77,19 +76,14 @@ class LayerGraph(TextVector):
     messages on and are left out of the pool, as in the released code. There, edges of a Cayley graph count twice; here
     once. Its graph convolutions (no inner layer) and inner dropout are left out; that of the head stays.
 
-    Args:
-        states: The l hidden states.
-        inner:  K, their width.
-        config: k, the graph, its rounds, and the choices of `LayersConfig`.
-
     The place of a layer that `without` takes away is one beyond the layers.
     """
 
     graph: Tensor
 
-    def __init__(self, states: Sequence[State], inner: int, config: LayerGraphConfig):
-        super().__init__(states, config.k)
-        self.layers, self.pooling = LayerVectors(inner, config), config.layer_pooling
+    def __init__(self, config: LayerGraphConfig, shape: Shape):
+        super().__init__(config.states(shape), config.k)
+        self.layers, self.pooling = LayerVectors(shape.width, config), config.layer_pooling
         self.register_buffer(
             "graph", torch.tensor(neighbours(config.graph, len(self.states))), persistent=False
         )

@@ -16,7 +16,7 @@ from adalayers.config import AT_LEAST_1, BELOW_1, MAX_WIDTH, POSITIVE, bounded
 from adalayers.errors import BadInput
 from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, Stacked, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
-from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
+from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.cpu_mix import ACTIVATIONS, GeluProjectNormaliseMix
@@ -92,24 +92,7 @@ class LayerMixConfig(WeightedConfig):
         return super()._pooling() if self.projection_dropout == 0 else None
 
     def build(self, shape: Shape) -> LayerMix:
-        states = self.states(shape)
-        scale = len(states) if self.entropy_scale == "as-released" else 1
-        return LayerMix(
-            states,
-            shape.width,
-            self.k,
-            mix=self.mix,
-            single=self.single(shape),
-            alpha=self.alpha,
-            cutoff=self.cutoff,
-            cutoff_active=self.cutoff_when == "always",
-            entropy_weight=self.entropy_weight / scale,
-            train_projections=self.train_projections,
-            normalise=self.normalise,
-            dropout=self.projection_dropout,
-            gelu_after=self.gelu_after_mix,
-            lr=self.mix_lr,
-        )
+        return LayerMix(self, shape)
 
 
 def cuts_all(cutoff: float, n_states: int) -> bool:
@@ -126,46 +109,19 @@ class LayerMix(WeightedFusion):
 
     Weights p~_i <= cutoff become exactly 0 and the rest are renormalised: a layer so cut is neither read nor
     projected. The variants `uniform`, `single` and `last` fix p~ and share everything else.
-
-    Args:
-        states:    The l hidden states mixed.
-        inner:     K, their width.
-        single:    The position (0..l-1) that holds all weight in the variant `single`.
-        cutoff_active: False lets the cutoff wait for `finish`.
-        entropy_weight: Lambda in nats.
-        train_projections: False leaves every W_i at its random start (the released code's frozen-mix baselines).
-        normalise: False leaves N out.
-        dropout:   Of f_i, while training.
-        gelu_after: True gives gelu(F).
-        lr:        That of p, None for that of the rest.
     """
 
-    def __init__(
-        self,
-        states: Sequence[State],
-        inner: int,
-        k: int,
-        *,
-        mix: Mix = "learned",
-        single: int | None = None,
-        alpha: float = 1.0,
-        cutoff: float = 0.0,
-        cutoff_active: bool = True,
-        entropy_weight: float = 0.0,
-        train_projections: bool = True,
-        normalise: bool = True,
-        dropout: float = 0.0,
-        gelu_after: bool = False,
-        lr: float | None = None,
-    ):
-        super().__init__(states, k, mix=mix, single=single)
-        self.alpha, self.cutoff = alpha, cutoff
-        self.cutoff_active, self.entropy_weight, self.lr = cutoff_active, entropy_weight, lr
-        self.eps, self.gelu_after = NORM_EPS if normalise else None, gelu_after
-        self.dropout = Dropout(dropout)
-        self.projections = nn.ModuleList(projections(self.states, inner, k))
-        self.projections.requires_grad_(train_projections)
-        if mix == "learned":
+    def __init__(self, config: LayerMixConfig, shape: Shape):
+        super().__init__(config, shape)
+        self.alpha, self.cutoff, self.lr = config.alpha, config.cutoff, config.mix_lr
+        self.cutoff_active = config.cutoff_when == "always"
+        scale = len(self.states) if config.entropy_scale == "as-released" else 1
+        self.entropy_weight = config.entropy_weight / scale
+        self.eps, self.gelu_after = NORM_EPS if config.normalise else None, config.gelu_after_mix
+        self.dropout = Dropout(config.projection_dropout)
+        self.projections = nn.ModuleList(projections(self.states, shape.width, config.k))
+        self.projections.requires_grad_(config.train_projections)
+        if self.mix == "learned":
             self.p = nn.Parameter(torch.ones(len(self.states)))
 
     @property

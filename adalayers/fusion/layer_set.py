@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +20,7 @@ class LayerSetConfig(LayersConfig):
     fusion: ClassVar[str] = "layer-set"
 
     def build(self, shape: Shape) -> LayerSet:
-        return LayerSet(self.states(shape), shape.width, self)
+        return LayerSet(self, shape)
 
 
 class LayerSet(TextVector):
@@ -32,16 +31,11 @@ class LayerSet(TextVector):
 
     As in the released code with one layer before and one behind the pool; its inner dropout is left out, that of the
     head stays. A layer that `without` takes away is no element of the set.
-
-    Args:
-        states: The l hidden states.
-        inner:  K, their width.
-        config: k and the choices of `LayersConfig`.
     """
 
-    def __init__(self, states: Sequence[State], inner: int, config: LayersConfig):
-        super().__init__(states, config.k)
-        self.layers, self.pooling = LayerVectors(inner, config), config.layer_pooling
+    def __init__(self, config: LayerSetConfig, shape: Shape):
+        super().__init__(config.states(shape), config.k)
+        self.layers, self.pooling = LayerVectors(shape.width, config), config.layer_pooling
         self.after = nn.Linear(config.k, config.k)
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch k"]:

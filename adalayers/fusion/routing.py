@@ -50,14 +50,7 @@ class RoutingConfig(ProjectedConfig):
             )
 
     def build(self, shape: Shape) -> RoutedLayers:
-        return RoutedLayers(
-            self.states(shape),
-            shape.width,
-            shape.n_outputs,
-            k=self.projected_to,
-            hidden=self.hidden_vectors if shape.head == "sequence" else 0,
-            per_token=shape.head == "token",
-        )
+        return RoutedLayers(self, shape)
 
 
 class Routing(nn.Module):
@@ -143,7 +136,7 @@ class RoutedLayers(Fusion):
         out  = Routing({x_ti})               in R^{labels x 1}
 
     d is K, as published, or k: N(Z_i) is then f_i = N(gelu(Z_i) W_i^T) of the layer mix. The published classifier
-    routes three times, through two rows of 64 hidden vectors of the same width (`hidden`), and leaves the last one,
+    routes three times, through two rows of 64 hidden vectors of the same width, and leaves the last one,
     whose vectors are the scores, without normalisation. Its vectors are those of the embeddings and all layers, here
     those of the hidden states chosen.
 
@@ -151,31 +144,15 @@ class RoutedLayers(Fusion):
     extension, of which the paper says nothing.
 
     All layers are needed at once: their l vectors per token are held until the second iteration has read them.
-
-    Args:
-        states:    The l hidden states.
-        inner:     K.
-        labels:    Scores per sequence, or per token.
-        k:         The width that they are projected to; None: their own.
-        hidden:    Hidden vectors; 0: none.
-        per_token: Whether each token is routed by itself.
     """
 
     gives: Literal["tokens", "sequence", "logits"] = "logits"
 
-    def __init__(
-        self,
-        states: Sequence[State],
-        inner: int,
-        labels: int,
-        *,
-        k: int | None,
-        hidden: int = 0,
-        per_token: bool = False,
-    ):
-        super().__init__(states, labels)
-        self.per_token = per_token
-        self.read = Projected(self.states, inner, k)
+    def __init__(self, config: RoutingConfig, shape: Shape):
+        super().__init__(config.states(shape), shape.n_outputs)
+        self.of_texts, labels = shape.head == "sequence", shape.n_outputs
+        hidden = config.hidden_vectors if self.of_texts else 0
+        self.read = Projected(self.states, shape.width, config.projected_to)
         width = self.read.width
         self.scale = nn.Parameter(torch.ones(len(self.states), width))
         self.shift = nn.Parameter(torch.zeros(len(self.states), width))
@@ -191,7 +168,7 @@ class RoutedLayers(Fusion):
         if self.training:
             self._credit = {}
         with torch.autocast(vectors.device.type, enabled=False):
-            if self.per_token:
+            if not self.of_texts:
                 return self._routed(vectors, torch.ones(len(vectors), dtype=torch.long), None, live)
             groups, sizes = length_groups(lengths, PASS_TOKENS)
             routed = []
@@ -199,10 +176,6 @@ class RoutedLayers(Fusion):
                 rows, padding, _ = padded(part, group)
                 routed.append(self._routed(rows.view(len(group), -1, vectors.shape[2]), group, padding, live))
             return torch.cat(routed)
-
-    def fuse_nothing(self, lengths: Lengths) -> Float[Tensor, "items labels"]:
-        items = int(lengths.sum()) if self.per_token else len(lengths)
-        return self.scale.new_zeros(items, self.width)
 
     def _vectors(self, state: State, hidden: Float[Tensor, "tokens K"]) -> Float[Tensor, "tokens d"]:
         """Return x of one layer, float32."""

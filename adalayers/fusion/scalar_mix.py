@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 
 from adalayers.fusion.fusion import Lengths, ParameterGroup, States, Term
 from adalayers.fusion.projections import Projected, ProjectedConfig
-from adalayers.fusion.weighted import Mix, WeightedConfig, WeightedFusion
+from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
 
 
@@ -31,9 +30,7 @@ class ScalarMixConfig(WeightedConfig, ProjectedConfig):
         return self._linear_pooling(self.own_width)
 
     def build(self, shape: Shape) -> ScalarMix:
-        return ScalarMix(
-            self.states(shape), shape.width, self.projected_to, mix=self.mix, single=self.single(shape)
-        )
+        return ScalarMix(self, shape)
 
 
 class ScalarMix(WeightedFusion):
@@ -44,26 +41,12 @@ class ScalarMix(WeightedFusion):
 
     The variants `uniform`, `single` and `last` fix s and have no gamma. ELMo decays w weakly; here neither w nor gamma
     has weight decay, as p has none in the layer mix.
-
-    Args:
-        states: The l hidden states mixed.
-        inner:  K, their width.
-        k:      The width that they are projected to; None: they are mixed as they are.
-        single: The position (0..l-1) that holds all weight in the variant `single`.
     """
 
-    def __init__(
-        self,
-        states: Sequence[State],
-        inner: int,
-        k: int | None,
-        *,
-        mix: Mix = "learned",
-        single: int | None = None,
-    ):
-        super().__init__(states, inner if k is None else k, mix=mix, single=single)
-        self.projected = Projected(self.states, inner, k)
-        if mix == "learned":
+    def __init__(self, config: ScalarMixConfig, shape: Shape):
+        super().__init__(config, shape)
+        self.projected = Projected(self.states, shape.width, config.projected_to)
+        if self.mix == "learned":
             self.w, self.gamma = nn.Parameter(torch.zeros(len(self.states))), nn.Parameter(torch.ones(()))
 
     def all_weights(self) -> Float[Tensor, " states"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -50,7 +49,7 @@ class TokensFirstConfig(TextVectorConfig):
         return "mean" if self.aggregate == "mean" else None
 
     def build(self, shape: Shape) -> TokensFirst:
-        return TokensFirst(self.states(shape), shape.width, self.aggregate, k=self.k, heads=self.heads)
+        return TokensFirst(self, shape)
 
 
 class TokensFirst(TextVector):
@@ -65,22 +64,16 @@ class TokensFirst(TextVector):
     As published, but for the hidden states (there the embeddings too: `hidden_states=with-embeddings`), the largest
     value as a further way to pool, which is left out, and w, which starts at 0 here, as the mean.
 
-    Args:
-        states:    The l hidden states.
-        inner:     K, their width.
-        aggregate: A of both steps.
-        k, heads:  Of the attention.
-
     A state that `without` takes away is no row of the second step.
     """
 
-    def __init__(self, states: Sequence[State], inner: int, aggregate: Aggregate, *, k: int, heads: int):
-        super().__init__(states, inner)
+    def __init__(self, config: TokensFirstConfig, shape: Shape):
+        super().__init__(config.states(shape), shape.width)
         self.over_tokens, self.over_layers = None, None
-        if aggregate != "mean":
+        if config.aggregate != "mean":
             seed = int(torch.randint(1 << 31, (), device="cpu"))
             names = [*(state.key for state in self.states), "layers"]
-            *of_tokens, of_layers = (_made(aggregate, inner, k, heads, seed, name) for name in names)
+            *of_tokens, of_layers = (_made(config, self.width, seed, name) for name in names)
             self.over_tokens, self.over_layers = nn.ModuleList(of_tokens), of_layers
 
     def fuse(self, states: States, lengths: Lengths, live: list[State]) -> Float[Tensor, "batch K"]:
@@ -135,7 +128,7 @@ class Attention(nn.Module):
         return self.out(mean)  # linear: the mean of what it gives of each
 
 
-def _made(aggregate: Aggregate, inner: int, k: int, heads: int, seed: int, name: str) -> nn.Module:
+def _made(config: TokensFirstConfig, inner: int, seed: int, name: str) -> nn.Module:
     """Return one A; its start depends on what it is of, not on which others there are."""
     with drawing(seed, name):
-        return Gate(inner) if aggregate == "gate" else Attention(inner, k, heads)
+        return Gate(inner) if config.aggregate == "gate" else Attention(inner, config.k, config.heads)

@@ -45,9 +45,7 @@ class VariabilityConfig(ProjectedConfig):
             )
 
     def build(self, shape: Shape) -> SelectedLayer:
-        return SelectedLayer(
-            self.states(shape), shape.width, shape.n_outputs, k=self.projected_to, last=self.read == "last"
-        )
+        return SelectedLayer(self, shape)
 
 
 class SelectedLayer(Fusion):
@@ -60,28 +58,21 @@ class SelectedLayer(Fusion):
     the layer with the lowest nu as it is, or f_i = N(gelu(Z_i) W_i^T), where W_i starts as that of the layer mix does.
     Until `fit` the choice is the last state. The paper tunes the base model up to that layer, or adapters in it;
     `depth` is what a base model that is tuned along with the fusion follows.
-
-    Args:
-        states:    The l candidates.
-        inner:     K.
-        n_classes: Labels are 0..n_classes - 1.
-        k:         The width that they are projected to; None: their own.
-        last:      True reads the last state, whatever is chosen.
     """
 
     chosen: Tensor
     nus: Tensor
 
-    def __init__(
-        self, states: Sequence[State], inner: int, n_classes: int, *, k: int | None, last: bool = False
-    ):
-        super().__init__(states, inner if k is None else k)
-        self.inner, self.n_classes, self.last = inner, n_classes, last
+    def __init__(self, config: VariabilityConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.inner, self.n_classes, self.last = shape.width, shape.n_outputs, config.read == "last"
         self.register_buffer("chosen", torch.tensor(len(self.states) - 1))
         self.register_buffer("nus", torch.full((len(self.states),), math.nan, dtype=torch.float64))
         self._seed = projection_seed()
         # One projection, which starts as that of the state that is read: others would never be trained.
-        self.project = None if k is None else projection(self._seed, self.states[-1], inner, k)
+        self.project = (
+            None if config.own_width else projection(self._seed, self.states[-1], self.inner, config.k)
+        )
         self.selected = self.states[-1]
         self.register_load_state_dict_post_hook(SelectedLayer._note)
 

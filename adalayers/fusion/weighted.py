@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,33 +54,27 @@ class WeightedConfig(TrialConfig):
         numbers = [state.number for state in states]
         self.require("layer", self.layer is None or self.layer in numbers, f"one of {numbers}")
 
-    def single(self, shape: Shape) -> int | None:
-        """Return the position of `layer` among the hidden states read."""
-        if self.layer is None:
+    def fixed_weights(self, shape: Shape) -> Float[Tensor, " states"] | None:
+        """Return the weights of the hidden states read where they are not learned."""
+        if self.mix == "learned":
             return None
-        return [state.number for state in self.states(shape)].index(self.layer)
+        states = self.states(shape)
+        weights = torch.zeros(len(states))
+        numbers = [state.number for state in states]
+        single = None if self.layer is None else numbers.index(self.layer)
+        weights[{"uniform": slice(None), "single": single, "last": -1}[self.mix]] = 1.0
+        return weights / weights.sum()
 
 
 class WeightedFusion(Fusion):
-    """A mix of hidden states by weights that sum to 1.
+    """A mix of hidden states by weights that sum to 1."""
 
-    Args:
-        states: The l hidden states mixed.
-        width:  Of the mix.
-        mix:    learned, or how the weights are fixed.
-        single: The position (0..l-1) that holds all weight where `mix` is single.
-    """
-
-    def __init__(self, states: Sequence[State], width: int, *, mix: Mix, single: int | None):
-        super().__init__(states, width)
-        n_states = len(self.states)
-        self.mix = mix
+    def __init__(self, config: WeightedConfig, shape: Shape):
+        super().__init__(config.states(shape), config.width(shape))
+        self.mix = config.mix
         self.fixed_weights: Tensor
-        if mix != "learned":
-            fixed = torch.zeros(n_states)
-            chosen = {"uniform": slice(None), "single": single, "last": n_states - 1}[mix]
-            fixed[chosen] = 1.0
-            self.register_buffer("fixed_weights", fixed / fixed.sum(), persistent=False)
+        if (fixed := config.fixed_weights(shape)) is not None:
+            self.register_buffer("fixed_weights", fixed, persistent=False)
 
     @abstractmethod
     def all_weights(self) -> Float[Tensor, " states"]:

@@ -6,11 +6,17 @@ from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, K, TOKENS = 5, 12, 8, 7
 STATES = encoder(*range(1, L + 1))
+SHAPE = made_shape(layers=L, width=WIDTH)
 LENGTHS = torch.tensor([TOKENS])
 
 
 def inputs(seed=0):
     return made_states(STATES, TOKENS, WIDTH, seed)
+
+
+def read_at(k):
+    """Return the settings of a width that hidden states are projected to; None: they are read as they are."""
+    return {"own_width": True} if k is None else {"k": k}
 
 
 def counted(config):

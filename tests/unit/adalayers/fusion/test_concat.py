@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.concat import Concat, ConcatConfig
+from adalayers.fusion.concat import ConcatConfig
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, counted, inputs
-from tests.helpers.states import encoder
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, L, counted, inputs
+from tests.helpers.states import encoder, made_shape
 
 
 def concat(width):
     torch.manual_seed(1)
-    return Concat(STATES, WIDTH, width)
+    return ConcatConfig(k=width).build(SHAPE)
 
 
 @pytest.mark.parametrize("width", [WIDTH, K], ids=["own width", "matched"])
@@ -27,7 +27,12 @@ def test_agrees_with_numpy(width):
 
 def test_it_starts_as_one_linear_layer_over_all_states():
     """Uniform within 1/sqrt(l K), PyTorch's start of a layer of that many inputs."""
-    starts = torch.cat([layer.weight.detach().flatten() for layer in Concat(STATES, 100, 64).maps])
+    starts = torch.cat(
+        [
+            layer.weight.detach().flatten()
+            for layer in ConcatConfig(k=64).build(made_shape(layers=L, width=100)).maps
+        ]
+    )
     bound = (L * 100) ** -0.5
     assert starts.abs().max() <= bound
     assert float(starts.std()) == pytest.approx(bound / 3**0.5, rel=0.01)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.depth_convolution import DepthConvolution, DepthConvolutionConfig, depths
+from adalayers.fusion.depth_convolution import DepthConvolutionConfig, depths
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, counted, inputs
-from tests.helpers.states import encoder
+from tests.helpers.mixing import LENGTHS, SHAPE, WIDTH, K, counted, inputs, read_at
+from tests.helpers.states import encoder, made_shape
 
 
 def numpy_convolutions(made, read):
@@ -36,7 +36,7 @@ def numpy_convolutions(made, read):
 def test_agrees_with_numpy_with_all_states_and_without_some(k, layers):
     """Of 2, 5 and 9 layers 1, 2 and 1 places are left, so that width 12 and k 8 are whole."""
     torch.manual_seed(1)
-    made = DepthConvolution(encoder(*range(1, layers + 1)), WIDTH, k)
+    made = DepthConvolutionConfig(**read_at(k)).build(made_shape(layers=layers, width=WIDTH))
     generator = torch.Generator().manual_seed(0)
     states = {state: torch.randn(7, WIDTH, generator=generator) for state in made.states}
     read = formulas.read(made.projected, list(states.values()))
@@ -48,7 +48,7 @@ def test_agrees_with_numpy_with_all_states_and_without_some(k, layers):
 
 
 def test_a_width_that_the_places_do_not_divide_is_kept():
-    made = DepthConvolution(STATES, WIDTH, 7)
+    made = DepthConvolutionConfig(k=7).build(SHAPE)
     assert made.convolutions[-1].out_channels == 4  # of 2 places, 8 numbers, of which 7 are given
     assert made(inputs(), LENGTHS).shape == (7, 7)
 

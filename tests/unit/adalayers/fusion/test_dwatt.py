@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from adalayers.errors import BadInput
-from adalayers.fusion.dwatt import NEGLIGIBLE, DWAtt, DWAttConfig
+from adalayers.fusion.dwatt import NEGLIGIBLE, DWAttConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, inputs
-from tests.helpers.states import encoder, made_shape
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, inputs, read_at
+from tests.helpers.states import made_shape
 
 WIDTHS = pytest.mark.parametrize("k", [None, K], ids=["own width", "matched"])
 
@@ -17,7 +17,7 @@ WIDTHS = pytest.mark.parametrize("k", [None, K], ids=["own width", "matched"])
 def dwatt(k=None):
     """DWAtt whose norms' scales and shifts are not 1 and 0."""
     torch.manual_seed(1)
-    made = DWAtt(STATES, WIDTH, k)
+    made = DWAttConfig(**read_at(k)).build(SHAPE)
     with torch.no_grad():
         for name, parameter in made.named_parameters():
             if parameter.ndim == 1:
@@ -78,7 +78,7 @@ def test_states_taken_away_have_neither_key_nor_value_and_are_not_read(k, gone, 
 def test_texts_attend_by_their_means():
     states, lengths = inputs(), torch.tensor([4, 3])
     torch.manual_seed(1)
-    of_texts = DWAtt(STATES, WIDTH, K, of_texts=True)
+    of_texts = DWAttConfig(k=K, attends="texts", read_out="mean").build(SHAPE)
     means = {state: torch.stack([values[:4].mean(0), values[4:].mean(0)]) for state, values in states.items()}
     read = formulas.read(of_texts.projected, [means[state] for state in STATES])
     given = array(of_texts(states, lengths))
@@ -103,7 +103,8 @@ def test_shares_that_float32_cannot_tell_from_none_are_none():
 def test_a_layers_start_depends_on_no_other():
     def start(numbers):
         torch.manual_seed(0)
-        made = DWAtt(encoder(*numbers), WIDTH, K)
+        config = DWAttConfig(k=K, hidden_states=f"layers:{','.join(map(str, numbers))}")
+        made = config.build(made_shape(layers=9, width=WIDTH))
         place = list(numbers).index(3)
         return [
             made.embeddings[place],
@@ -117,7 +118,7 @@ def test_a_layers_start_depends_on_no_other():
 
 def test_counts_on_roberta_large():
     """Table 2 prints 26.33M. A value's map: W and U 1024 x 512, LN 512 and LN_n 1024 with scale and shift."""
-    made = DWAtt(encoder(*range(1, 25)), 1024, None)
+    made = DWAttConfig(own_width=True).build(made_shape(layers=24, width=1024))
     count = sum(p.numel() for p in made.parameters())
     bottleneck = 2 * 1024 * 512 + 2 * 512
     assert count == 24 * (bottleneck + 2 * 1024) + bottleneck + 24 * 1024 == 26_313_728

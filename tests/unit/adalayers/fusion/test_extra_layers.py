@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from adalayers.errors import BadInput
-from adalayers.fusion.extra_layers import ExtraLayers, ExtraLayersConfig, own_heads
+from adalayers.fusion.extra_layers import ExtraLayersConfig, own_heads
 from adalayers.tensors.cpu_dropout import draw_from
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import counted
+from tests.helpers.mixing import counted, read_at
 from tests.helpers.states import encoder, made_shape
 
 WIDTH, K, HEADS = 12, 8, 2
@@ -28,7 +28,8 @@ def inputs(seed=0):
 def extra(k=None, layers=2, dropout=0.0):
     """Layers whose biases are not 0."""
     torch.manual_seed(1)
-    made = ExtraLayers(LAST, WIDTH, k, layers=layers, heads=HEADS, dropout=dropout)
+    config = ExtraLayersConfig(**read_at(k), added_layers=layers, heads=HEADS, dropout=dropout)
+    made = config.build(made_shape(width=WIDTH))
     with torch.no_grad():
         for parameter in made.parameters():
             if parameter.ndim == 1:
@@ -41,9 +42,9 @@ def numpy_layer(layer, x):
     width = x.shape[1]
     joint = x @ array(layer.attention.in_proj_weight).T + array(layer.attention.in_proj_bias)
     heads = []
-    for own in np.split(np.arange(width), HEADS):
+    for own in np.split(np.arange(width), layer.attention.num_heads):
         q, k, v = (joint[:, place * width + own] for place in range(3))
-        heads.append(formulas.softmax(q @ k.T / math.sqrt(width // HEADS)) @ v)
+        heads.append(formulas.softmax(q @ k.T / math.sqrt(len(own))) @ v)
     out = layer.attention.out_proj
     x = formulas.normalised(x + np.concatenate(heads, 1) @ array(out.weight).T + array(out.bias), layer.norm1)
     inner = formulas.gelu(x @ array(layer.widen.weight).T + array(layer.widen.bias))

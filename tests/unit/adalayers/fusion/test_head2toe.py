@@ -8,7 +8,7 @@ import torch
 
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
-from adalayers.fusion.head2toe import Head2Toe, most_important
+from adalayers.fusion.head2toe import Head2ToeConfig, most_important
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
@@ -29,7 +29,7 @@ def inputs(seed=0):
 
 def made(**settings):
     torch.manual_seed(1)
-    return Head2Toe(STATES, WIDTH, LABELS, **settings)
+    return Head2ToeConfig(**settings).build(made_shape(n_outputs=LABELS, layers=L, width=WIDTH))
 
 
 def numpy_probe(fusion, states):

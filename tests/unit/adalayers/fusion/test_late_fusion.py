@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.late_fusion import LateFusion
+from adalayers.fusion.late_fusion import LateFusionConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
 from tests.helpers.mixing import STATES, TOKENS, WIDTH, L, inputs
-from tests.helpers.states import encoder
+from tests.helpers.states import encoder, made_shape
 
 LENGTHS = torch.tensor([4, TOKENS - 4])
 
 
 def ensemble(labels, *, of_texts, learned=True):
     torch.manual_seed(1)
-    made = LateFusion(STATES, WIDTH, labels, of_texts=of_texts, learned=learned)
+    config = LateFusionConfig(ensemble="learned" if learned else "uniform")
+    made = config.build(made_shape("sequence" if of_texts else "token", labels, layers=L, width=WIDTH))
     with torch.no_grad():
         made.biases.normal_()
         if learned:
@@ -54,8 +55,8 @@ def test_agrees_with_numpy_with_all_states_and_without_some(labels, learned, of_
 
 def test_counts_on_roberta_large():
     """A probe with bias for each layer, and a weight of each where it is learned."""
-    states = encoder(*range(1, 25))
-    made = [LateFusion(states, 1024, 2, of_texts=True, learned=learned) for learned in (True, False)]
+    shape = made_shape(n_outputs=2, layers=24, width=1024)
+    made = [LateFusionConfig(ensemble=ensemble).build(shape) for ensemble in ("learned", "uniform")]
     counts = [sum(p.numel() for p in fusion.parameters() if p.requires_grad) for fusion in made]
     assert counts == [24 * (1024 * 2 + 2) + 24, 24 * (1024 * 2 + 2)]
     assert counts[0] == 49_224

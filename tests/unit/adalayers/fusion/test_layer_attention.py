@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.layer_attention import LayerAttention, LayerAttentionConfig
-from adalayers.fusion.layer_mix import LayerMix
+from adalayers.fusion.layer_attention import LayerAttentionConfig
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import STATES, TOKENS, WIDTH, K, L, counted, inputs
+from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, counted, inputs, read_at
 from tests.helpers.states import encoder, made_shape
 
 KEYS = pytest.mark.parametrize("keys", ["tokens", "texts", "static"])
@@ -18,7 +18,7 @@ LENGTHS = torch.tensor([4, TOKENS - 4])
 
 def attention(k=None, **options):
     torch.manual_seed(1)
-    made = LayerAttention(STATES, WIDTH, k, **options)
+    made = LayerAttentionConfig(**read_at(k), **options).build(SHAPE)
     torch.nn.init.normal_(made.w)
     return made
 
@@ -58,9 +58,9 @@ def test_agrees_with_numpy_with_all_states_and_without_some(k, keys):
 def test_it_starts_as_the_uniform_mix_does_and_has_the_width_more(keys):
     """Same seed, same projections: what differs is w alone, k numbers, whatever the weights depend on."""
     torch.manual_seed(3)
-    uniform = LayerMix(STATES, WIDTH, K, mix="uniform")
+    uniform = LayerMixConfig(k=K, mix="uniform").build(SHAPE)
     torch.manual_seed(3)
-    made = LayerAttention(STATES, WIDTH, K, keys=keys)
+    made = LayerAttentionConfig(k=K, keys=keys).build(SHAPE)
     torch.testing.assert_close(made(inputs(), LENGTHS), uniform(inputs(), LENGTHS), atol=1e-6, rtol=1e-5)
     of_both = [sum(p.numel() for p in fusion.parameters()) for fusion in (made, uniform)]
     assert of_both == [L * K * WIDTH + K, L * K * WIDTH]

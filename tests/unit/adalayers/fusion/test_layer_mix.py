@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from adalayers.fusion.layer_mix import NORM_EPS, LayerMix, LayerMixConfig, mix_batched
+from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig, mix_batched
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
 from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, STATES, TOKENS, WIDTH, K, L, inputs
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, TOKENS, K, L, inputs
 from tests.helpers.states import encoder, made_shape
 
 
@@ -32,7 +32,7 @@ UNEQUAL = (0.9, 1.2, 1.05, 0.7, 1.0)
 
 def mix_of(p, **options):
     """Return a mix with this p, before its softmax."""
-    mix = LayerMix(STATES, WIDTH, K, **options)
+    mix = LayerMixConfig(k=K, **options).build(SHAPE)
     with torch.no_grad():
         mix.p.copy_(torch.tensor(p))
     return mix
@@ -67,18 +67,20 @@ def test_a_cutoff_within_rounding_of_the_start_is_refused():
         below = float(np.nextafter(1 / n, 0))
         with pytest.raises(ValueError, match=f"below 1/{n}"):
             LayerMixConfig(cutoff=below).check(made_shape(layers=n))
-        assert LayerMix(encoder(*range(n)), WIDTH, K, cutoff=0.999 / n).live() == encoder(*range(n))
+        mix = LayerMixConfig(cutoff=0.999 / n).build(made_shape(layers=n))
+        assert mix.live() == encoder(*range(1, n + 1))
 
 
 @pytest.mark.parametrize(
-    ("variant", "single", "weights"),
-    [("uniform", None, [0.2] * 5), ("last", None, [0, 0, 0, 0, 1]), ("single", 2, [0, 0, 1, 0, 0])],
+    ("variant", "layer", "weights"),
+    [("uniform", None, [0.2] * 5), ("last", None, [0, 0, 0, 0, 1]), ("single", 3, [0, 0, 1, 0, 0])],
 )
-def test_fixed_weights(variant, single, weights):
+def test_fixed_weights(variant, layer, weights):
     def trainable(mix):
         return {name: tuple(p.shape) for name, p in mix.named_parameters() if p.requires_grad}
 
-    learned, mix = LayerMix(STATES, WIDTH, K), LayerMix(STATES, WIDTH, K, mix=variant, single=single)
+    configs = LayerMixConfig(k=K), LayerMixConfig(k=K, mix=variant, layer=layer)
+    learned, mix = (config.build(SHAPE) for config in configs)
     assert trainable(learned) == {**trainable(mix), "p": (L,)}
     assert mix.weights().tolist() == pytest.approx(weights)
     assert mix.live() == [state for state, weight in zip(STATES, weights, strict=True) if weight]
@@ -86,7 +88,7 @@ def test_fixed_weights(variant, single, weights):
 
 def test_projections_of_fixed_mixes_are_trained_unless_as_released():
     for train_projections in (True, False):
-        mix = LayerMix(STATES, WIDTH, K, mix="last", train_projections=train_projections)
+        mix = LayerMixConfig(k=K, mix="last", train_projections=train_projections).build(SHAPE)
         out = mix({STATES[4]: inputs()[STATES[4]]}, LENGTHS).square() * torch.arange(K)
         assert out.requires_grad == train_projections
         if train_projections:
@@ -136,7 +138,12 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
 @pytest.mark.parametrize("frozen", [True, False], ids=["fused", "autograd"])
 @pytest.mark.parametrize(
     "options",
-    [{"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}, {"gelu_after": True, "dropout": 0.3}],
+    [
+        {"gelu_after_mix": True},
+        {"normalise": False},
+        {"projection_dropout": 0.3},
+        {"gelu_after_mix": True, "projection_dropout": 0.3},
+    ],
     ids=str,
 )
 def test_options_are_what_their_names_say(options, frozen):
@@ -144,7 +151,7 @@ def test_options_are_what_their_names_say(options, frozen):
     mix = mix_of(UNEQUAL, **options)
     draw_from(mix, torch.Generator().manual_seed(11))
     factors = None
-    if options.get("dropout"):
+    if options.get("projection_dropout"):
         factors = dropout_mask(torch.empty(L, TOKENS, K), 0.3, torch.Generator().manual_seed(11))
         assert 0 < float((factors == 0).float().mean()) < 1
     states = {state: values.requires_grad_(not frozen) for state, values in inputs().items()}
@@ -152,14 +159,14 @@ def test_options_are_what_their_names_say(options, frozen):
         _, expected = numpy_mix(mix, states, factors=given)
         np.testing.assert_allclose(formulas.array(mix(states, LENGTHS)), expected, atol=1e-5, rtol=1e-5)
         mix.eval()  # without dropout
-    plain = LayerMix(STATES, WIDTH, K)
+    plain = LayerMixConfig(k=K).build(SHAPE)
     plain.load_state_dict(mix.state_dict())
     same = torch.allclose(mix(states, LENGTHS), plain(states, LENGTHS))
-    assert same == (options == {"dropout": 0.3})  # which acts while training alone
+    assert same == (options == {"projection_dropout": 0.3})  # which acts while training alone
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"gelu_after": True}, {"normalise": False}, {"dropout": 0.3}], ids=str
+    "options", [{}, {"gelu_after_mix": True}, {"normalise": False}, {"projection_dropout": 0.3}], ids=str
 )
 def test_a_cut_layer_is_not_read_and_gets_no_gradient(options):
     mix, states = mix_of([1.0, 1.0, -3.0, 1.0, 1.0], cutoff=0.1, **options), inputs()
@@ -206,9 +213,7 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
 def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():
     mix, states = mix_of(UNEQUAL), inputs()
     whole = mix.weights().detach()
-    parts = {
-        state: LayerMix(STATES, WIDTH, K, mix="single", single=place) for place, state in enumerate(STATES)
-    }
+    parts = {state: LayerMixConfig(k=K, mix="single", layer=state.number).build(SHAPE) for state in STATES}
     for single in parts.values():
         single.projections.load_state_dict(mix.projections.state_dict())
     kept = [0, 3, 4]

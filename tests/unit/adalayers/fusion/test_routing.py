@@ -6,8 +6,9 @@ import torch
 
 from adalayers.config import trial_config
 from adalayers.errors import BadInput
-from adalayers.fusion.routing import RoutedLayers, Routing
+from adalayers.fusion.routing import Routing, RoutingConfig
 from adalayers.models.model import FusionModel
+from tests.helpers.mixing import read_at
 from tests.helpers.states import encoder, made_shape, made_states
 
 L, WIDTH, K, LABELS = 3, 6, 4, 3
@@ -26,7 +27,9 @@ def noised(module, seed=2):
 
 def made(k=None, *, hidden=0, per_token=False):
     torch.manual_seed(1)
-    return noised(RoutedLayers(STATES, WIDTH, LABELS, k=k, hidden=hidden, per_token=per_token))
+    config = RoutingConfig(**read_at(k), hidden_vectors=hidden, heads=2)
+    shape = made_shape("token" if per_token else "sequence", LABELS, layers=L, width=WIDTH)
+    return noised(config.build(shape))
 
 
 def inputs(lengths=LENGTHS, seed=0):

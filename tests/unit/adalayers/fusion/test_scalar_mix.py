@@ -5,18 +5,18 @@ import pytest
 import torch
 
 from adalayers.errors import BadInput
-from adalayers.fusion.layer_mix import LayerMix
-from adalayers.fusion.scalar_mix import ScalarMix, ScalarMixConfig
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.scalar_mix import ScalarMixConfig
 from adalayers.models.model import FusionModel
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, STATES, WIDTH, K, L, counted, inputs
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, WIDTH, K, L, counted, inputs, read_at
 from tests.helpers.states import encoder, made_shape
 
 
 def mix(k=None, **options):
     """A mix with weights that differ."""
     torch.manual_seed(1)
-    made = ScalarMix(STATES, WIDTH, k, **options)
+    made = ScalarMixConfig(**read_at(k), **options).build(SHAPE)
     if made.mix == "learned":
         with torch.no_grad():
             made.w.copy_(torch.tensor([0.3, -1.0, 0.5, 2.0, 0.0]))
@@ -39,9 +39,9 @@ def test_matched_it_starts_as_the_layer_mix_does():
     """Same seed, same projections, and both start uniform: what differs is how weights are learned."""
     states = inputs()
     torch.manual_seed(3)
-    layers = LayerMix(STATES, WIDTH, K)
+    layers = LayerMixConfig(k=K).build(SHAPE)
     torch.manual_seed(3)
-    scalar = ScalarMix(STATES, WIDTH, K)
+    scalar = ScalarMixConfig(k=K).build(SHAPE)
     torch.testing.assert_close(scalar(states, LENGTHS), layers(states, LENGTHS), atol=1e-6, rtol=1e-5)
 
 
@@ -62,12 +62,12 @@ def test_fixed_variants_differ_in_the_weights_alone():
 
     learned = trainable(mix(K))
     assert (learned.pop("w"), learned.pop("gamma")) == ((L,), ())
-    for variant, single, read in (
+    for variant, layer, read in (
         ("uniform", None, STATES),
         ("last", None, STATES[4:]),
-        ("single", 2, [STATES[2]]),
+        ("single", 3, [STATES[2]]),
     ):
-        made = mix(K, mix=variant, single=single)
+        made = mix(K, mix=variant, layer=layer)
         assert trainable(made) == learned
         assert made.live() == read
         assert made.unused_parameters() == (L - len(read)) * K * WIDTH

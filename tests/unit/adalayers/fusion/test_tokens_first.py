@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from adalayers.errors import BadInput
-from adalayers.fusion.tokens_first import TokensFirst, TokensFirstConfig
+from adalayers.fusion.tokens_first import TokensFirstConfig
 from tests.helpers import formulas
 from tests.helpers.formulas import array
-from tests.helpers.mixing import STATES, TOKENS, WIDTH, K, L, counted, inputs
+from tests.helpers.mixing import SHAPE, STATES, TOKENS, WIDTH, K, L, counted, inputs
 from tests.helpers.states import made_shape
 
 LENGTHS = torch.tensor([4, TOKENS - 4])
@@ -19,7 +19,7 @@ HEADS = 2
 
 def built(aggregate):
     torch.manual_seed(1)
-    made = TokensFirst(STATES, WIDTH, aggregate, k=K, heads=HEADS)
+    made = TokensFirstConfig(aggregate=aggregate, k=K, heads=HEADS).build(SHAPE)
     if aggregate == "gate":
         for parameter in made.parameters():
             torch.nn.init.normal_(parameter)
@@ -57,7 +57,7 @@ def test_agrees_with_numpy_with_all_states_and_without_some(aggregate):
 
 def test_a_gate_starts_as_the_mean():
     torch.manual_seed(1)
-    gate, mean = TokensFirst(STATES, WIDTH, "gate", k=K, heads=HEADS), built("mean")
+    gate, mean = TokensFirstConfig(aggregate="gate", k=K, heads=HEADS).build(SHAPE), built("mean")
     torch.testing.assert_close(gate(inputs(), LENGTHS), mean(inputs(), LENGTHS))
 
 

@@ -9,14 +9,15 @@ import torch
 from adalayers.config import trial_config
 from adalayers.data.trial_data import Passes
 from adalayers.errors import BadInput
-from adalayers.fusion.layer_mix import LayerMix
-from adalayers.fusion.variability import SelectedLayer, labelled, variabilities, variability
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.fusion.variability import VariabilityConfig, labelled, variabilities, variability
 from adalayers.models.model import FusionModel
 from adalayers.models.saved import load, save
 from adalayers.storage.folder import Folder
 from adalayers.training.trainer import train
 from tests.helpers.interrupting import assert_same, interrupted
 from tests.helpers.made_data import made_data
+from tests.helpers.mixing import read_at
 from tests.helpers.states import encoder, made_shape
 
 STATES = encoder(1, 2, 3)
@@ -141,7 +142,9 @@ def test_special_tokens_are_left_out(special, rows):
 @pytest.mark.parametrize("k", [None, 8], ids=["own width", "projected"])
 def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
     torch.manual_seed(3)
-    fusion = SelectedLayer(STATES, 16, 3, k=k, last=last)
+    config = VariabilityConfig(**read_at(k), read="last" if last else "selected")
+    shape = made_shape(layers=3, width=16)
+    fusion = config.build(shape)
     split = made_data().splits["train"]
     batches = Passes(split, STATES, CPU, 32)
     fusion.fit(batches)
@@ -162,7 +165,7 @@ def test_one_layer_is_read_and_trained_from_where_the_layer_mix_starts(k, last):
         assert torch.equal(given, batch.states[read[0]].float())
         return
     torch.manual_seed(3)
-    mix = LayerMix(STATES, 16, 8, mix="single", single=read[0].number - 1)
+    mix = LayerMixConfig(k=8, mix="single", layer=read[0].number).build(shape)
     torch.testing.assert_close(given, mix(batch.states, batch.lengths))
 
 

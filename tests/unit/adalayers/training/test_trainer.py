@@ -256,7 +256,7 @@ class RefittingConfig(LayerMixConfig):
     fusion: ClassVar[str] = "test-refitting"
 
     def build(self, shape):
-        return Refitting(self.states(shape), shape.width, self.k)
+        return Refitting(self, shape)
 
 
 def test_a_fusion_may_look_at_the_data_and_train_again_interrupted_or_not(tmp_path):
