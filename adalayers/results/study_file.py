@@ -17,6 +17,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY, read_document
+from adalayers.states import ComputeType, Stream
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
 from adalayers.study import Factor, Published, Variant
@@ -78,15 +79,6 @@ class RequestRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamRecord:
-    """A stream of hidden states; final_norm: whether its last state lies behind a final norm."""
-
-    name: str = "encoder"
-    layers: int = 0
-    final_norm: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class BackboneRecord:
     """The backbone of a study.
 
@@ -107,8 +99,8 @@ class BackboneRecord:
     parameters: int = 0
     layer_parameters: int = 0
     objective: str = ""
-    dtype: str = "float32"
-    streams: tuple[StreamRecord, ...] = ()
+    dtype: ComputeType = "float32"
+    streams: tuple[Stream, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
