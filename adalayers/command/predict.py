@@ -87,7 +87,7 @@ def predict(
                 _PRINT[form](number, text, of_text)
     if predictor.cut:
         logger.warning(
-            f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond are of no entity"
+            f"{predictor.cut} texts were cut to {predictor.max_length} tokens; words beyond have no answer"
         )
 
 

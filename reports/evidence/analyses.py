@@ -1,7 +1,7 @@
 """The analyses of a study's confirmed trials: what each covered, worked out again from `study.json`.
 
 An analysis is planned: after a block of seeds under `--until-decided`, else as a run ends, of the whole blocks that it
-left. Rebuilding a report, and blocks that are not whole, are none.
+left. Rebuilding a report, and blocks that are not whole, are none, but for a last block that ends at `--seeds`.
 """
 
 from __future__ import annotations
