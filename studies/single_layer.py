@@ -5,7 +5,7 @@ Scientific  layer, train_projections
 Nuisance    lr, in a search that --trials adds; none otherwise
 Fixed       all else at the script's defaults or --set
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
-Budget      the mix, the uniform mix and each layer, trained and untrained, x --seeds, unpruned; no search unless --trials is given
+Budget      the mix, the uniform mix and each layer, trained and untrained, x --seeds, unpruned; a search with --trials
 Command     python studies/single_layer.py --backbone minilm --dataset conll2003
 Result      so far, MiniLM (docs/answers.md): untrained projections cost single layers 0.132 Matthews on CoLA, on
             average; with trained ones the mix is better than each layer on CoNLL-2003, by 0.039 to 0.095, and the
