@@ -14,6 +14,7 @@ from ray.tune.search.optuna import OptunaSearch
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.request import StudyRequest
 from adalayers.results.record import StudyRecord
+from adalayers.states import Shape
 from adalayers.study import PlannedSearch
 from adalayers.tuning.job import TrialJob
 
@@ -32,12 +33,18 @@ class Search:
         record: Of the whole study.
         identify: Gives trials their ids.
         request: How configurations are chosen, how many, and the search's seed.
+        shape: Of the base model, whose last layer rows do not number.
     """
 
     def __init__(
-        self, planned: PlannedSearch, record: StudyRecord, identify: Identify, request: StudyRequest
+        self,
+        planned: PlannedSearch,
+        record: StudyRecord,
+        identify: Identify,
+        request: StudyRequest,
+        shape: Shape,
     ):
-        self.planned, self.how = planned, request.search
+        self.planned, self.how, self._shape = planned, request.search, shape
         self.trials, self.seed = (
             max(request.trials, planned.min_trials) if request.trials else 0,
             request.seed,
@@ -233,6 +240,9 @@ class Search:
 
     def _values(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the hyperparameters of the search space that a row holds."""
+        if "layer" in self.distributions and row.get("config/mix") == "last":  # a single layer's other name
+            last = self.planned.base.states(self._shape)[-1].number
+            row = {**row, "config/mix": "single", "config/layer": last}
         return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
 
     def _named(self) -> str:

@@ -471,6 +471,25 @@ def test_a_search_begins_with_the_component_as_it_is_and_may_have_a_space_of_its
     assert made.nuisance == ("lr", "alpha")
 
 
+@pytest.mark.parametrize("chosen", [{}, {"mix": tune.choice(["single"])}], ids=["layer", "mix and layer"])
+def test_the_last_layer_may_win_a_search_and_be_resumed(folder, chosen):
+    """Its rows say `last` and no layer, as those of the arm that reads the last layer."""
+    depth = DATA.shape.streams[0].layers
+    space = Space({}, {"layer": tune.choice([1, depth]), **chosen}, {"layer": [1, depth], "mix": ["single"]})
+    one = study_with(tunings=lambda setting: [Tuning("alone", {"mix": "single", "layer": 1}, space=space)])
+    first = agenda(folder, plan=made_plan(one), trials=2, seeds=1, search="grid")
+    begun = [first.next() for _ in range(2)]
+    last = next(job for job in begun if first.row(job)["config/mix"] == "last")
+    first.record.begin(last.trial_id, first.row(last))
+    again = agenda(folder, plan=made_plan(one), trials=2, seeds=1, search="grid")
+    jobs = run(again, lambda job: 0.9 if job.trial_id == last.trial_id else 0.1)
+    assert jobs[0].trial_id == last.trial_id
+    best = again.searches[0].best()
+    assert trial_id(best, DATA.shape, again.seed, DATA.about) == last.trial_id
+    confirmed = [job for job in jobs if job.stage == "confirm" and job.config.values().get("layer") == depth]
+    assert confirmed
+
+
 def test_a_study_with_several_searches_goes_on_from_its_rows(folder):
     run(agenda(folder, plan=tuned_plan(), trials=1))
     resumed = agenda(folder, plan=tuned_plan(), trials=2)
