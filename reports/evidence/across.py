@@ -353,8 +353,10 @@ def study_runs(cases: Sequence[CaseEvidence]) -> list[Run]:
         waiting += command
         seen |= {case.name for case, run in command if run.confirmed}
         for case, run in command:
-            for arm, seeds in run.seeds.items():
-                covered.setdefault(case.cell(arm), set()).update(seeds)
+            # Those that diverged are among what analyses cover alone: they count with the trivial model's score.
+            for of_arms in (run.seeds, *run.covered):
+                for arm, seeds in of_arms.items():
+                    covered.setdefault(case.cell(arm), set()).update(seeds)
         if len(seen) > 1:
             together.append(_together(waiting, max(run.planned for _, run in command), covered))
             waiting = []

@@ -15,7 +15,7 @@ from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
 from reports.evidence.distances import share_of_the_way
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import chance
+from reports.evidence.planning import MOST_SEEDS, chance
 from reports.evidence.resampling import NEIGHBOURS
 from reports.evidence.statistics import differences
 from reports.reading.data import cuts, shared
@@ -133,9 +133,9 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
 
 def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     claims = [claim for claim in evidence.claims if claim.primary]
-    if undecided := [claim for claim in claims if not claim.decided]:
+    if undecided := [claim for claim in claims if not (claim.decided or claim.withheld)]:
         middle = sorted(undecided, key=lambda claim: claim.n)[(len(undecided) - 1) // 2]
-        n, found = middle.n, chance(middle.schedule, 1.0)
+        n, found = middle.n, chance(middle.schedule, 1.0) if middle.n <= MOST_SEEDS else 1.0
         spreads = [claim.sd for claim in undecided if claim.sd]
         size = f" (here about {number(median(spreads), 2)})" if spreads else ""
         if n < FIRST:

@@ -96,6 +96,11 @@ class Claim(Comparison):
     schedule: tuple[tuple[int, float], ...] = ()
 
     @property
+    def withheld(self) -> bool:
+        """Whether there are pairs enough for an analysis, and none was made: a trial failed, or a block is not whole."""
+        return self.n >= FIRST and not self.schedule and not self.decided
+
+    @property
     def decided(self) -> bool:
         return self.verdict != OPEN
 

@@ -102,7 +102,7 @@ def _seeds_for_smallest_effect(info: Info) -> str:
     kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
     seeds: dict[str, list[int | None]] = {}
     for claim in info.open:
-        if claim.share and claim.kind in kinds:
+        if claim.share and claim.kind in kinds and not claim.withheld:
             seeds.setdefault(claim.kind, []).append(_seeds_needed(claim, info))
     if not seeds:
         return ""
@@ -151,12 +151,11 @@ def _more_trials(info: Info) -> list[str]:
 def _more_seeds(info: Info) -> list[str]:
     if not info.open:
         return ["Every primary comparison is decided; more seeds would add nothing."]
-    paired = [claim for claim in info.open if claim.n]
+    paired = [claim for claim in info.open if claim.n and not claim.withheld]
     if not paired:
-        return [
-            "What is open has no pairs of seeds yet; the same command continues:",
-            fenced(info.command, "sh"),
-        ]
+        withheld = any(claim.withheld for claim in info.open)
+        why = "waits for trials that failed or have not run" if withheld else "has no pairs of seeds yet"
+        return [f"What is open {why}; the same command continues:", fenced(info.command, "sh")]
     seeds, within = _seeds(paired, info)
     if seeds is None:
         return [

@@ -159,6 +159,20 @@ def test_a_failed_trial_of_one_case_withholds_verdicts_across_cases():
         assert (claim.verdict, claim.low) == (OPEN, None)
 
 
+def test_a_diverged_trial_counts_across_cases_with_the_score_it_has():
+    """A run's own seeds are those that completed; what its analyses cover are those that diverged too."""
+    one, two = (case(name, noisy(6, {"a": 0.2}, seed)) for seed, name in enumerate(("one", "two")))
+    whole, (ended,) = across([one, two]), two.runs
+    diverged = two.trials.assign(
+        status=["diverged" if trial == "a-003" else "completed" for trial in two.trials["trial_id"]]
+    )
+    completed = replace(ended, seeds={**ended.seeds, "a": [1, 2, 4, 5, 6]})
+    found = across([one, replace(two, trials=diverged, runs=(completed,))])
+    for what in (MEAN, DIFFERENCE):
+        assert the(found, what, "a", "two").n == 6
+        assert the(found, what, "a", "two").difference == the(whole, what, "a", "two").difference
+
+
 def test_only_cases_of_one_metric_share_effects():
     other = replace(PLAN, metric="accuracy")
     one, two = case("one", noisy(5)), case("two", noisy(5), of=other)

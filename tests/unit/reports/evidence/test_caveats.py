@@ -114,6 +114,11 @@ def test_each_fault_is_found(tmp_path, name):
     assert words in said(made, tmp_path, severity)
 
 
+def test_more_seeds_than_are_planned_for_are_not_called_few(tmp_path):
+    made = MadeUp(seeds=105, search=0, evaluations=1, between=0, noise=0.3)
+    assert "Few seeds" not in said(made, tmp_path)
+
+
 def test_pairs_that_failed_are_missed_and_those_that_were_not_asked_for_are_not(tmp_path):
     words = "Not all comparisons have 6 pairs of seeds; fewer have `last`."
     made = MadeUp(seeds=6, search=0, failed=(("last", 2),))

@@ -97,6 +97,16 @@ def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path
     assert int(commanded(next_run(made, tmp_path))[-1]) > 4
 
 
+def test_what_a_failed_trial_withholds_waits_for_it_and_not_for_seeds(tmp_path):
+    made = MadeUp(seeds=8, search=0, failed=((CONTROL, 4),))
+    made.study["request"]["command"] = "python studies/alpha_lambda.py --seeds 8"
+    text = page(made, tmp_path)
+    assert "Few seeds for what is open" not in text
+    following = section(text, "Limits and the next run")
+    assert "waits for trials that failed" in following
+    assert commanded(following) == shlex.split(made.study["request"]["command"])
+
+
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
     made.study["request"]["comparisons"] = [
