@@ -34,7 +34,8 @@ class SelfAttention(nn.MultiheadAttention):
         What is returned at padding means nothing. None: there is no padding. Of several models `x` is
         [members, batch, time, width], and so may `padding` be.
         """
-        drops = self.training and self.dropout > 0  # PyTorch's own draws from the global stream
+        # PyTorch's own draws from the global stream. Of several models each has its own rate, the first may have none.
+        drops = self.training and (self.dropout > 0 or self.drop_out.mask is not None)
         if drops or (x.device.type == "cpu" and x.shape[-2] <= WRITTEN_OUT_TOKENS):
             return self._written_out(x, padding)
         if x.dim() == 4:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 READ_AGAIN = "read_again"
 """Attribute of tensors that several trials in turn are given, and that nobody changes."""
@@ -51,8 +52,13 @@ class Workspace(threading.local):
         return taken
 
     def activated(self, layers: int, states: Iterator[Tensor], dtype: torch.dtype) -> Tensor:
-        """Return gelu of frozen states [layers, tokens, K]; of tensors `READ_AGAIN` it is not computed again."""
+        """Return gelu of frozen states [layers, tokens, K]; of tensors `READ_AGAIN` it is not computed again.
+
+        States on a GPU, where memory costs little to take, are computed there.
+        """
         first = next(states)
+        if first.device.type != "cpu":
+            return functional.gelu(torch.stack([first, *states]).to(dtype)).flatten(1, -2)
         taken = self._take((layers, first.shape[:-1].numel(), first.shape[-1]), dtype)
         kept = self._made_of if self._out is not None and self._out() is taken else []
         for row, (layer, state) in enumerate(zip(taken, chain([first], states), strict=True)):

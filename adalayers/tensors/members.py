@@ -86,8 +86,13 @@ class Dropouts(nn.Module):
         super().__init__()
         self._members, self._where, self._parts = tuple(members), where, parts
 
+    @property
+    def mask(self) -> Callable[[Tensor], Tensor] | None:
+        """That of the first member whose dropout acts now; None: nothing drops out."""
+        return next((mask for member in self._members if (mask := member.mask) is not None), None)
+
     def forward(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
-        if all(member.mask is None for member in self._members):
+        if self.mask is None:
             return x
         parts = self._parts()
         if parts[0].draws is None:

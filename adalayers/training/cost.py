@@ -81,12 +81,13 @@ class _Products(TorchDispatchMode):
 _Products.__torch_dispatch__ = inspect.unwrap(_Products.__torch_dispatch__)  # type: ignore[method-assign]
 
 
-def epoch_cost(model: FusionModel, data: TrialData, per_token: Operations) -> float:
-    """Return the operations of an epoch: training on train, an evaluation on validation.
+def epoch_cost(model: FusionModel, data: TrialData, per_token: Operations, *, evaluated: bool) -> float:
+    """Return the operations of an epoch: training on train, and an evaluation on validation where one follows.
 
     Those of a frozen base model are left out: it is passed once, whatever the number of epochs.
     """
     train, validation = _tokens(data)
+    validation = validation if evaluated else 0
     total = per_token.training * train + per_token.forward * validation
     use = model.base_use()
     if use.own_pass:

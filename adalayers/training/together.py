@@ -116,8 +116,8 @@ def _kind(request: Request) -> Any:
 
 
 def _batch(request: Request) -> Any:
-    """Return what is the same of requests for one batch."""
-    return request.examples.tobytes(), request.trainer.drawn
+    """Return what is the same of requests for one batch; in training of one seed, which says what is dropped."""
+    return request.examples.tobytes(), request.trainer.drawn, request.training and request.trainer.seed
 
 
 def _place(trainer: Trainer) -> tuple[Any, ...]:

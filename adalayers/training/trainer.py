@@ -337,9 +337,9 @@ class Trainer:
         """Train until the next evaluation, evaluate, note what came of it, and return the evaluation's metrics."""
         progress, fusion = self.progress, self.model.fusion
         left = progress.begun + self.config.epochs - progress.epoch
-        for _ in range(min(self.config.evaluate_every, left)):
+        for epochs_left in reversed(range(min(self.config.evaluate_every, left))):
             progress.epoch += 1
-            self._count_operations()
+            self._count_operations(evaluated=not epochs_left)
             loss = yield from self.train_epoch()
             if not math.isfinite(loss):
                 raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
@@ -355,13 +355,15 @@ class Trainer:
         self.schedule.after_evaluation(score)
         return {**point, **fusion.summary(), "best": progress.best}
 
-    def _count_operations(self) -> None:
-        """Add what an epoch costs, by the hidden states that are read at its start."""
+    def _count_operations(self, *, evaluated: bool) -> None:
+        """Add what an epoch costs, by the hidden states that are read at its start; evaluated: whether one follows."""
         live = tuple(self.model.fusion.live())
         if live not in self._counted:
             self.model.train()  # what a fusion notes when it is evaluated stays as it is
             self._counted = {live: operations(self.model, self.data)}
-        self.progress.operations += epoch_cost(self.model, self.data, self._counted[live])
+        self.progress.operations += epoch_cost(
+            self.model, self.data, self._counted[live], evaluated=evaluated
+        )
         if not self.model.base_use().own_pass:
             self.progress.read_to = max(self.progress.read_to, self.model.shape.depth(live))
 

@@ -66,7 +66,9 @@ class Agenda:
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
         self.arms = [] if self.tuned_only else list(plan.arms)
         self.dropped = list(plan.dropped)
-        self.searches = [Search(planned, record, self._identity, request, self.shape) for planned in plan.searches]
+        self.searches = [
+            Search(planned, record, self._identity, request, self.shape) for planned in plan.searches
+        ]
         self._begun: set[str] = set()
         self._running: set[str] = set()
         self._postponed: TrialJob | None = None  # was asked for, and did not fit the group

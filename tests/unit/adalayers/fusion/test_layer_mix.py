@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig, mix_batched
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
-from adalayers.tensors.cpu_mix import GeluProjectNormaliseMix
+from adalayers.tensors.cpu_mix import ACTIVATIONS, GeluProjectNormaliseMix
 from tests.helpers import formulas
-from tests.helpers.mixing import LENGTHS, SHAPE, STATES, TOKENS, K, L, inputs
+from tests.helpers.mixing import LENGTHS, SHAPE, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder, made_shape
 
 
@@ -201,6 +202,13 @@ def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_
     torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
     second.backward()
     assert others[0].grad is not None
+
+
+def test_states_on_a_gpu_are_activated_there():
+    with FakeTensorMode(), torch.no_grad():  # says where numbers would lie, and needs no GPU
+        states = [torch.empty(7, WIDTH, dtype=torch.float16, device="cuda") for _ in range(3)]
+        made = ACTIVATIONS.activated(3, iter(states), torch.float32)
+        assert (made.device.type, tuple(made.shape), made.dtype) == ("cuda", (3, 7, WIDTH), torch.float32)
 
 
 def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():

@@ -85,7 +85,7 @@ def test_a_frozen_base_model_is_passed_once_and_its_task_adds_its_own_operations
     head = sum(p.numel() for p in model.head.parameters())
     train, validation = tokens(data, "train"), tokens(data, "validation")
     of = operations(model, data)
-    epoch = epoch_cost(model, data, of)
+    epoch = epoch_cost(model, data, of, evaluated=True)
     assert epoch == pytest.approx(of.training * train + of.forward * validation)
     found = cost(model, data, epochs=3 * epoch, read_to=LAYERS)
     assert found == {
@@ -120,7 +120,7 @@ def test_a_base_model_that_is_trained_is_passed_in_every_epoch(data):
     forwards = 2 * (4 * PER_LAYER + 10)
     backwards = 2 * (2 * PER_LAYER + 2 * PER_LAYER + 2 * 10)
     own = Operations(forward=100.0, training=300.0)
-    epoch = epoch_cost(model, data, own)
+    epoch = epoch_cost(model, data, own, evaluated=True)
     assert epoch == forwards * (train + validation) + backwards * train + 300 * train + 100 * validation
     found = cost(model, data, epochs=2 * epoch, read_to=3)
     assert found["cost/training"] == 2 * epoch + 2 * 3 * PER_LAYER * train  # looked at before it was trained
@@ -172,9 +172,19 @@ def test_states_of_a_decoder_are_paid_for_with_its_encoder(data):
     assert trainer.progress.read_to == 2 * layers
 
 
+def test_validation_is_paid_for_where_it_is_scored(data):
+    """Of three epochs with two evaluations, after the second and the third."""
+    config = trial_config(epochs=3, batch_size=4, evaluate_every=2, k=K, heads=2)
+    trainer = Trainer(config, data, seed=0, device=torch.device("cpu"))
+    finished(trainer.steps(lambda evaluation: None))
+    of = operations(trainer.model, data)
+    wanted = 3 * of.training * tokens(data, "train") + 2 * of.forward * tokens(data, "validation")
+    assert trainer.progress.operations == pytest.approx(wanted)
+
+
 def test_both_rounds_of_head2toe_cost_what_they_read(data):
     trainer, _ = trained(data, fusion="head2toe", fraction=0.01)
     model = trainer.model
     assert trainer.progress.read_to == data.shape.streams[0].layers
-    last = epoch_cost(model, data, operations(model, data))
+    last = epoch_cost(model, data, operations(model, data), evaluated=True)
     assert trainer.progress.operations > trainer.progress.epoch * last  # the first round read more

@@ -10,7 +10,7 @@ from adalayers.config import trial_config
 from adalayers.fusion import layer_mix
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
-from adalayers.tensors import members
+from adalayers.tensors import cpu_attention, members
 from adalayers.training import together
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
@@ -135,6 +135,28 @@ def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other)
     assert shared.called == (other == 0.3)
     for outcome, wanted in zip(outcomes, trained(arms, "token"), strict=True):
         assert_close(outcome, wanted, 1e-4)
+
+
+def test_a_member_without_dropout_takes_it_from_no_other(monkeypatch):
+    """Whether attention, where it is not written out for its length, is for its dropout, is asked of all members."""
+    monkeypatch.setattr(cpu_attention, "WRITTEN_OUT_TOKENS", 0)
+    arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.0, 1.0), (0.3, 8.0))]
+    for outcome, wanted in zip(
+        trained(arms, "token", several=Together()), trained(arms, "token"), strict=True
+    ):
+        assert_close(outcome, wanted, 1e-4)
+
+
+def test_seeds_that_read_all_examples_at_once_drop_out_by_themselves(double):
+    """A batch of all examples is the same for every seed, and what is dropped is not."""
+    arms = [
+        {**ARMS[1], "projection_dropout": 0.3, "train_examples": 3, "draw": 0, "seed": seed}
+        for seed in (1, 2)
+    ]
+    group = trained(arms, several=Together(counted=True))
+    alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
+    for outcome, wanted in zip(group, alone, strict=True):
+        assert_close(outcome, wanted, 1e-9)
 
 
 def test_members_that_stop_early_or_are_of_another_kind_leave_the_rest_as_it_is(steps):
