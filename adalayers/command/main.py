@@ -9,7 +9,7 @@ import contextlib
 import logging
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -41,15 +41,26 @@ def main(
     """
     script = Path(sys.argv[0]).resolve()
     elsewhere = argv is None and script.stem == study.name and script.parent.name != "studies"
+    typed = ["python", sys.argv[0]] if argv is None and not program else []
     program = program or f"python {script.name if elsewhere else f'studies/{study.name}.py'}"
     argv = list(sys.argv[1:] if argv is None else argv)
-    command = shlex.join([*program.split(), *(redacted(word) for word in argv)])
-    interrupts = Interrupts(f"interrupted; continue with: {command}")
+    command = shlex.join([*program.split(), *map(redacted, argv)])
+
+    def last_words(words: list[str]) -> str:
+        return (
+            f"interrupted; continue with: {shlex.join([*(typed or program.split()), *map(redacted, words)])}"
+        )
+
+    interrupts = Interrupts(last_words(argv))
+
+    def set_aside() -> None:
+        """Note that the earlier study is set aside: the same command again would set this one aside."""
+        interrupts.last_words = last_words([word for word in argv if word != "--fresh"])
 
     def run() -> int:
         try:
             with interrupts.listening():
-                ended = _run(study, reports, argv, command, program)
+                ended = _run(study, reports, argv, command, program, set_aside)
         except KeyboardInterrupt:
             ended = "interrupted"
         if ended == "interrupted":
@@ -60,8 +71,15 @@ def main(
     return run_command(run)
 
 
-def _run(study: Study, reports: Reports | None, argv: Sequence[str], command: str, program: str) -> str:
-    """Return how the study ended: done, all failed or interrupted."""
+def _run(
+    study: Study,
+    reports: Reports | None,
+    argv: Sequence[str],
+    command: str,
+    program: str,
+    set_aside: Callable[[], None],
+) -> str:
+    """Return how the study ended: done, all failed or interrupted; `set_aside` is called once earlier ones are."""
     flags = parse(study, argv, command, program.removeprefix("python "))
     from adalayers.command.cases import cases
 
@@ -71,7 +89,7 @@ def _run(study: Study, reports: Reports | None, argv: Sequence[str], command: st
         for case in cases(study, flags):
             show(describe(study, case, flags))
         return "done"
-    from adalayers.command.run import run
+    from adalayers.command.run import move_aside, run
     from adalayers.storage.lock import one_driver
 
     with contextlib.ExitStack() as drivers:
@@ -85,4 +103,8 @@ def _run(study: Study, reports: Reports | None, argv: Sequence[str], command: st
                 holding.add(folder.address)
 
         pages = reports or cast("Reports", own_module("reports"))
-        return run(study, flags, cases(study, flags, hold), reports=pages)
+        found = cases(study, flags, hold)
+        if flags.fresh:
+            move_aside([case.folder for case in found])
+            set_aside()
+        return run(study, flags, found, reports=pages)

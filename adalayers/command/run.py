@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from adalayers.command.cases import tracking_uri
@@ -61,8 +61,6 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
 def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
     """Return the case with its hidden states, computed where they are missing, and its mirror."""
     prepared = case.prepared
-    if flags.fresh:
-        _set_aside(case.folder)
     logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
     if study.measures:
         _measure(study, flags, case)
@@ -102,9 +100,9 @@ def _counted(counts: dict[str, dict[str, int]]) -> str:
     return "; ".join(stages) or "no trials"
 
 
-def _set_aside(folder: Folder) -> None:
-    """Rename the folder of an earlier study."""
-    if folder.exists():
+def move_aside(folders: Sequence[Folder]) -> None:
+    """Rename the folders of earlier studies."""
+    for folder in filter(Folder.exists, folders):
         aside = folder.parent().child(f"{folder.name}.{time.strftime('%Y%m%d-%H%M%S')}")
         folder.move("", aside)
         logger.info(f"the earlier study is now {aside.uri}")

@@ -97,7 +97,7 @@ class Claim(Comparison):
 
     @property
     def withheld(self) -> bool:
-        """Whether there are pairs enough for an analysis, and none was made: a trial failed, or a block is not whole."""
+        """Whether pairs suffice for an analysis and none was made: a trial failed, or a block is not whole."""
         return self.n >= FIRST and not self.schedule and not self.decided
 
     @property

@@ -27,6 +27,7 @@ from tests.helpers.small_study import Study, children, waited
 from tests.helpers.studying import (
     RAYS_OWN,
     ROOT,
+    SCRIPT,
     SMALL,
     Ran,
     flags,
@@ -369,7 +370,7 @@ def test_a_second_driver_is_refused_and_names_the_first(disturbed):
 def test_a_terminal_that_is_closed_ends_a_study_in_good_order_which_leaves_nothing_behind(disturbed):
     run = disturbed.interrupted.ran
     assert run.code == 130, run.err
-    assert "continue with: python studies/alpha_lambda.py" in run.err.splitlines()[-1]
+    assert f"continue with: python {SCRIPT}" in run.err.splitlines()[-1]
     assert "Traceback" not in run.err
     assert disturbed.interrupted.runs["state"] == "interrupted"
     assert (disturbed.folder / "report.md").exists()
