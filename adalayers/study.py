@@ -547,7 +547,7 @@ def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, 
         return clipped
 
     grid = {
-        name: [value for value in values if value in kept.get(name, values)]
+        name: [value for value in values if value in (kept.get(name) or values)]
         for name, values in space.grid.items()
     }
     return Space(clip(space.scientific), clip(space.nuisance), grid, space.fixed), notes

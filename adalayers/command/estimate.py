@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 import os
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,10 +200,11 @@ def _left(
         left = wanted - set(elsewhere)
         runs.append(_Runs(arm.config, 0, len(left), group))
         taken += len(wanted) - len(left)
-    best = (finished["stage"] == "confirm") & ~finished["arm"].isin([arm.name for arm in case.plan.arms])
+    confirmed_arms = finished.loc[finished["stage"] == "confirm", "arm"]
     for search in searches:
         searched = int(((finished["stage"] == "search") & (finished["search"] == search.name)).sum())
-        confirmed = min(request.seeds, int(best.sum()) // len(searches))
+        own = rf"{re.escape(search.becomes)}(-\d+)?"  # one that changed as the search grew has a number
+        confirmed = min(request.seeds, int(confirmed_arms.str.fullmatch(own).sum()))
         runs.append(
             _Runs(
                 search.base,

@@ -57,6 +57,7 @@ class StudyRecord:
         self._wrote_at = self._took = 0.0
         self.written = True
         self._numbers: dict[str, int] = {}
+        self._to_retry: set[str] = set()
         self._read()
 
     def _read(self) -> None:
@@ -74,7 +75,12 @@ class StudyRecord:
         left = [trial_id for trial_id in self.folder.names(WORK) if TRIAL_ID.fullmatch(trial_id)]
         for trial_id in left:
             self.work(trial_id).check()
-        self.rows |= self._noted(trial_id for trial_id in left if not self.finished(trial_id))
+        noted = self._noted(trial_id for trial_id in left if not self.finished(trial_id))
+        # What a trial noted as it began is older than its end in `trials.csv`.
+        self.rows |= {
+            key: row for key, row in noted.items() if row["status"] != "unfinished" or not self.ended(key)
+        }
+        self._to_retry = {key for key, row in self.rows.items() if row["status"] == "failed"}
         for trial_id in left:
             if trial_id in self.rows:
                 self._recover(trial_id)
@@ -139,7 +145,9 @@ class StudyRecord:
         return trial_id in self.rows and self.rows[trial_id]["status"] in FINISHED
 
     def ended(self, trial_id: str) -> bool:
-        return trial_id in self.rows and self.rows[trial_id]["status"] != "unfinished"
+        """Return whether a trial has ended; one that failed in an earlier run has to be tried again."""
+        ended = trial_id in self.rows and self.rows[trial_id]["status"] != "unfinished"
+        return ended and trial_id not in self._to_retry
 
     def score(self, trial_id: str) -> float | None:
         """Return the trial's best validation score, None where it has none."""
@@ -158,6 +166,7 @@ class StudyRecord:
         status: as the scheduler or Ray saw it; None: as the trial itself says
         """
         work = self.work(trial_id)
+        self._to_retry.discard(trial_id)
         try:
             progress, left = _left(work)
         except _Damaged as damage:

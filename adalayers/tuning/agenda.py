@@ -173,6 +173,12 @@ class Agenda:
     # Confirmation
 
     def _next_confirmation(self) -> TrialJob | str:
+        if self._undecided is not None and self._last and not self._best_known:
+            # Which arms of an analysed study need seeds is known once the searches' best is.
+            if any(search.under_way for search in self.searches):
+                return "wait"
+            self._settle_best()
+            self._confirmations = self._confirm()
         while (job := next(self._confirmations, None)) is None:
             if not self._best_known:
                 if any(search.under_way for search in self.searches):

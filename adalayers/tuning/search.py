@@ -60,6 +60,8 @@ class Search:
         self._replay()
         self._resumed = [row for row in self._rows() if not record.finished(row["trial_id"])]
         self._points = self._initial_points()
+        if self.how == "grid" and self.trials > len(self._seen) and not (self._points or self._resumed):
+            self._exhaust()
 
     @property
     def name(self) -> str:
@@ -78,7 +80,7 @@ class Search:
     @property
     def complete(self) -> bool:
         """Whether the record held all its trials, ended, before anything was suggested."""
-        return not self._resumed and len(self._seen) >= self.trials
+        return not self._resumed and (self._exhausted or len(self._seen) >= self.trials)
 
     def remaining(self) -> int:
         """Return how many of its trials have not ended."""
@@ -109,12 +111,15 @@ class Search:
             self._seen.add(trial_id)
             self._suggested[trial_id] = trial
             return self._job(trial_id, config)
+        self._exhaust()
+        return None
+
+    def _exhaust(self) -> None:
         self._exhausted = True
         self.notes.append(
             f"The search space{self._named()} holds no more than {len(self._seen)} different configurations; "
             f"{self.trials} were asked for."
         )
-        return None
 
     def ended(self, trial_id: str, status: str) -> None:
         """Tell Optuna how a trial ended: a stopped trial is pruned, not complete.
@@ -203,9 +208,7 @@ class Search:
             if not self._record.finished(row["trial_id"]):
                 continue
             self._seen.add(row["trial_id"])
-            values = self._values(row)
-            if len(values) == len(self.distributions):
-                self._tell(self._ask(values), row["trial_id"], row["status"])
+            self._tell(self._ask(self._values(row)), row["trial_id"], row["status"])
 
     def _within(self, params: dict[str, Any]) -> bool:
         """Return whether the search space holds these values; a point that is tried first may lie outside."""

@@ -103,7 +103,7 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
     clock, heartbeat = SharedClock(), Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
     trials = [_trial(job, data, resources, clock, heartbeat, alone=len(jobs) == 1) for job in jobs]
     live = isinstance(data.splits["train"].features, LiveFeatures)
-    on_gpu = _device() != "cpu"
+    on_gpu = _device(resources) != "cpu"
     # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
     as_one = on_gpu or (len(jobs) > 1 and not live)
     together = Together(counted=on_gpu) if as_one else lambda requests: None
@@ -141,7 +141,7 @@ def _trial(
 
     for retries_left in reversed(range(1 + resources.retries)):
         try:
-            device = torch.device(_device())
+            device = torch.device(_device(resources))
             trainer = restored(job.config, data, seed=job.seed, device=device, checkpoint=work)
             trainer.clock, trainer.on_batch = clock, heartbeat
             outcome = yield from trainer.steps(on_evaluation, work, test=confirms, variants=job.variants)
@@ -217,8 +217,10 @@ def _write_progress(
     work.write_sealed(PROGRESS, {"status": status, "error": error, "row": row, "history": history})
 
 
-def _device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def _device(resources: Resources | None = None) -> str:
+    """Return where to train; a trial that takes no GPU leaves alone those that Ray lets it see."""
+    taken = resources is None or resources.gpus_per_trial != 0
+    return "cuda" if taken and torch.cuda.is_available() else "cpu"
 
 
 @functools.lru_cache(maxsize=2)

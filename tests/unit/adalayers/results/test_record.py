@@ -103,6 +103,23 @@ def test_what_went_wrong_is_in_the_row(folder, record, status):
     assert StudyRecord(folder, "f1").finished(T1) == (status == "diverged")
 
 
+def test_a_failure_is_kept_over_what_the_trial_noted_as_it_began_and_has_not_ended_for_the_next_run(
+    folder, record
+):
+    leave(record, T1, status="failed", error="too hot")
+    record.end(T1)
+    record.write()
+    record.work(T1).write_sealed(
+        "row.json", {"number": 0, "row": {**record.rows[T1], "status": "unfinished"}}
+    )
+    again = StudyRecord(folder, "f1")
+    assert (again.rows[T1]["status"], again.rows[T1]["error"]) == ("failed", "too hot")
+    assert record.ended(T1)
+    assert not again.ended(T1)
+    again.end(T1, "failed")
+    assert again.ended(T1)
+
+
 def test_a_worker_that_died_leaves_a_failed_row(folder, record):
     row = record.end(T1, "failed", "the worker process died")
     assert (row["status"], row["error"]) == ("failed", "the worker process died")

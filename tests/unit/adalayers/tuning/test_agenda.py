@@ -191,7 +191,17 @@ def test_unfinished_trials_come_first_with_their_own_configuration(folder):
 
 def test_failed_trials_are_tried_again(folder):
     run(agenda(folder), stop=lambda request: "failed" if request.arm == "uniform" else None)
-    assert names(run(agenda(folder))) == [("uniform", 1), ("uniform", 2)]
+    again = agenda(folder)
+    assert again.remaining() == 2, "else no run begins"
+    assert names(run(again)) == [("uniform", 1), ("uniform", 2)]
+    assert again.remaining() == 0
+
+
+def test_failed_trials_of_a_search_are_tried_again(folder):
+    run(agenda(folder, search="random"), stop=lambda job: "failed" if job.stage == "search" else None)
+    again = agenda(folder, search="random")
+    assert again.remaining() >= 3
+    assert len(searched(again)) == 3
 
 
 def test_a_stopped_trial_is_pruned_in_optuna_live_and_replayed(folder):
@@ -276,6 +286,7 @@ def test_a_small_grid_ends_and_a_large_one_is_said_to_be_partial(folder, tmp_pat
     configs = searched(small)
     assert len(configs) == len(set(configs)) == 8
     assert any("no more than 8" in note for note in small.notes)
+    assert agenda(folder, search="grid", trials=20).remaining() == 0, "nothing is left to begin a run for"
     part = agenda(Folder(tmp_path / "part"), search="grid", trials=3)
     assert any("8 points; a part of 3" in note for note in part.notes)
 
@@ -360,6 +371,40 @@ def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(fo
     assert len(ran) == 4 * 6
     assert {seed for _, seed in ran} == {1, 2, 3, 4, 5, 6}
     assert ends(made) == [6]
+
+
+@pytest.mark.parametrize("trials", [20, 5], ids=["exhausted", "more trials"])
+def test_a_decided_study_trains_no_arm_again_before_the_searchs_best_is_known(folder, trials):
+    """A search that ended early, or that has more trials now, decides nothing about the arms there are."""
+    first = agenda(
+        folder,
+        search="grid",
+        trials=min(trials, 20) if trials == 20 else 3,
+        seeds=9,
+        undecided=Deciding(set()),
+    )
+    run(first)
+    again = agenda(
+        folder,
+        search="grid",
+        trials=trials,
+        seeds=9,
+        undecided=Deciding(set(), set()),
+        analyses=first.analyses(),
+    )
+    known = {arm.name for arm in first.arms}
+    assert not [job for job in run(again) if job.stage == "confirm" and job.arm in known and job.seed > 6]
+
+
+def test_a_search_remembers_trials_that_leave_a_hyperparameter_unused(folder):
+    plain = Space({"mix": tune.choice(["uniform", "learned"]), "alpha": tune.choice([1.0, 8.0])}, {}, {})
+    one = agenda(folder, search="random", trials=3, plan=made_plan(space=plain))
+    before = {trial.user_attrs["trial_id"] for trial in run(one) and one.searches[0].optuna_trials()}
+    assert any(
+        row.get("config/mix") == "uniform" for row in one.record.rows.values() if row["stage"] == "search"
+    )
+    again = agenda(folder, search="random", trials=3, plan=made_plan(space=plain))
+    assert {trial.user_attrs["trial_id"] for trial in again.searches[0].optuna_trials()} == before
 
 
 def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
