@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from adalayers.console.progress import duration, show, size
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.store import META, PROGRESS, USED, checked, try_exclusive
 
 DAY = 86400.0
@@ -125,13 +125,22 @@ def _chosen(stores: list[CacheEntry], removal: Removal) -> list[CacheEntry]:
 
 
 def _remove(entry: CacheEntry) -> bool:
-    """Remove a store; return False, leaving it, where another process is computing it."""
-    with try_exclusive(entry.folder) as ours:
-        if ours and entry.folder.is_symlink():  # what it points to is not ours
-            entry.folder.unlink()
-        elif ours:
-            shutil.rmtree(entry.folder)
-        return ours
+    """Remove a store; return False, leaving it, where another process is computing it.
+
+    Raises:
+        CannotWrite: The cache is not this user's to change.
+    """
+    try:
+        with try_exclusive(entry.folder) as ours:
+            if ours and entry.folder.is_symlink():  # what it points to is not ours
+                entry.folder.unlink()
+            elif ours:
+                shutil.rmtree(entry.folder)
+            return ours
+    except OSError as error:
+        raise CannotWrite(
+            f"wanted to remove {entry.folder}, which failed ({error.strerror}); ask whose cache it is"
+        ) from error
 
 
 def _described(entry: CacheEntry) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import os
 from collections.abc import Callable
@@ -120,12 +121,15 @@ def _case(
             f"wanted a {KINDS[study.task_kind].title} dataset for {study.name}, {request.dataset} is one of "
             f"{prepared.task.kind.title}; name another"
         )
+    pool = len(prepared.task.splits["train"])
+    if base.train_examples is not None and base.train_examples >= pool:
+        base = dataclasses.replace(base, train_examples=None)  # it is all of them
     setting = Setting(
         dataset=prepared.task.name,
         shape=prepared.shape,
         fixed=flags.study.fixed,
         base=base,
-        train_examples=len(prepared.task.splits["train"]),
+        train_examples=pool,
         own=flags.own_identity,
     )
     plan = study_plan(study, space, setting)

@@ -202,7 +202,7 @@ def _check(given: argparse.Namespace) -> None:
             f"wanted a --label of at most {LABEL_LENGTH} characters, it is part of a folder's name, got one of "
             f"{len(given.label)}; shorten it"
         )
-    if given.group != "auto" and not (given.group.isdecimal() and int(given.group)):
+    if given.group != "auto" and not (given.group.isdecimal() and len(given.group) < 10 and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from adalayers.console.progress import show
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, CannotWrite
 
 _STUDY = '''"""How much does dropout in the head matter?"""
 
@@ -53,6 +53,11 @@ def new_study(name: str) -> None:
     files = {Path(f"{name}.py"): _STUDY, Path(f"{name}_space.py"): _SPACE}
     if there := [str(path) for path in files if path.exists()]:
         raise BadInput(f"wanted a name that no file here has, {' and '.join(there)} is there; choose another")
-    for path, text in files.items():
-        path.write_text(text.replace("NAME", name))
+    try:
+        for path, text in files.items():
+            path.write_text(text.replace("NAME", name))
+    except OSError as error:
+        raise CannotWrite(
+            f"wanted to write {path} into {Path.cwd()}, which failed ({error.strerror}); change to another folder"
+        ) from error
     show(f"{' and '.join(map(str, files))}; look at its plan with: python {name}.py --dry-run")

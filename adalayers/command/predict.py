@@ -67,8 +67,8 @@ def predict(
     Raises:
         BadInput: Tasks of different base models, or what cannot be read.
     """
-    if max_length is not None and max_length < 1:
-        raise BadInput(f"wanted --max-length of at least 1, got {max_length}; raise it")
+    if max_length is not None and max_length < 3:  # a token between two special ones
+        raise BadInput(f"wanted --max-length of at least 3, got {max_length}; raise it")
     with _opened(text, file) as stream:
         tasks, source = _tasks(folders, backbone, data_dir)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -98,7 +98,7 @@ def _request(
     settings = {name: value for name, value in flags.items() if name in names}
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
-        dataset or data.name,
+        dataset or (f"{data.source}@{data.revision}" if data.revision else data.name),
         data_dir=data_dir,
         metric=study.request.metric,
         backbone_dtype=base.dtype,

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from adalayers.console.interrupts import INTERRUPTED
 from adalayers.console.progress import log_to_stderr
 from adalayers.errors import FULL, BadInput
 
@@ -48,6 +49,9 @@ def run_command(command: Callable[[], int]) -> int:
     except BadInput as error:
         logger.error(f"error: {_LONG_WORD.sub(_shortened, str(error))}")
         return BAD_INPUT
+    except KeyboardInterrupt:
+        logger.error("interrupted")
+        return INTERRUPTED
     except BrokenPipeError:  # stdout's reader has left (`... | head`)
         _drop_output()
         return BROKEN_PIPE

@@ -146,7 +146,8 @@ def _training(model: FusionModel) -> str:
 
 
 def _use(model: FusionModel) -> str:
-    base = json.dumps(_backbone(model).partition("@")[0])
+    base, _, revision = _backbone(model).partition("@")
+    named = json.dumps(base) + (f", revision={json.dumps(revision)}" if revision else "")
     if not _frozen(model):
         return (
             "## Use\n\n```python\nfrom adalayers import TrainedTask\n\n"
@@ -154,7 +155,7 @@ def _use(model: FusionModel) -> str:
         )
     return (
         "## Use\n\n```python\nimport adalayers\nfrom transformers import AutoModel, AutoTokenizer\n\n"
-        f"base, tokenizer = AutoModel.from_pretrained({base}), AutoTokenizer.from_pretrained({base})\n"
+        f"base, tokenizer = AutoModel.from_pretrained({named}), AutoTokenizer.from_pretrained({named})\n"
         'task = adalayers.TrainedTask.from_pretrained("<this repository>")\n'
         "with adalayers.attach(base.eval(), task=task) as attached:\n"
         '    base(**tokenizer("A text.", return_tensors="pt"))  # or a task model\'s own pass\n'

@@ -15,7 +15,7 @@ from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
 from adalayers.results.study_file import StudyFile, read_study
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import Folder, damaged
 
 if TYPE_CHECKING:
     from adalayers.models.model import FusionModel
@@ -134,8 +134,15 @@ class AllResults:
     """
 
     def __init__(self, folders: list[Folder]):
-        studies = [StudyResults(folder) for folder in folders]
-        self.studies = {f"{study.study.study}/{study.folder.name}": study for study in studies}
+        self.studies: dict[str, StudyResults] = {}
+        for study in map(StudyResults, folders):
+            name = f"{study.study.study}/{study.folder.name}"
+            if name in self.studies:
+                raise BadInput(
+                    f"wanted each study once, {name} is in {self.studies[name].folder.uri} and in {study.folder.uri}; "
+                    "name one of the folders above them"
+                )
+            self.studies[name] = study
 
     @cached_property
     def across(self) -> pd.DataFrame:
@@ -166,7 +173,7 @@ def results(folder: Folder | str | Path) -> StudyResults | AllResults:
         folder: `<output>/<study>/<backbone>-<dataset>`, or one above several; a path or a URI.
 
     Raises:
-        BadInput: There is no study, or its `study.json` or `trials.csv` cannot be read.
+        BadInput: There is no study, two have one name, or `study.json` or `trials.csv` of one cannot be read.
     """
     root = folder if isinstance(folder, Folder) else Folder(folder)
     folders = find_studies(root)
@@ -195,7 +202,11 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
 
 
 def _claims(folder: Folder) -> pd.DataFrame:
-    claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
+    try:
+        claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
+    except (ValueError, OSError) as error:
+        lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
+        raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error
     return pd.DataFrame(claims) if claims else pd.DataFrame(columns=["arm", "control", "verdict"])
 
 

@@ -49,6 +49,7 @@ def refuse(argv, capsys):
         (["--output", "s3://"], "'s3://' (ValueError: it names no bucket)"),
         (["--address", "a" * 5000 + ":1"], "a Ray cluster as --address"),
         (["--set", "fusion=scalar-mix"], "--set fusion=scalar-mix"),
+        (["--group", "9" * 5000], "--group auto or a number of at least 1"),
         (["--group", "all"], "--group auto or a number of at least 1, got 'all'"),
     ],
 )

@@ -126,3 +126,12 @@ def test_of_a_link_to_a_store_the_link_alone_goes(root, tmp_path_factory, capsys
     assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-d*"]) == 0
     assert "minilm-ddd" not in left(root)
     assert (elsewhere / META).exists()
+
+
+def test_a_store_that_cannot_be_removed_is_bad_input(root, capsys, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(cache.shutil, "rmtree", refuse)
+    assert main(["cache", "--cache-dir", str(root), "--remove", "minilm-aaa"]) == 2
+    assert "failed (Permission denied)" in capsys.readouterr().err

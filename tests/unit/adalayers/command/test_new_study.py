@@ -22,3 +22,13 @@ def test_a_new_study_is_planned_as_it_stands(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("usage: mine.py")
     assert main(["new-study", "mine"]) == 2
     assert main(["new-study", "Not-a-name"]) == 2
+
+
+def test_a_folder_that_takes_no_files_is_bad_input(tmp_path, monkeypatch, capsys):
+    def refuse(*given, **more):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pathlib.Path.write_text", refuse)
+    assert main(["new-study", "mine"]) == 2
+    assert "failed (Permission denied)" in capsys.readouterr().err

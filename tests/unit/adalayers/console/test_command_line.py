@@ -63,3 +63,11 @@ def test_a_mistyped_command_is_named_first(argv, capsys):
     said = capsys.readouterr().err
     assert said.startswith("error: ")
     assert "usage" not in said
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    assert run_command(interrupted) == 130
+    assert capsys.readouterr().err == "interrupted\n"

@@ -75,6 +75,20 @@ def test_all_studies_are_one_frame_each(folder):
         adalayers.results(folder / "figures")
 
 
+def test_studies_of_one_name_are_not_taken_for_one(folder, tmp_path):
+    for root in ("a", "b"):
+        shutil.copytree(folder.parent, tmp_path / root / "alpha_lambda")
+    with pytest.raises(BadInput, match="wanted each study once, alpha_lambda/minilm-cola is in"):
+        adalayers.results(tmp_path)
+
+
+def test_damaged_claims_are_named(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "claims.json").write_text("[{")
+    with pytest.raises(BadInput, match="adalayers report"):
+        _ = adalayers.results(tmp_path / "copy").claims
+
+
 def test_tables_for_a_paper(folder):
     results = adalayers.results(folder)
     latex = export(results, "latex")
