@@ -63,6 +63,7 @@ class Factor:
     changes_speed: whether it sets how fast a model trains, so that a search that prunes cannot judge it
     condition:     whether it is a condition under which the others are compared, such as the amount of data: nobody
                    chooses a setting by it
+    absent:        the level of an arm that does not use it; None: it is outside the core
     """
 
     name: str = ""
@@ -72,6 +73,7 @@ class Factor:
     scale: Literal["log", "linear", "choice"] = "linear"
     changes_speed: bool = False
     condition: bool = False
+    absent: str | None = None
 
 
 FACTORS = {

@@ -62,7 +62,13 @@ STUDY = Study(
         factors=(
             FACTORS["cutoff"],
             FACTORS["alpha"],
-            Factor("cutoff_when", "cutoff at work", "always, or after training alone", scale="choice"),
+            Factor(
+                "cutoff_when",
+                "cutoff at work",
+                "always, or after training alone",
+                scale="choice",
+                absent="always",
+            ),
         ),
         variants=variants,
     ),

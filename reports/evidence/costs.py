@@ -37,7 +37,7 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
     use:        operations per token that one more task adds, in millions
     weights:    that one more task adds; kept: numbers per token; layers: of the base model that have to run
     live:       layers with a weight above 0, of a layer mix
-    score:      on `split`
+    score:      on `split`; trials that diverged count with the score they have, and have no costs
 
     Empty where trials do not say what they cost.
     """
@@ -52,10 +52,11 @@ def by_arm(trials: pd.DataFrame, plan: Plan, split: str) -> pd.DataFrame:
             "score": numbers(rows, f"{split}/{plan.metric}").to_numpy(),
             **{name: column.to_numpy() for name, column in values.items()},
         }
-    ).dropna(subset=["score", "weights"])
+    ).dropna(subset=["score"])
     grouped = costs.groupby("arm", sort=False)
     means = grouped[["score", *MEASURED]].mean()
-    table = means.assign(n=grouped.size(), intact=grouped["intact"].all()).reset_index()
+    means = means.assign(n=grouped.size(), intact=grouped["intact"].all())
+    table = means.dropna(subset=["weights"]).reset_index()
     order = {arm.name: position for position, arm in enumerate(plan.arms)}
     return table.sort_values("arm", key=lambda arms: arms.map(order))[COST_COLUMNS].reset_index(drop=True)
 

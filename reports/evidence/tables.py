@@ -202,7 +202,8 @@ def _settings_of(rows: pd.DataFrame, arm: PlannedArm, plan: Plan) -> dict[str, o
     for factor in plan.factors:
         planned = arm.fusion if factor.name == "fusion" else level(arm.config.get(factor.name))
         seen = [value for value in factoring.of_trials(rows, factor.name) if value is not None]
-        settings[column(factor.name)] = seen[0] if seen else np.nan if planned in (None, "") else planned
+        absent = factor.absent if factor.absent and arm.role == "core" else np.nan
+        settings[column(factor.name)] = seen[0] if seen else absent if planned in (None, "") else planned
     settings["mix"] = next(filter(None, texts(rows, "config/mix")), str(arm.config.get("mix") or ""))
     return settings
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from reports.evidence import layer_weights, tables
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
 from reports.evidence.convergence import Pace
@@ -81,7 +82,7 @@ def info(evidence: Evidence) -> Info:
         examples=dataset.examples.get(evidence.split_name, 0),
         trivial=dataset.baseline.get(evidence.split),
         own=tuple(_own(evidence)),
-        most=math.log(len(evidence.plan.hidden_states)) if evidence.plan.hidden_states else 0.0,
+        most=_uniform_entropy(evidence),
         nothing=frozenset(evidence.learned_nothing),
     )
 
@@ -209,22 +210,21 @@ def _depends(info: Info) -> list[str]:
     interactions = [claim for claim in info.claims if claim.kind == "interaction"]
     if not interactions or all(claim.verdict == SAME for claim in interactions):
         return []
-    names = [
-        escape(factor_name(factor))
+    proven = [claim for claim in interactions if claim.verdict in (BETTER, WORSE)]
+    factors = [
+        factor
         for factor in info.plan.factors
-        if any(_changes(claim, factor.name) for claim in interactions)
+        if any(_changes(claim, factor.name) for claim in proven or interactions)
     ]
-    proven = any(claim.verdict in (BETTER, WORSE) for claim in interactions)
+    names = several([escape(factor_name(factor)) for factor in factors])
     if not proven:
-        return [
-            f"Whether the effects of {several(names)} depend on each other is open: no interaction is decided."
-        ]
-    start = f"The effects of {several(names)} **depend** on each other"
+        return [f"Whether the effects of {names} depend on each other is open: no interaction is decided."]
+    start = f"The effects of {names} **depend** on each other"
     # Those of the first factor: at the levels of the first, the others say the same once more.
     simple = [
         claim
         for claim in info.claims
-        if claim.kind == "simple" and claim.decided and _changes(claim, info.plan.factors[0].name)
+        if claim.kind == "simple" and claim.decided and _changes(claim, factors[0].name)
     ]
     parts = []
     for condition in dict.fromkeys(where(claim, info.plan) for claim in simple):
@@ -242,6 +242,13 @@ def _depends(info: Info) -> list[str]:
 
 def _changes(claim: Claim, factor: str) -> bool:
     return any(change.factor == factor for change in claim.changes)
+
+
+def _uniform_entropy(evidence: Evidence) -> float:
+    """Return the entropy of the uniform mix; 0 where arms mix different numbers of states, or nobody says how many."""
+    counts = set(layer_weights.counts(tables.confirmed(evidence.trials), evidence.history))
+    states = counts or {len(evidence.plan.hidden_states)}
+    return math.log(max(1, *states)) if len(states) == 1 else 0.0
 
 
 def _entropy(evidence: Evidence) -> tuple[tuple[str, float], ...]:

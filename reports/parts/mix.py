@@ -178,7 +178,7 @@ def _leading(info: Info) -> str:
     levels_of_layer: dict[str, list[str]] = {}
     for value in levels(info.weights["level"])[:PANELS]:
         weights = _at_level(info.weights, value)[list(info.layers)]
-        if weights.max(axis=1).mean() < NOTABLE_WEIGHT / len(info.layers):
+        if (weights.max(axis=1) * weights.count(axis=1)).mean() < NOTABLE_WEIGHT:
             continue
         counts = weights.idxmax(axis=1).map(layer_weights.state_name).value_counts()
         symbol = "" if levels_of_layer else f"{escape(short(info.first))} = "
@@ -211,8 +211,9 @@ def draw_entropy(info: Info) -> Figure | None:
     axis.finish(axes)
     axes.set_ylabel(LABELS["mix/entropy"])
     most = float(info.rows["entropy"].max())
-    if info.layers:
-        uniform = float(np.log(len(info.layers)))
+    mixed = info.weights[list(info.layers)].count(axis=1).unique()
+    if len(mixed) == 1 and info.layers:
+        uniform = float(np.log(mixed[0]))
         axes.axhline(uniform, color="0.4", linestyle="--", linewidth=1)
         at_right = axes.get_yaxis_transform()
         axes.text(0.99, uniform, "uniform mix", transform=at_right, ha="right", va="bottom", fontsize=8)

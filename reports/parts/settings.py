@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,12 +87,11 @@ def section(info: Info) -> list[str]:
     ]
     if len(outside) > ARMS + 1:
         rows.append([f"{len(outside) - ARMS} more arms", f"`{DETAILS}`"])
-    crossed = (
-        f" The core crosses all levels of {several([escape(name(factor).split(',')[0]) for factor in plan.factors])}: "
-        f"{info.cells} arms."
-        if len(plan.factors) > 1 and info.cells > 1
-        else ""
-    )
+    crossed = ""
+    if len(plan.factors) > 1 and info.cells > 1:
+        named = several([escape(name(factor).split(",")[0]) for factor in plan.factors])
+        every = info.cells == math.prod(len(_levels(plan, factor.name)) for factor in plan.factors)
+        crossed = f" The core {f'crosses all levels of {named}' if every else f'varies {named}'}: {info.cells} arms."
     heads = ["factor, or arm outside the core", "levels, or what it is"]
     if not plan.factors:
         heads = ["arm", "what it is, as far as it differs from the control"]

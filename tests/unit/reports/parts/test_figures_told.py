@@ -11,7 +11,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts import convergence, data_size, mix
 from reports.reading.load import load
 from tests.helpers.made_scores import plan
-from tests.helpers.made_up import MadeUp
+from tests.helpers.made_up import CORE, MadeUp
 
 
 def test_layers_that_lead_as_often_are_both_named():
@@ -21,6 +21,18 @@ def test_layers_that_lead_as_often_are_both_named():
     told = mix._leading(info)
     assert "layer 1 and layer 2 in 1 of 2" in told
     assert told.endswith("each.")
+
+
+def test_a_uniform_mix_of_few_layers_leads_nowhere_and_has_no_line_for_all(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2, layers=6)
+    narrow = {row["trial_id"] for arm in CORE[:6] for row in made.of(arm)}
+    for row in made.history:
+        states = 3 if row["trial_id"] in narrow else 6
+        row |= {f"mix/weight_{n:02d}": 1 / states if n <= states else None for n in range(1, 7)}
+    found = mix.info(Evidence(load(made.write(tmp_path))))
+    assert mix._leading(found) == ""
+    texts = [text.get_text() for axes in mix.draw_entropy(found).axes for text in axes.texts]
+    assert "uniform mix" not in texts
 
 
 def test_panels_of_other_arms_have_titles_of_their_own():

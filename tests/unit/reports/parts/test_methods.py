@@ -45,6 +45,21 @@ def test_costs_are_means_over_seeds_and_say_what_stays_intact(evidence):
     assert kinds[[CHEAP, CHANGED]].tolist() == ["frozen, matched", "base model changed"]
 
 
+def test_trials_that_diverged_count_in_scores_and_cost_nothing(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2)
+    for row in made.trials:
+        row |= {"cost/use": 5.0, "cost/weights": 1e6, "cost/layers": 6}
+    lost = made.of(CHEAP)[0]
+    for name in ("cost/use", "cost/weights", "cost/layers", "test/matthews", "val/matthews"):
+        del lost[name]
+    lost["status"] = "diverged"
+    evidence = Evidence(load(made.write(tmp_path)))
+    found = evidence.costs.set_index("arm").loc[CHEAP]
+    kept = made.of(CHEAP)[1]["test/matthews"]
+    assert (found["n"], found["use"]) == (2, 5.0)
+    assert found["score"] == pytest.approx(kept / 2), "the other has the trivial score, 0"
+
+
 def test_no_method_on_the_front_is_beaten_in_score_and_cost():
     table = pd.DataFrame({"arm": list("abcd"), "use": [1.0, 2.0, 2.0, 3.0], "score": [0.5, 0.7, 0.6, 0.7]})
     assert costs.front(table, "use") == ["a", "b"]

@@ -64,17 +64,24 @@ def test_models_that_have_learned_nothing_have_nothing_to_lose(tmp_path):
 
 def test_cutoffs_in_training_and_on_trained_models(tmp_path):
     made = MadeUp(seeds=3, search=0, evaluations=2)
-    factors = (FACTORS["cutoff"], FACTORS["alpha"], Factor("cutoff_when", "at work", scale="choice"))
+    factors = (
+        FACTORS["cutoff"],
+        FACTORS["alpha"],
+        Factor("cutoff_when", "at work", scale="choice", absent="always"),
+    )
     made.study["request"]["factors"] = [dataclasses.asdict(factor) for factor in factors]
     for arm in made.arms:
         level = 0.05 if arm["name"] in CORE[4:8] else 0.0
+        when = "after-training" if arm["name"] == CORE[4] else "always"
         arm["config"] |= {
             "cutoff": level,
-            "cutoff_when": "after-training" if arm["name"] == CORE[4] else "always",
-        }
+            **({"cutoff_when": when} if level else {}),
+        }  # nobody asks when 0 cuts
         for row in made.of(arm["name"]):
             row |= {f"config/{name}": value for name, value in arm["config"].items()}
-    found = cutoff.info(with_variants(made, tmp_path))
+    evidence = with_variants(made, tmp_path)
+    assert set(evidence.core["arm"]) == set(CORE)
+    found = cutoff.info(evidence)
     assert found.cells["after"].sum() == 1
     assert found.later["mean"].tolist() == pytest.approx([CHANGE[CUT.name]] * len(found.later))
     tables = "\n".join(cutoff.section(found))
