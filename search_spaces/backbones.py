@@ -6,7 +6,7 @@ from ray import tune
 
 NUISANCE = {
     # Hidden states of other base models have other scales, though the projections are normalised: a decade around
-    # the default on each side, for the head and for the mix.
+    # the default on each side for the head, and one more above for the mix.
     "lr": tune.loguniform(1e-4, 1e-2),
     "mix_lr": tune.loguniform(1e-4, 1e-1),
 }

@@ -25,7 +25,8 @@ SCIENTIFIC = {
 }
 
 NUISANCE = {
-    # Decoders' states are larger by far than encoders' before their last norm: a decade around the default.
+    # Decoders' states are larger by far than encoders' before their last norm: half a decade around
+    # the default on each side, for the mix a whole one above.
     "lr": tune.loguniform(3e-4, 3e-3),
     "mix_lr": tune.loguniform(3e-4, 3e-2),
 }

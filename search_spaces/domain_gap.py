@@ -5,7 +5,8 @@ from ray import tune
 # The factor is the case: the dataset, which lies at some distance from the reference.
 
 NUISANCE = {
-    # Datasets of other sizes want other rates: a decade around the default on each side.
+    # Datasets of other sizes want other rates: a decade around the default on each side, for the
+    # mix one more above.
     "lr": tune.loguniform(1e-4, 1e-2),
     "mix_lr": tune.loguniform(1e-4, 1e-1),
 }

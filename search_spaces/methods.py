@@ -42,6 +42,7 @@ FIXED = {
 }
 
 NUISANCE = {"lr": RATE}
+LINEAR_GRID = [1e-3, 1e-2, 1e-1]
 GRID: dict[str, list[Any]] = {
     "lr": [3e-4, 1e-3, 3e-3],
     "mix_lr": [1e-5, 1e-4, 1e-3],
@@ -67,8 +68,12 @@ SPACES = {
     "fine-tuned": space(lr=HEAD_RATE, base_lr=BASE_RATE),
     "frozen": space(lr=RATE),
     "fused": space(lr=HEAD_RATE, mix_lr=MIX_RATE, base_lr=BASE_RATE),
-    "head2toe": space(lr=LINEAR_RATE, fraction=FRACTION, lasso=LASSO),
-    "linear": Space({}, {"lr": LINEAR_RATE}, {"lr": [1e-3, 1e-2, 1e-1]}),
+    "head2toe": Space(
+        {},
+        {"lr": LINEAR_RATE, "fraction": FRACTION, "lasso": LASSO},
+        {"lr": LINEAR_GRID, "fraction": GRID["fraction"], "lasso": GRID["lasso"]},
+    ),
+    "linear": Space({}, {"lr": LINEAR_RATE}, {"lr": LINEAR_GRID}),
     "mix": space(lr=RATE, mix_lr=MIX_RATE),
     "single": space(lr=RATE, layer=LAYER),
 }

@@ -3,7 +3,7 @@
 Question    How much does the score change when one component of the published set-up is changed?
 Scientific  one component at a time
 Nuisance    lr, weight_decay, dropout: kept, or with --trials N tuned again for each component under an equal budget
-Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, positions, k, heads); mix_lr at 1e-3
+Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, positions); mix_lr at 1e-3, else defaults
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      every component x --seeds, unpruned; with --trials N also a search of N for each, its best x --seeds
 Command     python studies/ablation.py --backbone minilm --dataset conll2003

@@ -38,7 +38,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
 
 
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
-    """Return each layer, trained, against the mix; then untrained against trained, over all layers and for each."""
+    """Return uniform, a search's best and each layer against the mix; then untrained against trained, all and each."""
     untrained = {_read(arm): arm.name for arm in arms if arm.role == "untrained"}
     alone = [arm for arm in arms if arm.role == "single"]
     pairs = {
@@ -52,7 +52,7 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     }
     mix = [untrained[_read(arm)] for arm in arms if arm.name == control and _read(arm) in untrained]
     return [
-        *(pair(arm.name, control) for arm in arms if arm.role == "uniform"),
+        *(pair(arm.name, control) for arm in arms if arm.role in ("uniform", "best")),
         *(pair(arm.name, control) for arm in alone),
         *([effect(weights=weights)] if pairs else []),
         *(pair(name, control) for name in mix),

@@ -146,7 +146,7 @@ def case_of(name: str, evidence: Evidence) -> CaseEvidence:
 
 def across(cases: Iterable[CaseEvidence]) -> Across:
     """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
-    alike, left_out = _alike(sorted(cases, key=lambda case: case.began))
+    alike, left_out = run_alike(cases)
     runs = study_runs(alike)
     planned = _planned(alike, runs)
     if not planned:
@@ -232,8 +232,9 @@ def _planned(cases: Sequence[CaseEvidence], runs: Sequence[Run]) -> list[_Planne
     return list(planned.values())
 
 
-def _alike(cases: Sequence[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
-    """Return the most cases that were run alike, and the others with the first flag that differs."""
+def run_alike(cases: Iterable[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
+    """Return the most cases that were run alike, as they began, and the others with the first flag that differs."""
+    cases = sorted(cases, key=lambda case: case.began)
     if not cases:
         return [], []
     reference = max(cases, key=lambda case: sum(_differs(case, other) is None for other in cases))

@@ -384,9 +384,11 @@ def _epochs(evidence: Evidence) -> Iterable[Caveat]:
     late = list(last.index[last >= LATE])
     if not late or last.min() >= LATE / 2:  # all alike: the order of arms may stay
         return
+    of_late = allowed[rows["arm"].isin(late)]
+    most = " to ".join(dict.fromkeys((f"{of_late.min():.0f}", f"{of_late.max():.0f}")))
     yield Caveat(
         CAUTION,
-        f"Possibly under-trained: the best epoch is the last of {allowed.max():.0f} in at least {LATE:.0%} of the "
+        f"Possibly under-trained: the best epoch is the last of {most} in at least {LATE:.0%} of the "
         f"trials of {several([code(arm) for arm in late])}, but in {last.min():.0%} of {code(last.idxmin())}.",
         "More `--epochs`; until then, worse may mean slower.",
     )
@@ -466,7 +468,10 @@ def _core(evidence: Evidence) -> Iterable[Caveat]:
 def _budget(evidence: Evidence) -> Iterable[Caveat]:
     rows = tables.confirmed(evidence.trials)
     epochs = numbers(rows, "epochs").groupby(rows["arm"]).mean().dropna()
-    by_design = any(factor.condition and factor.name == "epochs" for factor in evidence.plan.factors)
+    # Of fewer examples arms train for more epochs, as many steps.
+    by_design = any(
+        factor.condition and factor.name in ("epochs", "train_examples") for factor in evidence.plan.factors
+    )
     if len(epochs) > 1 and epochs.max() > UNEQUAL * epochs.min() and not by_design:
         yield Caveat(
             NOTE,

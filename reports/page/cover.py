@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from reports.evidence.across import Across, across, case_of
+from reports.evidence.across import Across, CaseEvidence, across, case_of, run_alike
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
 from reports.page.index import ASIDE, state
@@ -55,7 +55,11 @@ class CoverEntry:
 
 def across_cases(entries: Sequence[CoverEntry]) -> Across:
     """Return what can be claimed across the cases, those that `--fresh` set aside left out."""
-    return across(case_of(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link))
+    return across(_cases(entries))
+
+
+def _cases(entries: Sequence[CoverEntry]) -> list[CaseEvidence]:
+    return [case_of(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link)]
 
 
 def cover(
@@ -100,7 +104,11 @@ def draw_cover(entries: Sequence[CoverEntry]) -> dict[str, Figure]:
 
 
 def _distances(entries: Sequence[CoverEntry]) -> distances.Info | None:
-    return distances.info([(entry.name, entry.report, entry.evidence) for entry in entries])
+    """Return the distances of the cases that were run alike, of a backbone and a dataset once."""
+    alike, _ = run_alike(_cases(entries))
+    of_data = {(case.backbone, case.dataset or case.name): case.name for case in reversed(alike)}
+    own = [entry for entry in entries if entry.name in of_data.values()]
+    return distances.info([(entry.name, entry.report, entry.evidence) for entry in own])
 
 
 def _profiles(entries: Sequence[CoverEntry]) -> list[layer_profiles.Profile]:

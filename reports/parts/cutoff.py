@@ -60,7 +60,8 @@ def info(evidence: Evidence) -> Info | None:
         cutoff=evidence.variants["variant"].map(cutoffs).astype(float),
         line=evidence.variants["arm"].map(whole),
     ).dropna(subset=["cutoff", "line"])
-    return Info(cells, later, evidence.scored, evidence.loaded.study.environment.backbone.layers)
+    layers = len(plan.hidden_states) or evidence.loaded.study.environment.backbone.layers
+    return Info(cells, later, evidence.scored, layers)
 
 
 def section(info: Info) -> list[str]:

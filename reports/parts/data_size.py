@@ -84,9 +84,10 @@ def answer(info: Info) -> list[str]:
         else "At no number of examples do settings differ for certain."
     )
     rest = (
-        f"From {alike_from:,} examples on, all lie within ±{info.plan.smallest_effect:g} of the control."
+        f"From {alike_from:,} examples on, no effect of a setting on its reference is larger than "
+        f"{info.plan.smallest_effect:g}."
         if alike_from
-        else "That all settings are alike is shown at no number of examples from which it stays so."
+        else "That no setting has an effect is shown at no number of examples from which it stays so."
     )
     return [f"**By amount of data**: {text} {rest}"]
 

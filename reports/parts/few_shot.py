@@ -18,7 +18,7 @@ from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text, styled
-from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.claims import SAME, Claim
 from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
 from reports.evidence.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
@@ -283,11 +283,12 @@ def _effect_words(info: Info) -> list[str]:
     """Say at which numbers of examples and epochs methods differ from the reference for certain."""
     parts, undecided = [], []
     for condition in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
-        sure = [claim for claim in info.effects if claim.at == condition and claim.verdict in (BETTER, WORSE)]
         names = [
-            f"{named(replace(claim, at=None), info.plan)} is **{claim.verdict}** "
-            f"({number(claim.difference, signed=True)})"
-            for claim in sure
+            f"{named(replace(claim, at=None), info.plan)} "
+            + ("makes **no difference**" if claim.verdict == SAME else f"is **{claim.verdict}**")
+            + f" ({number(claim.difference, signed=True)})"
+            for claim in info.effects
+            if claim.at == condition and claim.decided
         ]
         where = (
             f"for {count(int(condition.level), 'epoch')}"
@@ -315,7 +316,7 @@ def _gain_words(info: Info) -> list[str]:
         gains = [(row["method"], info.gains[row["arm"]]) for row in records(arms)]
         names = (
             f"{escape(method)} {number(claim.difference, signed=True)}"
-            f"{f' (**{claim.verdict}**)' if claim.verdict in (BETTER, WORSE) else ''}"
+            f"{f' (**{claim.verdict}**)' if claim.decided else ''}"
             for method, claim in gains
         )
         parts.append(f"with {size:,.0f} examples, {several(names, 6)}")

@@ -104,8 +104,9 @@ def _kind(arm: PlannedArm, intact: bool) -> str:
 def section(info: Info) -> list[str]:
     rows = [_row(info, position, row) for position, row in enumerate(records(info.costs), start=1)]
     budget = (
-        f"Each method was tuned by a search of {count(info.tuned, 'trial')}, on one seed, and confirmed as it was "
-        "best: alike in number, so that one with more of its own to tune is tuned more coarsely."
+        f"Each method was tuned by a search of {count(info.tuned, 'trial')} (a single layer's of as many as there are "
+        "layers, where these are more), on one seed, and confirmed as it was best: alike in number, so that one with "
+        "more of its own to tune is tuned more coarsely."
         + (" Head2Toe trains twice." if (info.costs["fusion"] == "head2toe").any() else "")
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."

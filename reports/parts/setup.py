@@ -59,7 +59,7 @@ class Info:
 
     Attributes:
         method: The study's own paragraphs on its model and factors, by title.
-        tools: Names of the searcher and the scheduler.
+        tools: Names of the searcher and the scheduler; none where nothing was searched.
         speed_factors: Labels of the factors that change how fast a model trains.
         seeds: Seeds of each confirmed arm; 0 where not known.
         tuned: Whether each arm is confirmed with what a search of its own found.
@@ -93,7 +93,7 @@ def info(evidence: Evidence) -> Info:
     request, dataset = study.request, study.environment.dataset
     return Info(
         method=request.method,
-        tools=tuple(tool for tool in (request.search, request.scheduler) if tool),
+        tools=tuple(filter(None, (request.search, request.scheduler))) if request.trials != 0 else (),
         speed_factors=tuple(
             escape(short(factor)) for factor in evidence.plan.factors if factor.changes_speed
         ),
@@ -140,7 +140,6 @@ def section(info: Info) -> list[str]:
 
 
 def _stages(info: Info) -> list[str]:
-    tools = f" ({several(map(code, info.tools))})" if info.tools else ""
     names = several(info.speed_factors)
     verb = "change" if len(info.speed_factors) > 1 else "changes"
     judged = f"; {names} {verb} training speed: **the search alone cannot judge {names}**" if names else ""
@@ -151,9 +150,15 @@ def _stages(info: Info) -> list[str]:
         else "Arms have the study's own nuisance hyperparameters; what a search found best has those of its search."
     )
     compared = "compared on test" if info.tested else "for lack of test scores, also compared there"
+    tools = several(map(code, info.tools))
+    searched = (
+        f"**Search** ({tools}): samples configurations and stops poor ones early, by validation score. "
+    )
+    searched += f"This favours fast starters{judged}."
+    if "fifo" in info.tools:
+        searched = f"**Search** ({tools}): samples configurations; all are trained in full, and judged on validation."
     return [
-        f"**Search**{tools}: samples configurations and stops poor ones early, by validation score. This favours fast "
-        f"starters{judged}.",
+        searched if info.tools else "",
         f"**Confirmation**: trains every arm in full, without pruning, with the same {seeds}. Only this stage supports "
         f"claims. {source}",
         f"**Splits**: models are selected on validation and {compared}.",
