@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from adalayers.comparisons import PlannedArm
 from adalayers.study import Setting, for_equal_steps
 from tests.helpers.planning import setting_of
 from tests.helpers.states import made_shape
@@ -18,6 +19,16 @@ def setting(dataset="cola", head="sequence", study="small_data", epochs=20, pool
 def arms(study, **how):
     made, notes = importlib.import_module(f"studies.{study}").arms(setting(study=study, **how))
     return {arm.name: arm.overrides for arm in made}, notes
+
+
+def test_the_best_of_a_search_over_layers_is_compared_with_the_mix():
+    study = importlib.import_module("studies.single_layer")
+    known = [
+        PlannedArm(arm.name, arm.role, arm.overrides) for arm in study.arms(setting(study="single_layer"))[0]
+    ]
+    best = PlannedArm("search-best", "best", {"mix": "single", "layer": 2})
+    pairs = [(pair.arm, pair.control) for pair in study.comparisons([*known, best], [], "mix")]
+    assert ("search-best", "mix") in pairs
 
 
 def test_ablation_has_positions_where_the_set_up_has_them():

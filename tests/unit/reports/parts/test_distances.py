@@ -1,5 +1,7 @@
 """Distance and score over cases: numbers by hand, a correlation from five cases on, and the page."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from adalayers.storage.folder import Folder
 from reports.evidence.distances import MIN_CASES, Placed, correlations, reached, share_of_the_way
 from reports.write import write_cover
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import section
 
 
 def placed(distance: float | None, share: float, backbone: str = "b") -> Placed:
@@ -65,6 +68,22 @@ def study(root: Path, name: str, distance: float | None) -> None:
     none = Measured(title="masked-LM loss", unit="nats", why="its checkpoint holds no such head")
     found = {"vocabulary": Measured(**{**vars(of), "value": distance}), "masked_lm": none}
     write_measures(Folder(root / name), {}, found)
+
+
+def test_a_dataset_counts_once_however_often_it_was_run(tmp_path):
+    """A smoke run, one under another label and one set aside are no cases of their own."""
+    names = ["minilm-near", "minilm-far", "minilm-far-again", "minilm-near.20260501-101112"]
+    for name in names:
+        study(tmp_path, name, 0.6 if "far" in name else 0.11)
+    for name, path in ((name, tmp_path / name / "study.json") for name in names):
+        document = json.loads(path.read_text())
+        document["environment"]["dataset"]["fingerprint"] = "far" if "far" in name else "near"
+        document["request"]["flags"] |= {"label": "again"} if "again" in name else {}
+        path.write_text(json.dumps(document))
+    text = Path(write_cover(tmp_path, [tmp_path / name for name in names])).read_text()
+    told = section(text, "Distance and score")
+    assert "minilm-near" in told
+    assert not re.search("again|2026", told)
 
 
 def test_the_cover_shows_distance_and_score_with_a_figure(tmp_path):

@@ -1,8 +1,10 @@
 """Methods under numbers of examples and epochs, frozen and fine-tuned, against the numbers that were put in."""
 
+from dataclasses import replace
+
 import pytest
 
-from reports.evidence.claims import BETTER
+from reports.evidence.claims import BETTER, SAME
 from reports.parts import few_shot
 from tests.helpers.made_few_shot import METHODS, with_few_shot
 from tests.helpers.made_up import MadeUp
@@ -42,6 +44,16 @@ def test_without_fine_tuned_arms_nothing_is_said_of_them(tmp_path):
     found = few_shot.info(evidence_of(made, tmp_path))
     assert "uned" not in "\n".join([*few_shot.section(found), *few_shot.answer(found)])
     assert few_shot.draw_fine_tuning(found) is None
+
+
+def test_no_difference_is_a_decision(tmp_path):
+    found = few_shot.info(evidence_of(made_up(), tmp_path))
+    same = tuple(replace(claim, verdict=SAME, difference=0.0) for claim in found.effects)
+    gains = {arm: replace(claim, verdict=SAME) for arm, claim in found.gains.items()}
+    _, effects, gained = few_shot.answer(replace(found, effects=same, gains=gains))
+    assert "makes **no difference**" in effects
+    assert "Nothing is decided" not in effects
+    assert "(**no difference seen**)" in gained
 
 
 def test_without_a_test_split_validation_is_shown_once(tmp_path):
