@@ -17,6 +17,7 @@ from adalayers.results.files import TRIALS, read_trials, study_folder
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.cache_folder import default_cache
 from adalayers.study import trial_id as identity_of
+from adalayers.tasks.catalog import CATALOG
 from adalayers.training.trainer import train
 
 SAME, OTHER = 0, 1
@@ -96,9 +97,10 @@ def _request(
     base, data = environment.backbone, environment.dataset
     names = {field.name for field in dataclasses.fields(DataRequest)} - {"metric"}
     settings = {name: value for name, value in flags.items() if name in names}
+    named = data.name if data.name in CATALOG else data.source
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
-        dataset or (f"{data.source}@{data.revision}" if data.revision else data.name),
+        dataset or (f"{named}@{data.revision}" if data.revision else data.name),
         data_dir=data_dir,
         metric=study.request.metric,
         backbone_dtype=base.dtype,

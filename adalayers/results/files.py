@@ -155,6 +155,8 @@ def read_trials(folder: Folder, *, advice: str = "restore the file from a copy")
     try:
         text = folder.read_bytes(TRIALS)
         frame = pd.read_csv(io.BytesIO(text), dtype=_TEXT)
+        if "predictions" not in frame:  # written before there were hashes: ties cannot be told
+            frame = frame.assign(predictions="")
         if missing := [name for name in _TEXT if name not in frame]:
             raise ValueError(f"it has no column {missing[0]!r}")
         if not text.endswith(b"\n"):

@@ -63,6 +63,7 @@ class Claim(Comparison):
                     0, and 0 but for rounding; critical: how many standard errors the interval reaches to either side,
                     one_sided: the same for a test of one side
     on_these_examples: whether the verdict is not shown for other examples of the same kind
+    withheld:       whether a failed trial keeps its last analysis from a verdict
     schedule:       pairs, and error spent up to them, of the analyses so far
     """
 
@@ -94,11 +95,7 @@ class Claim(Comparison):
     on_these_examples: bool = False
     share: float = 0.0
     schedule: tuple[tuple[int, float], ...] = ()
-
-    @property
-    def withheld(self) -> bool:
-        """Whether pairs suffice for an analysis and none was made: a trial failed, or a block is not whole."""
-        return self.n >= FIRST and not self.schedule and not self.decided
+    withheld: bool = False
 
     @property
     def decided(self) -> bool:
@@ -327,12 +324,13 @@ class ComparisonFamily:
                     min(map(len, by_case or [by_seed])) > claim.n
                 ):  # what this analysis may spend is left for the next
                     claim = self._seen(claim, analysis, part, by_seed, by_case, values, math.inf, math.inf)
+                claim = replace(claim, withheld=not claim.decided)
                 continue
             critical = replay.critical(analysis, n, part)
             if critical is None:
                 continue
             claim = self._seen(claim, analysis, part, by_seed, by_case, values, critical, replay.one_sided)
-            claim = replace(claim, schedule=tuple(replay.schedule))
+            claim = replace(claim, schedule=tuple(replay.schedule), withheld=False)
             if claim.decided and self.keeps:
                 break
         return claim

@@ -6,7 +6,8 @@ import importlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+
+import numpy as np
 
 from reports.evidence import layer_weights, tables
 from reports.evidence.best_set import BestSet
@@ -66,7 +67,11 @@ def info(evidence: Evidence) -> Info:
     dataset = evidence.loaded.study.environment.dataset
     scores = evidence.scores
     seeds = sorted(set.intersection(*map(set, scores.values()))) if scores else []
-    means = {arm: fmean(of_arm[seed] for seed in seeds) for arm, of_arm in scores.items()} if seeds else {}
+    means = (
+        {arm: float(np.mean([of_arm[seed] for seed in seeds])) for arm, of_arm in scores.items()}
+        if seeds
+        else {}
+    )
     shared = len(seeds)
     return Info(
         claims=tuple(evidence.claims),

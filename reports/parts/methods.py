@@ -43,7 +43,7 @@ class Info:
         scores: Arm -> its mean with its interval.
         fronts: Cost -> the arms on its front.
         claims: Arm -> its claim against the control.
-        tuned: Trials of each method's search, 0 without one.
+        tuned: Trials of each method's search, 0 without one; most: of the longest, which has to try every layer.
     """
 
     costs: pd.DataFrame
@@ -52,6 +52,7 @@ class Info:
     claims: dict[str, Claim]
     dropped: tuple[str, ...]
     tuned: int
+    most: int
     score: AxisLabel
     control: str
     smallest: float | None
@@ -60,7 +61,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info | None:
-    plan, request = evidence.plan, evidence.loaded.study.request
+    plan, request, trials = evidence.plan, evidence.loaded.study.request, evidence.trials
     table = evidence.costs
     if len(table) < 2:
         return None
@@ -77,6 +78,9 @@ def info(evidence: Evidence) -> Info | None:
         {claim.arm: claim for claim in evidence.claims if claim.control == plan.control and claim.n},
         tuple(dropped.arm for dropped in request.dropped_arms),
         request.trials if evidence.searches else 0,
+        int(trials.loc[trials["stage"] == "search", "search"].value_counts().max() or 0)
+        if evidence.searches
+        else 0,
         evidence.scored,
         plan.control,
         plan.smallest_effect,
@@ -103,10 +107,10 @@ def _kind(arm: PlannedArm, intact: bool) -> str:
 
 def section(info: Info) -> list[str]:
     rows = [_row(info, position, row) for position, row in enumerate(records(info.costs), start=1)]
+    longer = f" ({info.most} where each layer has to be tried)" if info.most > info.tuned else ""
     budget = (
-        f"Each method was tuned by a search of {count(info.tuned, 'trial')} (a single layer's of as many as there are "
-        "layers, where these are more), on one seed, and confirmed as it was best: alike in number, so that one with "
-        "more of its own to tune is tuned more coarsely."
+        f"Each method was tuned by a search of {count(info.tuned, 'trial')}{longer}, on one seed, and confirmed as it "
+        "was best: alike in number, so that one with more of its own to tune is tuned more coarsely."
         + (" Head2Toe trains twice." if (info.costs["fusion"] == "head2toe").any() else "")
         if info.tuned
         else "No method was tuned: all run at the study's own rates (`--trials N` tunes each)."

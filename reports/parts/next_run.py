@@ -131,7 +131,10 @@ def _next(info: Info) -> list[str]:
     if not info.command:
         return []
     if not info.finished:
-        return ["The study is not finished; the same command continues it:", fenced(info.command, "sh")]
+        return [
+            "The study is not finished; the same command continues it:",
+            fenced(_again(info.command), "sh"),
+        ]
     return [*_more_trials(info), *_more_seeds(info)]
 
 
@@ -155,7 +158,7 @@ def _more_seeds(info: Info) -> list[str]:
     if not paired:
         withheld = any(claim.withheld for claim in info.open)
         why = "waits for trials that failed or have not run" if withheld else "has no pairs of seeds yet"
-        return [f"What is open {why}; the same command continues:", fenced(info.command, "sh")]
+        return [f"What is open {why}; the same command continues:", fenced(_again(info.command), "sh")]
     seeds, within = _seeds(paired, info)
     if seeds is None:
         return [
@@ -191,6 +194,11 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     return seeds_for(
         effect / max(own or spread * math.hypot(*claim.weights.values()), 1e-9), claim, info.made
     )
+
+
+def _again(command: str) -> str:
+    """Return the command that continues a study: one that began with --fresh would begin again."""
+    return " ".join(word for word in command.split(" ") if word != "--fresh")
 
 
 def _changed(command: str, *switches: str, **values: str) -> str:

@@ -298,6 +298,18 @@ def test_a_search_is_seeded(folder, tmp_path, search):
     assert len(set(one)) == 4
 
 
+def test_a_grid_keeps_its_values_where_the_first_of_another_cannot_run():
+    space = Space(
+        {"k": tune.choice([16, 64]), "entropy_weight": tune.choice([0.0, 0.01])},
+        {},
+        {"k": [16, 64], "entropy_weight": [0.0, 0.01]},
+    )
+    base = LayerMixConfig(k=64, heads=32)
+    setting = Setting(dataset="made", shape=DATA.shape, fixed={"heads": 32}, base=base, train_examples=96)
+    (search,) = plan(STUDY, space, setting).searches
+    assert search.space.grid == {"k": [64], "entropy_weight": [0.0, 0.01]}
+
+
 def test_a_fixed_space_is_one_trial(folder):
     fixed = agenda(folder, plan=made_plan(alpha=1.0, entropy_weight=0.0, lr=1e-3), trials=4)
     assert len(searched(fixed)) == 1

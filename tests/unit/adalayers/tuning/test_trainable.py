@@ -112,3 +112,10 @@ def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
 def test_a_confirmation_reports_its_first_and_last_evaluation_and_few_between(tmp_path, reported):
     ran(tmp_path, ["whole"])
     assert [call.args[0]["epoch"] for call in reported.call_args_list] == [1, SMALL["epochs"]]
+
+
+@pytest.mark.parametrize(("asked", "device"), [(None, "cuda"), (0.5, "cuda"), (0.0, "cpu")])
+def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, asked, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    module = importlib.import_module("adalayers.tuning.trainable")
+    assert module._device(Resources(gpus_per_trial=asked)) == device

@@ -97,14 +97,15 @@ def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path
     assert int(commanded(next_run(made, tmp_path))[-1]) > 4
 
 
-def test_what_a_failed_trial_withholds_waits_for_it_and_not_for_seeds(tmp_path):
-    made = MadeUp(seeds=8, search=0, failed=((CONTROL, 4),))
-    made.study["request"]["command"] = "python studies/alpha_lambda.py --seeds 8"
+@pytest.mark.parametrize("seeds", [6, 8])
+def test_what_a_failed_trial_withholds_waits_for_it_and_not_for_seeds(tmp_path, seeds):
+    made = MadeUp(seeds=seeds, search=0, failed=((CONTROL, 4),))
+    made.study["request"]["command"] = f"python studies/alpha_lambda.py --fresh --seeds {seeds}"
     text = page(made, tmp_path)
-    assert "Few seeds for what is open" not in text
+    assert "ew seeds for what is open" not in text
     following = section(text, "Limits and the next run")
     assert "waits for trials that failed" in following
-    assert commanded(following) == shlex.split(made.study["request"]["command"])
+    assert commanded(following) == ["python", "studies/alpha_lambda.py", "--seeds", str(seeds)]
 
 
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
