@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class Together:
         if len(requests) == 1 and not self._counted:
             return
         trainers = [request.trainer for request in requests]
-        several = self._several.get(kind)
+        several, results = self._several.get(kind), None
         try:
             if several is None or several.trainers != trainers:
                 several = _Several(trainers, counted=self._counted)
@@ -88,9 +88,13 @@ class Together:
             logger.warning(
                 f"out of memory on a batch of {len(requests)} trials: it is passed for {self._most} at a time"
             )
-            return
-        for request, result in zip(requests, results, strict=True):
-            request.result = result
+        if results is not None:
+            for request, result in zip(requests, results, strict=True):
+                request.result = result
+        elif len(requests) > 1:  # here, where what filled the memory is gone with its traceback
+            several = None
+            for start in range(0, len(requests), self._most):
+                self._pass((kind, start), requests[start : start + self._most])
 
 
 def member_bytes(trainer: Trainer) -> int:
@@ -198,8 +202,11 @@ def _states(
     parts: Sequence[Part],
     live: Sequence[State],
     device: torch.device,
-) -> Any:
-    """Yield the batches' hidden states [batches * tokens, K], state by state, padded to as many tokens each."""
+) -> Iterator[Tensor]:
+    """Return the batches' hidden states [batches * tokens, K], state by state, padded to as many tokens each.
+
+    They are read now, a base model's pass in the type that it computes in; only what is stored is read one by one.
+    """
     features = [split.features for split in splits]
     if all(each is features[0] for each in features):  # one call for all members
         read: Sequence[Mapping[State, Tensor]] = [features[0].read(np.concatenate(examples), live, device)]
@@ -207,6 +214,7 @@ def _states(
         read = [each.read(own, live, device) for each, own in zip(features, examples, strict=True)]
     sizes = [int(part.lengths.sum()) for part in parts]
     rows = None if len(set(sizes)) == 1 else padded_rows(sizes, device)
-    for state in live:
-        flat = read[0][state] if len(read) == 1 else torch.cat([each[state] for each in read])
-        yield flat if rows is None else flat.index_select(0, rows)
+    flats = (
+        read[0][state] if len(read) == 1 else torch.cat([each[state] for each in read]) for state in live
+    )
+    return flats if rows is None else (flat.index_select(0, rows) for flat in flats)

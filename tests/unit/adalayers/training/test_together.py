@@ -199,6 +199,38 @@ def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, c
     assert "it is passed for 2 at a time" in capsys.readouterr().err
 
 
+def test_after_it_dropout_is_what_it_is_alone(monkeypatch, double):
+    """The batch that was too much is passed again in the same way: what is dropped does not depend on free memory."""
+    arms = [{**arm, "dropout": 0.3, "projection_dropout": 0.2} for arm in ARMS[:4]]
+    alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
+    forward = FusionModels.forward
+
+    def at_most_two(model, states, parts):
+        if len(model.stacked[-1].owners) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return forward(model, states, parts)
+
+    monkeypatch.setattr(FusionModels, "forward", at_most_two)
+    for outcome, wanted in zip(trained(arms, several=Together(counted=True)), alone, strict=True):
+        assert_close(outcome, wanted, 1e-9)
+
+
+def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
+    """Models compute in bfloat16 on a GPU, the base model in what it was asked for."""
+    monkeypatch.setattr(together, "reduced", lambda device: torch.autocast("cpu", dtype=torch.bfloat16))
+    data, reduced = made_data(sizes=(64, 16, 16)), set()
+    features = type(data.splits["train"].features)
+    read = features.read
+
+    def noted(self, *given):
+        reduced.add(torch.is_autocast_enabled("cpu"))
+        return read(self, *given)
+
+    monkeypatch.setattr(features, "read", noted)
+    trained(ARMS[:2], several=Together(), data=data)
+    assert reduced == {False}
+
+
 def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
     data = made_data(sizes=(64, 16, 16))
     one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
