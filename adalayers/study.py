@@ -230,10 +230,10 @@ def sizes(setting: Setting, shares: Sequence[float], least: int = 16) -> list[in
 def for_equal_steps(setting: Setting, train_examples: int) -> dict[str, Any]:
     """Return what an arm of so many examples sets to train for as many steps as one of the whole pool.
 
-    It has more epochs, as many evaluations, and so the same patience in steps; none of it where the user fixed epochs.
+    It has more epochs, as many evaluations, and so the same patience in steps.
     """
     base, pool = setting.base, setting.train_examples
-    if "epochs" in setting.fixed or train_examples >= pool:
+    if train_examples >= pool:
         return {"train_examples": train_examples}
     steps, fewer = (math.ceil(n / base.batch_size) for n in (pool, train_examples))
     epochs = round(base.epochs * steps / fewer)

@@ -143,12 +143,12 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     if given.smoke:
         no_search = {} if p.get_default("trials") else {"trials": 0}
         p.set_defaults(label="smoke", **{**SMOKE, **no_search, **study.defaults.smoke})
-    p.set_defaults(epochs=fixed.get("epochs", p.get_default("epochs")))
+    epochs = fixed.pop("epochs", p.get_default("epochs"))  # --set epochs=N is --epochs N
+    p.set_defaults(epochs=epochs)
     given = _given(p, argv)
-    if fixed.get("epochs", given.epochs) != given.epochs:
+    if given.epochs != epochs and "epochs" in parse_overrides(given.fixed):
         raise BadInput(
-            f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={fixed['epochs']}; keep one "
-            "of them"
+            f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={epochs}; keep one of them"
         )
     _check(given)
     requests = _requests(study, given)

@@ -12,6 +12,7 @@ from adalayers.config import trial_config
 from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput, unknown
+from adalayers.features.features import Mode
 from adalayers.request import DataRequest
 from adalayers.results.files import TRIALS, read_trials, study_folder
 from adalayers.results.study_file import StudyFile, read_study
@@ -66,7 +67,8 @@ def repeat(
     )
     pool = bool(study.environment.features.pooling)
     prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
-    data, seed = prepared.data("disk", cache=default_cache()), int(row["seed"])
+    mode: Mode = "live" if study.environment.features.mode == "live" else "disk"
+    data, seed = prepared.data(mode, cache=default_cache()), int(row["seed"])
     if (here := identity_of(config, data.shape, seed, data.about)) != trial_id:
         raise BadInput(
             f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "

@@ -10,13 +10,14 @@ import contextlib
 import os
 import re
 import socket
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from adalayers.errors import BadInput, local_path
-from adalayers.storage.redaction import redacted
+from adalayers.storage.redaction import clean, redacted
 
 PROBE_SECONDS = 5.0
 
@@ -34,7 +35,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 def page(identifier: str) -> str:
     """Return the address of a model's page on the hub, where its licence is."""
-    endpoint = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+    endpoint = redacted(os.environ.get("HF_ENDPOINT", HUB)).rstrip("/")
     return f"{endpoint}/{identifier}"
 
 
@@ -79,10 +80,22 @@ def require_hub(what: str) -> None:
     proxy = next((name for name in ("HTTPS_PROXY", "https_proxy") if os.environ.get(name)), None)
     if proxy:
         address = _address(proxy, os.environ[proxy])
-    try:
-        socket.create_connection(address, timeout=PROBE_SECONDS).close()
-    except OSError as error:
-        raise _out_of_reach(what, f"{f'the proxy of {proxy}' if proxy else address[0]}: {error}") from error
+    place = f"the proxy of {proxy}" if proxy else address[0]
+    errors: list[OSError] = [TimeoutError("timed out")]
+
+    def probe() -> None:
+        try:
+            socket.create_connection(address, timeout=PROBE_SECONDS).close()
+            errors.clear()
+        except OSError as error:
+            errors[:] = [error]
+
+    # In a thread: each address of a name has that long, and looking the name up has no limit.
+    thread = threading.Thread(target=probe, name="adalayers-hub", daemon=True)
+    thread.start()
+    thread.join(2 * PROBE_SECONDS)
+    if errors:
+        raise _out_of_reach(what, f"{place}: {errors[0]}") from errors[0]
 
 
 def _address(variable: str, url: str) -> tuple[str, int]:
@@ -128,8 +141,8 @@ def quiet() -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says."""
-    return str(error).strip().partition("\n")[0]
+    """Return the first line of what an error says, without the credentials of addresses in it."""
+    return clean(str(error).strip().partition("\n")[0])
 
 
 def _out_of_reach(what: str, why: str) -> BadInput:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from adalayers.results.study_file import Factor
 from reports.evidence import layer_weights, tables
 from reports.evidence.best_set import BestSet
 from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
@@ -213,17 +214,31 @@ def _ending(info: Info) -> str:
 def _depends(info: Info) -> list[str]:
     """Return how far averages over another factor can be trusted: what the interactions say, level by level."""
     interactions = [claim for claim in info.claims if claim.kind == "interaction"]
-    if not interactions or all(claim.verdict == SAME for claim in interactions):
-        return []
     proven = [claim for claim in interactions if claim.verdict in (BETTER, WORSE)]
-    factors = [
-        factor
-        for factor in info.plan.factors
-        if any(_changes(claim, factor.name) for claim in proven or interactions)
+    known = [_of(claim) for claim in proven]
+    open_ = [claim for claim in interactions if claim.verdict == OPEN and _of(claim) not in known]
+    told = [_level_by_level(info, _factors(info, proven))] if proven else []
+    if open_:
+        names = several([escape(factor_name(factor)) for factor in _factors(info, open_)])
+        which = "none of these interactions is decided" if proven else "no interaction is decided"
+        told.append(f"Whether the effects of {names} depend on each other is open: {which}.")
+    return told
+
+
+def _of(claim: Claim) -> set[str]:
+    return {change.factor for change in claim.changes}
+
+
+def _factors(info: Info, interactions: Sequence[Claim]) -> list[Factor]:
+    """Return the factors that interactions are of."""
+    return [
+        factor for factor in info.plan.factors if any(_changes(claim, factor.name) for claim in interactions)
     ]
+
+
+def _level_by_level(info: Info, factors: Sequence[Factor]) -> str:
+    """Say that factors depend on each other, and what is decided at each level."""
     names = several([escape(factor_name(factor)) for factor in factors])
-    if not proven:
-        return [f"Whether the effects of {names} depend on each other is open: no interaction is decided."]
     start = f"The effects of {names} **depend** on each other"
     # Those of the first factor: at the levels of the first, the others say the same once more.
     simple = [
@@ -236,13 +251,13 @@ def _depends(info: Info) -> list[str]:
         here = [replace(claim, at=None) for claim in simple if where(claim, info.plan) == condition]
         parts.append(f"at {escape(condition)}, {verdicts(here, info.plan).rstrip('.')}")
     if not parts:
-        return [f"{start}: no level by itself is decided."]
+        return f"{start}: no level by itself is decided."
     more = (
         f"; {len(parts) - MAX_LEVELS_NAMED} more levels in the details"
         if len(parts) > MAX_LEVELS_NAMED
         else ""
     )
-    return [f"{start}. Level by level: {'; '.join(parts[:MAX_LEVELS_NAMED])}{more}."]
+    return f"{start}. Level by level: {'; '.join(parts[:MAX_LEVELS_NAMED])}{more}."
 
 
 def _changes(claim: Claim, factor: str) -> bool:

@@ -1,7 +1,6 @@
 """What arms of several studies set, on shapes without a backbone."""
 
 import importlib
-from dataclasses import replace
 
 import pytest
 
@@ -68,7 +67,5 @@ def test_adapters_whose_spans_are_taken_away_have_rates_at_which_they_learn():
     assert (adapters["schedule"], adapters["lr"], adapters["base_lr"]) == ("linear", 1e-2, 3e-3)
 
 
-def test_epochs_that_the_user_fixed_stay():
+def test_all_of_the_pool_is_trained_for_the_epochs_asked_for():
     assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
-    fixed = replace(setting(epochs=3), fixed={"epochs": 3})
-    assert for_equal_steps(fixed, 100) == {"train_examples": 100}

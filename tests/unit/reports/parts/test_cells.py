@@ -65,5 +65,7 @@ def test_only_the_factors_of_a_proven_interaction_are_said_to_depend_on_each_oth
         Claim(**vars(simple), **known, verdict=BETTER, difference=0.1),
     ]
     of = SimpleNamespace(factors=[Factor(name, name) for name in ("alpha", "mix", "k")])
-    (told,) = answer._depends(SimpleNamespace(claims=claims, plan=of))
-    assert told == "The effects of mix and k **depend** on each other: no level by itself is decided."
+    assert answer._depends(SimpleNamespace(claims=claims, plan=of)) == [
+        "The effects of mix and k **depend** on each other: no level by itself is decided.",
+        "Whether the effects of alpha and k depend on each other is open: none of these interactions is decided.",
+    ]
