@@ -36,16 +36,24 @@ def settings(setting: Setting) -> dict[str, dict[str, Any]]:
     from search_spaces.small_data import ALPHA, CUTOFF_SHARE, ENTROPY_WEIGHT
 
     cutoff = float(f"{CUTOFF_SHARE / len(setting.base.states(setting.shape)):.2g}")
-    plain = {"mix": "learned", "alpha": 1.0, "entropy_weight": 0.0, "cutoff": 0.0}
-    first = {**plain, "alpha": ALPHA[0]}
-    return {
-        "alpha=1": plain,
-        **{f"alpha={alpha:g}": {**plain, "alpha": alpha} for alpha in ALPHA},
-        f"alpha={ALPHA[0]:g} entropy_weight={ENTROPY_WEIGHT:g}": {**first, "entropy_weight": ENTROPY_WEIGHT},
-        f"alpha={ALPHA[0]:g} cutoff={cutoff:g}": {**first, "cutoff": cutoff},
-        "uniform": {"mix": "uniform"},
-        "last": {"mix": "last"},
+    alphas = setting.levels("alpha", [1.0, *ALPHA])
+    weights = setting.levels("entropy_weight", [0.0, ENTROPY_WEIGHT])
+    cutoffs = setting.levels("cutoff", [0.0, cutoff])
+    plain = {"mix": "learned", "alpha": alphas[0], "entropy_weight": weights[0], "cutoff": cutoffs[0]}
+    first = alphas[min(1, len(alphas) - 1)]
+    learned = {
+        **{f"alpha={alpha:g}": {**plain, "alpha": alpha} for alpha in alphas},
+        **{
+            f"alpha={first:g} entropy_weight={weight:g}": {**plain, "alpha": first, "entropy_weight": weight}
+            for weight in weights[1:]
+        },
+        **{
+            f"alpha={first:g} cutoff={cut:g}": {**plain, "alpha": first, "cutoff": cut} for cut in cutoffs[1:]
+        },
     }
+    mixes = setting.levels("mix", ["learned", "uniform", "last"])
+    fixed = {mix: {"mix": mix} for mix in mixes if mix != "learned"}
+    return {**(learned if "learned" in mixes else {}), **fixed}
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:

@@ -67,5 +67,22 @@ def test_adapters_whose_spans_are_taken_away_have_rates_at_which_they_learn():
     assert (adapters["schedule"], adapters["lr"], adapters["base_lr"]) == ("linear", 1e-2, 3e-3)
 
 
+@pytest.mark.parametrize(
+    ("fixed", "names"),
+    [
+        ({}, "alpha=1|alpha=64|alpha=512|alpha=64 entropy_weight=0.01|alpha=64 cutoff=0.083|uniform|last"),
+        ({"alpha": 8.0}, "alpha=8|alpha=8 entropy_weight=0.01|alpha=8 cutoff=0.083|uniform|last"),
+        ({"cutoff": 0.02}, "alpha=1|alpha=64|alpha=512|alpha=64 entropy_weight=0.01|uniform|last"),
+        ({"mix": "uniform"}, "uniform"),
+    ],
+    ids=str,
+)
+def test_small_data_keeps_the_value_of_a_factor_that_the_user_fixed(fixed, names):
+    made = arms("small_data", **fixed)[0]
+    assert [name.removesuffix(" train_examples=2000") for name in made if "=2000" in name] == names.split("|")
+    for overrides in made.values():
+        assert all(overrides.get(name, value) == value for name, value in fixed.items())
+
+
 def test_all_of_the_pool_is_trained_for_the_epochs_asked_for():
     assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
