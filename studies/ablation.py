@@ -79,7 +79,8 @@ def tunings(setting: Setting) -> list[Tuning]:
 def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str) -> list[Comparison]:
     """Return each component against the whole, with hyperparameters kept, and where both were tuned."""
     components = [arm.name for arm in arms if arm.role == "component"]
-    tuned = {component: arm.name for arm in arms for component in arm.tunes}
+    # What searches of earlier runs found best stands behind the others, and gives way.
+    tuned = {component: arm.name for arm in reversed(arms) for component in arm.tunes}
     pairs = [(name, control) for name in components if control in {arm.name for arm in arms}]
     if control in tuned:
         pairs += [(tuned[name], tuned[control]) for name in components if name in tuned]

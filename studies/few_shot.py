@@ -125,7 +125,8 @@ def comparisons(arms: Sequence[PlannedArm], factors: Sequence[str], control: str
     the same frozen, and against fine-tuning without a fusion.
     """
     core = [arm for arm in arms if arm.role == "core"]
-    tuned = {component: arm.name for arm in arms for component in arm.tunes}
+    # What searches of earlier runs found best stands behind the others, and gives way.
+    tuned = {component: arm.name for arm in reversed(arms) for component in arm.tunes}
     fine = [arm for arm in arms if arm.role == FINE_TUNED]
     plain = {_under(arm): arm.name for arm in fine if arm.label == LAST_LAYER}
     frozen = {(arm.label, *_under(arm)): arm.name for arm in arms if arm.role in ("core", "last")}

@@ -167,6 +167,13 @@ def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:
             with contextlib.suppress(BadInput):  # a choice of the grid that this backbone does not have
                 config.states(shape)
                 configs.append(config)
+        # Whether one vector of a text is all that is read may hang on any other choice.
+        for name, domain in search.space.domains.items():
+            for value in (*getattr(domain, "categories", ()), *search.space.grid.get(name, ())):
+                with contextlib.suppress(BadInput):
+                    config = with_overrides(search.base, {name: value})
+                    config.states(shape)
+                    configs.append(config)
     return [*configs, plan.base] if plan.searches else configs
 
 

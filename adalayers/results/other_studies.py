@@ -6,6 +6,7 @@ It is taken where the other study ran on the same kind of machine, and with all 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from adalayers.results.record import PROGRESS
 from adalayers.results.study_file import read_study
 from adalayers.storage.folder import Folder
 
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TAKEN_FROM = "taken_from"
 """Column of `trials.csv`: the study that trained the trial, as <study>/<name>; empty for those of the study itself."""
 
@@ -61,9 +63,10 @@ class OtherStudies:
         for study in root.names():
             if study == folder.parent().name:  # one of the same kind is there to be run by itself
                 continue
-            for name in root.names(study):
-                if name == case or name.startswith(f"{case}-"):
-                    self._look(root.child(study).child(name), machine, wanted)
+            with contextlib.suppress(OSError, BadInput):  # a folder that is not ours to read
+                for name in root.names(study):
+                    if name == case or name.startswith(f"{case}-"):
+                        self._look(root.child(study).child(name), machine, wanted)
         # `best/` holds the best model: where it would be that of a trial whose model is gone, that one is trained.
         scores = {key: trial.row.get(f"val/{metric}", float("-inf")) for key, trial in self._trained.items()}
         best = min(scores, key=lambda key: (-scores[key], key), default=None)
@@ -78,7 +81,7 @@ class OtherStudies:
             if document.environment.machine != machine:
                 return
             trials = read_trials(folder)
-            model = folder.read_json(f"{BEST}/config.json").get("trial_id") if folder.exists(BEST) else None
+            model = _model_of(folder)
         except (BadInput, OSError, ValueError, AttributeError):  # its own command says so
             return
         there = trials[
@@ -111,14 +114,18 @@ class OtherStudies:
         history, predictions, evaluations = (
             self._rows(trained.folder, name, trial_id) for name in (HISTORY, PREDICTIONS, EVALUATIONS)
         )
-        if history.empty or predictions.empty:
+        if history.empty or predictions.empty or (variants and evaluations.empty):
+            return False
+        # That study may be running, and have another best by now.
+        model = _model_of(trained.folder) if trained.has_model else None
+        if trained.has_model and model != trial_id:
             return False
         work.write_parquet(PREDICTIONS, predictions.drop(columns="trial_id"))
-        if variants and len(evaluations):
+        if variants:
             scored = evaluations[evaluations["variant"].isin(list(variants))]
             work.write_parquet(EVALUATIONS, scored.drop(columns="trial_id"))
         if trained.has_model:
-            for name in trained.folder.names(BEST):
+            for name in (CONFIG, WEIGHTS):
                 work.write_bytes(f"{BEST}/{name}", trained.folder.read_bytes(f"{BEST}/{name}"))
         row = {
             key: value
@@ -144,3 +151,11 @@ class OtherStudies:
                 self._frames[key] = pd.DataFrame({"trial_id": []})
         frame = self._frames[key]
         return frame[frame["trial_id"] == trial_id]
+
+
+def _model_of(folder: Folder) -> str | None:
+    """Return the trial whose model a study has in `best/`, None where it has none."""
+    if not all(folder.exists(f"{BEST}/{name}") for name in (CONFIG, WEIGHTS)):
+        return None
+    trial_id: str | None = folder.read_json(f"{BEST}/{CONFIG}").get("trial_id")
+    return trial_id

@@ -6,6 +6,7 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -326,7 +327,10 @@ class Agenda:
         earlier = [row for row in self._confirmed() if row["arm"] in names]
         own = {self._identity(config, seed) for seed in self._seeds()}
         same = [row["arm"] for row in earlier if row["trial_id"] in own]
-        return same[0] if same else (f"{name}-{self.trials}" if earlier else name)
+        if same or not earlier:
+            return same[0] if same else name
+        free = (f"{name}-{number}" for number in itertools.count(self.trials))
+        return next(new for new in free if all(row["arm"] != new for row in earlier))
 
     def earlier_bests(self) -> list[PlannedArm]:
         """Return what searches of earlier runs found best, and was confirmed."""

@@ -92,13 +92,16 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         for arm in agenda.arms
     )
     names = {arm.name for arm in arms}
+    # Where arms are those that searches found, the control is what its own search finds best now.
+    tuned = (arm.name for arm in arms if plan.control in arm.tunes)
+    control = plan.control if plan.control in names or not agenda.tuned_only else next(tuned, plan.control)
     arms += tuple(arm for arm in agenda.earlier_bests() if arm.name not in names)
     used = {name for arm in arms for name in arm.levels}  # a factor that no arm uses means nothing here
     factors = tuple(factor for factor in study.design.factors if factor.name in used)
     factor_names = [factor.name for factor in factors]
     comparisons = [
         *earlier.comparisons,
-        *study.design.comparisons(_planned(agenda, arms), factor_names, plan.control),
+        *study.design.comparisons(_planned(agenda, arms), factor_names, control),
     ]
     spaces = {
         search.name: {
@@ -119,7 +122,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         seed=request.seed,
         epochs=plan.base.epochs,
         metric=agenda.record.metric,
-        control=plan.control,
+        control=control,
         smallest_effect=case.smallest_effect,
         scientific=plan.scientific,
         nuisance=plan.nuisance,

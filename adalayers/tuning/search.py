@@ -21,6 +21,9 @@ from adalayers.tuning.job import TrialJob
 DUPLICATES = 50
 """Suggestions in a row that only repeat known trials, after which a search space counts as exhausted."""
 
+_OWN_COLUMNS = ("fusion", "train_examples", "draw")
+"""Hyperparameters that `trials.csv` has in columns of these names."""
+
 Identify = Callable[[TrialConfig, int], str]
 """A configuration and a seed -> the trial's id."""
 
@@ -246,7 +249,8 @@ class Search:
         if "layer" in self.distributions and row.get("config/mix") == "last":  # a single layer's other name
             last = self.planned.base.states(self._shape)[-1].number
             row = {**row, "config/mix": "single", "config/layer": last}
-        return {name: row[f"config/{name}"] for name in self.distributions if f"config/{name}" in row}
+        columns = {name: name if name in _OWN_COLUMNS else f"config/{name}" for name in self.distributions}
+        return {name: row[column] for name, column in columns.items() if column in row}
 
     def _named(self) -> str:
         return f" of {self.name}" if self.name else ""

@@ -36,6 +36,7 @@ def train(record, trial_id, score, arm, seed=1):
         )
         work.write_parquet("evaluations.parquet", scores)
         work.write_json(f"{BEST}/config.json", {"trial_id": trial_id})
+        work.write_bytes(f"{BEST}/model.safetensors", b"")
         row = {
             "val/accuracy": score,
             "test/accuracy": score / 2,
@@ -136,3 +137,23 @@ def test_damage_in_another_study_is_not_this_ones(root):
     assert not others(root).take(SECOND, root.child("work"), variants=())
     folder.write_bytes("trials.csv", b"no table")
     assert not others(root).ids
+
+
+def test_a_model_that_is_another_trials_by_now_is_not_taken(root):
+    """A study that is still running may find a better one between the look and the taking."""
+    elsewhere, record = others(root), StudyRecord(root.child("second").child("minilm-cola"), "accuracy")
+    root.child("first").child("minilm-cola").write_json(f"{BEST}/config.json", {"trial_id": THIRD})
+    assert not elsewhere.take(SECOND, record.work(SECOND), variants=())
+
+
+def test_a_folder_that_may_not_be_read_is_passed_over(root, monkeypatch):
+    names = Folder.names
+
+    def private(folder, name=""):
+        if name == "lost+found":
+            raise PermissionError(13, "Permission denied", name)
+        return names(folder, name)
+
+    root.child("lost+found").write_json("x.json", {})
+    monkeypatch.setattr(Folder, "names", private)
+    assert set(others(root).ids) == {FIRST, SECOND}

@@ -408,6 +408,20 @@ def test_a_decided_study_trains_no_arm_again_before_the_searchs_best_is_known(fo
     assert not [job for job in run(again) if job.stage == "confirm" and job.arm in known and job.seed > 6]
 
 
+def test_a_search_over_methods_or_amounts_of_data_confirms_what_it_found(folder):
+    """Their columns of `trials.csv` are no `config/*`."""
+    space = Space(
+        {"fusion": tune.choice(["layer-mix", "concat"]), "train_examples": tune.choice([16, 48])}, {}, {}
+    )
+    made = agenda(folder, search="random", trials=4, seeds=1, plan=made_plan(space=space))
+    run(
+        made,
+        score=lambda job: 0.9 if job.config.fusion == "concat" and job.config.train_examples == 16 else 0.1,
+    )
+    best = made.searches[0].best()
+    assert (best.fusion, best.train_examples) == ("concat", 16)
+
+
 def test_a_search_remembers_trials_that_leave_a_hyperparameter_unused(folder):
     plain = Space({"mix": tune.choice(["uniform", "learned"]), "alpha": tune.choice([1.0, 8.0])}, {}, {})
     one = agenda(folder, search="random", trials=3, plan=made_plan(space=plain))
