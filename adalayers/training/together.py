@@ -93,8 +93,9 @@ class Together:
                 request.result = result
         elif len(requests) > 1:  # here, where what filled the memory is gone with its traceback
             several = None
-            for start in range(0, len(requests), self._most):
-                self._pass((kind, start), requests[start : start + self._most])
+            most = self._most or 1
+            for start in range(0, len(requests), most):
+                self._pass((kind, start), requests[start : start + most])
 
 
 def member_bytes(trainer: Trainer) -> int:
