@@ -200,7 +200,7 @@ def _left(
         left = wanted - set(elsewhere)
         runs.append(_Runs(arm.config, 0, len(left), group))
         taken += len(wanted) - len(left)
-    confirmed_arms = finished.loc[finished["stage"] == "confirm", "arm"]
+    confirmed_arms = finished.loc[finished["stage"] == "confirm", "arm"].astype(str)
     for search in searches:
         searched = int(((finished["stage"] == "search") & (finished["search"] == search.name)).sum())
         own = rf"{re.escape(search.becomes)}(-\d+)?"  # one that changed as the search grew has a number
