@@ -167,7 +167,7 @@ def _configs(plan: StudyPlan, shape: Shape) -> list[TrialConfig]:
             with contextlib.suppress(BadInput):  # a choice of the grid that this backbone does not have
                 config.states(shape)
                 configs.append(config)
-        # Whether one vector of a text is all that is read may hang on any other choice.
+        # Whether one vector of a text is all that is read may depend on any other choice.
         for name, domain in search.space.domains.items():
             for value in (*getattr(domain, "categories", ()), *search.space.grid.get(name, ())):
                 with contextlib.suppress(BadInput):

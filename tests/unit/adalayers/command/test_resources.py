@@ -12,7 +12,7 @@ from tests.unit.adalayers.command.test_flags import STUDY
 
 
 @pytest.mark.parametrize(
-    ("asked", "cpus", "gpus", "fits"),
+    ("settings", "cpus", "gpus", "fits"),
     [
         ({}, 2, 0, 2),
         ({}, 16, 1, 1),
@@ -24,8 +24,8 @@ from tests.unit.adalayers.command.test_flags import STUDY
         ({"gpus_per_trial": 2.0}, 16, 1, 0),
     ],
 )
-def test_as_many_trials_run_at_a_time_as_all_resources_allow(asked, cpus, gpus, fits):
-    assert dataclasses.replace(Resources(), **asked).at_a_time(cpus=cpus, gpus=gpus) == fits
+def test_as_many_trials_run_at_a_time_as_all_resources_allow(settings, cpus, gpus, fits):
+    assert dataclasses.replace(Resources(), **settings).at_a_time(cpus=cpus, gpus=gpus) == fits
 
 
 def test_a_cluster_may_have_more_cpus_than_this_machine(monkeypatch):

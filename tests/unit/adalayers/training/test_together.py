@@ -138,7 +138,7 @@ def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other)
 
 
 def test_a_member_without_dropout_takes_it_from_no_other(monkeypatch):
-    """Whether attention, where it is not written out for its length, is for its dropout, is asked of all members."""
+    """Attention that is not written out for its length is for its dropout, that of any member."""
     monkeypatch.setattr(cpu_attention, "WRITTEN_OUT_TOKENS", 0)
     arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.0, 1.0), (0.3, 8.0))]
     for outcome, wanted in zip(
