@@ -97,7 +97,8 @@ STUDY = Study(
                 "Hidden states of a frozen backbone pass through gelu, are projected and normalised, and are added up "
                 "with learned weights p̃ = softmax(α p), cut at a cutoff; positions are added where the thesis "
                 "does, and a head with attention reads the sum. Each arm changes one thing about it; the arms "
-                "called released do what the published code does otherwise than the thesis."
+                "called released do what the published code does otherwise than the thesis (its baseline: a uniform "
+                "mix, and projections not trained)."
             ),
         },
     ),
