@@ -216,7 +216,7 @@ def test_after_it_dropout_is_what_it_is_alone(monkeypatch, double):
 
 
 def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
-    """Models compute in bfloat16 on a GPU, the base model in what it was asked for."""
+    """Models compute in bfloat16 on a GPU, the base model in its `backbone_dtype`."""
     monkeypatch.setattr(together, "reduced", lambda device: torch.autocast("cpu", dtype=torch.bfloat16))
     data, reduced = made_data(sizes=(64, 16, 16)), set()
     features = type(data.splits["train"].features)

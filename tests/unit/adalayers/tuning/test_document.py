@@ -1,4 +1,4 @@
-"""What `study.json` says was asked for, as arms come and go."""
+"""The request in `study.json`, as arms come and go."""
 
 import dataclasses
 from types import SimpleNamespace

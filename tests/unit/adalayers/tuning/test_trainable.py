@@ -114,8 +114,8 @@ def test_a_confirmation_reports_its_first_and_last_evaluation_and_few_between(tm
     assert [call.args[0]["epoch"] for call in reported.call_args_list] == [1, SMALL["epochs"]]
 
 
-@pytest.mark.parametrize(("asked", "device"), [(None, "cuda"), (0.5, "cuda"), (0.0, "cpu")])
-def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, asked, device):
+@pytest.mark.parametrize(("gpus", "device"), [(None, "cuda"), (0.5, "cuda"), (0.0, "cpu")])
+def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, gpus, device):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     module = importlib.import_module("adalayers.tuning.trainable")
-    assert module._device(Resources(gpus_per_trial=asked)) == device
+    assert module._device(Resources(gpus_per_trial=gpus)) == device
