@@ -23,6 +23,9 @@ from reports.write import BEST_SET, CONTRASTS, HTML
 SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
 """How published parquet files are compressed: slow to write, as quick to read."""
 
+LONG = 10_000
+"""Rows of a history beyond which those between evaluations are left out."""
+
 
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
@@ -54,9 +57,9 @@ def _keep_test_split(path: Path) -> None:
 
 
 def _keep_evaluations(path: Path) -> None:
-    """Keep the rows of evaluations, and those between them that hold weights of the layer mix: no other is read."""
+    """Keep the rows of evaluations and, in a history of at most LONG rows, the layer mix's weights between them."""
     history = pd.read_parquet(path)
-    read = [name for name in history if str(name).startswith(("val/", "mix/"))]
+    read = [name for name in history if str(name).startswith(("val/", "mix/")[: 1 + (len(history) <= LONG)])]
     split = [
         name for name in history if is_float_dtype(history[name])
     ]  # bytes of one place next to each other
