@@ -326,12 +326,14 @@ def backbone_line(prepared: Prepared) -> str:
 
 
 def data_line(task: Task) -> str:
-    """Return where a dataset was read, its columns, the role of each split, and what is not used."""
+    """Return where a dataset was read, its columns, the role of each split, what is not used, and how it was read."""
     reading = task.reading
     columns = (
         f" (texts {', '.join(reading.columns[:-1])}; labels {reading.columns[-1]})" if reading.columns else ""
     )
-    return f"{reading.path}{columns}; {splits_in_words(reading.roles, reading.unused)}"
+    return "; ".join(
+        (f"{reading.path}{columns}", splits_in_words(reading.roles, reading.unused), *reading.notes)
+    )
 
 
 def task_line(task: Task) -> str:

@@ -111,6 +111,7 @@ class DatasetRecord:
     roles:     the source split of each split, in words
     unused:    source splits, and files in the folder, that are not used, each with why: "test (no labels)"
     columns:   of the texts, then of the labels; none where there are no columns
+    notes:     what a reader may not expect of how the data was read: "test.tsv: quotes are text"
     kind:      the kind of task, by name; task: in words
     labels:    names of the classes; none where labels are numbers
     metric:    the dataset's own selection metric
@@ -129,6 +130,7 @@ class DatasetRecord:
     roles: dict[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     kind: str = ""
     task: str = ""
     labels: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def labelled(
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
+    place: Callable[[str, int], str] = lambda split, row: f"row {row}",
 ) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind, tuple[str, ...]]:
     """Read inputs and labels.
 
@@ -40,6 +42,7 @@ def labelled(
         label: Label column; None to infer it.
         fallback_names: Names, in order, of classes that are numbers without names.
         kinds: Kinds of which the columns may make the task one.
+        place: Returns where a row of a source split stands: "line 51 of train.jsonl".
 
     Returns:
         Inputs and labels by role, the names of the classes, the kind, and the columns of texts and labels. A test split
@@ -78,7 +81,7 @@ def labelled(
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         texts = [_values(table, column, where) for column in text]
         for column, column_texts in zip(text, texts, strict=True):
-            _check_inputs(where, column, column_texts, rows if per_word else None)
+            _check_inputs(where, column, column_texts, rows if per_word else None, partial(place, source))
         inputs[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
         values[role] = list(itertools.chain.from_iterable(rows)) if per_word else rows
     label_column = LabelColumn(f"column {label!r} of {dataset}", features[label], values, fallback_names)
@@ -229,15 +232,17 @@ def _unlabelled(rows: Iterable[Any]) -> bool:
     )
 
 
-def _check_inputs(where: str, text: str, inputs: list[Any], tags: list[Any] | None) -> None:
+def _check_inputs(
+    where: str, text: str, inputs: list[Any], tags: list[Any] | None, place: Callable[[int], str]
+) -> None:
     """Raise `BadInput` for a missing text, and for words and tags that differ in number."""
     for row, value in enumerate(inputs):
         if value is None or (tags is not None and None in value):
             raise BadInput(
-                f"wanted text in column {text!r} of {where}, got nothing in row {row}; fill or drop it"
+                f"wanted text in column {text!r} of {where}, got nothing in {place(row)}; fill or drop it"
             )
         if tags is not None and (tags[row] is None or len(tags[row]) != len(value)):
             raise BadInput(
                 f"wanted a tag per word in {where}, got {len(tags[row] or ())} for {len(value)} words "
-                f"in row {row}; fix it"
+                f"in {place(row)}; fix it"
             )

@@ -87,12 +87,14 @@ class Reading:
         roles: Source split of train, validation and test, in words.
         unused: Source splits, and files in the folder, that are not used, each with why: "test (no labels)".
         columns: Of the texts, then of the labels; () where there are no columns.
+        notes: What a reader may not expect of how it was read, a clause each: "test.tsv: quotes are text".
     """
 
     path: str
     roles: dict[str, str]
     unused: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -203,6 +203,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
         "read from": ", ".join(filter(None, (dataset.path, backbone.path))),
         "columns": ", ".join(dataset.columns),
         "splits": splits_in_words(dataset.roles, dataset.unused),
+        "as read": "; ".join(dataset.notes),
         "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
         "labels": ", ".join(dataset.labels),
         "examples": _joined(dataset.examples),
