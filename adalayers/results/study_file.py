@@ -25,6 +25,11 @@ from adalayers.study import Factor, Published, Variant
 STUDY_FORMAT = 2
 
 
+def later(default: Any) -> Any:
+    """Return a field that files written before it do not have, which `parse` does not list as missing."""
+    return field(default=default, metadata={"later": True})
+
+
 @dataclass(frozen=True, kw_only=True)
 class DroppedArm:
     arm: str = ""
@@ -130,7 +135,7 @@ class DatasetRecord:
     roles: dict[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = later(())
     kind: str = ""
     task: str = ""
     labels: tuple[str, ...] = ()
@@ -297,10 +302,12 @@ def _record(kind: Any, value: Any, path: str, missing: list[str]) -> Any:
     """Return a record of type `kind`; `missing` grows by the paths of the fields that are not there."""
     given = value if isinstance(value, Mapping) else {}
     values = {}
+    added_later = {each.name for each in dataclasses.fields(kind) if each.metadata.get("later")}
     for name, hint in _hints(kind).items():
         field_path = f"{path}.{name}".lstrip(".")
         if given.get(name) is None and not (name in given and _optional(hint)):
-            missing.append(field_path)
+            if name not in added_later:
+                missing.append(field_path)
         elif given[name] is not None:
             try:
                 values[name] = _value(hint, given[name], field_path, missing)

@@ -57,6 +57,14 @@ def test_an_empty_object_lacks_everything_and_is_read():
     assert {"request", "environment", "runs"} <= set(missing)
 
 
+def test_a_field_that_came_later_is_not_missed_in_an_older_file():
+    older, odd = document(), document()
+    del older["environment"]["dataset"]["notes"]
+    assert parse(older) == (parse(document())[0], [])
+    odd["environment"]["dataset"]["notes"] = "none"
+    assert parse(odd)[1] == ["environment.dataset.notes"]
+
+
 def test_a_study_of_another_format_is_refused():
     with pytest.raises(BadInput, match="got format 1"):
         parse({"format": 1})
