@@ -1,33 +1,176 @@
-"""What is found by its name: the project's own folders next to this library, and what other packages add to it.
+"""What is imported by its name is this library's own, wherever Python was started and whatever else is on its path.
 
 `studies`, `search_spaces` and `reports` stand at the root of a clone. A wheel has them within `adalayers`, where names
 as general as these are in nobody's way (`hatch_build.py`). Other packages add by entry points (CONTRIBUTING.md).
+Workers find modules where their driver does, and compare a hash of their code with the driver's.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib
-from importlib.metadata import EntryPoint, entry_points
+import os
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from adalayers.errors import BadInput
 
+if TYPE_CHECKING:  # it imports much, and `settle_imports` goes first
+    from importlib.metadata import EntryPoint
+
 Kind = Literal["fusions", "studies", "tasks"]
+
+PACKAGE = Path(__file__).resolve().parent
+FOLDERS = ("reports", "search_spaces", "studies")
+"""Next to the package in a clone, within it in a wheel."""
+
+LIBRARIES = frozenset(
+    {
+        *("PIL", "accelerate", "adalayers", "datasets", "filelock", "google", "huggingface_hub", "jaxtyping"),
+        *("markdown_it", "matplotlib", "mlflow", "numpy", "optuna", "pandas", "psutil", "pyarrow", "ray"),
+        *(
+            "safetensors",
+            "scipy",
+            "sentencepiece",
+            "seqeval",
+            "sklearn",
+            "sqlalchemy",
+            "tiktoken",
+            "tokenizers",
+        ),
+        *("torch", "transformers", "xxhash", "yaml"),
+    }
+)
+"""Modules of other packages that this library needs, itself among them."""
+_UNUSED = {"antigravity", "idlelib", "lib2to3", "test", "this", "turtle", "turtledemo"}
+"""Modules of Python's own that no library needs."""
+
+
+def taken_name(name: str) -> bool:
+    """Return whether a module of this name would stand in for one that this library needs."""
+    return name in LIBRARIES or name in FOLDERS or (name in sys.stdlib_module_names and name not in _UNUSED)
+
+
+def settle_imports() -> None:
+    """Keep what only happens to lie beside the program out of the way of the libraries.
+
+    `python -m adalayers` has put the current folder in front of all others: it goes, unless this package is in it.
+
+    Raises:
+        BadInput: A module in the folder of the script that runs has the name of one that this library needs.
+    """
+    program, first = sys.modules.get("__main__"), sys.path[0] if sys.path else ""
+    spec = getattr(program, "__spec__", None)
+    if spec is not None:
+        if spec.name.partition(".")[0] == "adalayers" and first in ("", os.getcwd()):
+            del sys.path[0]
+            if PACKAGE.parent == Path(first or os.getcwd()).resolve():
+                sys.path.append(str(PACKAGE.parent))
+        return
+    script = Path(getattr(program, "__file__", None) or os.devnull).resolve()
+    if script.parent != Path(first).resolve() or script.parent == PACKAGE.parent:
+        return
+    for path in sorted(script.parent.iterdir()):
+        module = path.name if (path / "__init__.py").is_file() else path.stem if path.suffix == ".py" else ""
+        if path != script and taken_name(module) and module not in FOLDERS:
+            raise BadInput(
+                f"wanted Python's own {module!r}, or that of its package, {path} stands in for it: Python looks into "
+                f"the folder of {script.name} first; rename it, or move the script into another folder"
+            )
+
+
+def require_own_script() -> None:
+    """Check that a study of a clone runs with the library of that clone.
+
+    Raises:
+        BadInput: It does not: the commit that results name would not be that of the study.
+    """
+    program = sys.modules.get("__main__")
+    script = Path(getattr(program, "__file__", None) or os.devnull).resolve()
+    root = script.parent.parent
+    if (
+        script.parent.name == "studies"
+        and root != PACKAGE.parent
+        and (root / "adalayers" / "command" / "main.py").is_file()
+    ):
+        raise BadInput(
+            f"wanted {script} with the library next to it, Python imports the one in {PACKAGE.parent}; run it with "
+            f"PYTHONPATH={root}, or that library's own study: adalayers study {script.stem}"
+        )
 
 
 def own_module(name: str) -> ModuleType:
-    """Import a module of `studies`, `search_spaces` or `reports` by its name in a clone: "studies.alpha_lambda"."""
-    try:
+    """Import a module of `studies`, `search_spaces` or `reports` by its name in a clone: "studies.alpha_lambda".
+
+    Raises:
+        BadInput: Another package of that name was imported before.
+    """
+    folder = name.partition(".")[0]
+    if (PACKAGE / folder).is_dir():
         return importlib.import_module(f"adalayers.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"adalayers.{name.partition('.')[0]}":
-            raise
+    place = PACKAGE.parent / folder
+    loaded = sys.modules.get(folder)
+    if loaded is not None and next(iter(getattr(loaded, "__path__", ())), None) != str(place):
+        raise BadInput(
+            f"wanted this library's own {folder!r} in {place}, another module of that name was imported before "
+            f"({getattr(loaded, '__file__', None) or 'a folder'}); import it later, rename it, or install adalayers "
+            "from a wheel, which has its own under another name"
+        )
+    if loaded is None:
+        spec = PathFinder.find_spec(folder, [str(PACKAGE.parent)])
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {folder!r} in {PACKAGE.parent}", name=folder)
+        sys.modules[folder] = module_from_spec(spec)
+        if spec.loader is not None:
+            spec.loader.exec_module(sys.modules[folder])
     return importlib.import_module(name)
+
+
+def worker_path() -> list[str]:
+    """Return where a worker looks for modules first, so that it imports what this process does.
+
+    The folder of this package, unless that is site-packages; then what stands before Python's own library in this
+    process, such as the folder of a study of the user's own.
+    """
+    own_library = Path(os.__file__).resolve().parent
+    entries = [str(Path(entry).resolve()) for entry in sys.path]
+    zipped = f"python{sys.version_info.major}{sys.version_info.minor}.zip"  # comes first of Python's own
+    ends = [i for i, entry in enumerate(entries) if entry == str(own_library) or Path(entry).name == zipped]
+    before = entries[: min(ends, default=0)]
+    root = [] if PACKAGE.parent.name in ("site-packages", "dist-packages") else [str(PACKAGE.parent)]
+    return [*dict.fromkeys([*root, *before])]
+
+
+@functools.cache
+def code_hash() -> str:
+    """Return 16 hex digits over the code of this library that trials run, and over that of packages which add to it.
+
+    It is taken once per process: a driver asks as it starts. Files are named as they lie within their package: a clone,
+    a wheel and a copy at another place have the same one.
+    """
+    digest = hashlib.sha256()
+    adding = {entry.module.partition(".")[0] for kind in get_args(Kind) for entry in added(kind).values()}
+    for name in ["adalayers", *sorted(adding)]:
+        spec = PathFinder.find_spec(name, [str(PACKAGE.parent)] if name == "adalayers" else None)
+        places = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+        files = [(path.relative_to(place), path) for place in places for path in place.rglob("*.py")]
+        if spec and not places and spec.origin:
+            files = [(Path(spec.origin).relative_to(Path(spec.origin).parent), Path(spec.origin))]
+        for within, path in sorted(files):
+            if name != "adalayers" or within.parts[0] not in FOLDERS:
+                digest.update(f"{name}/{within.as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 def added(kind: Kind) -> dict[str, EntryPoint]:
     """Return what other packages add, by name: entry points of the group `adalayers.<kind>`."""
+    from importlib.metadata import entry_points
+
     return {entry.name: entry for entry in entry_points(group=f"adalayers.{kind}")}
 
 

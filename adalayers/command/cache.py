@@ -11,7 +11,7 @@ from typing import Any
 
 from adalayers.console.progress import duration, show, size
 from adalayers.errors import BadInput, CannotWrite
-from adalayers.features.store import META, PROGRESS, USED, checked, try_exclusive
+from adalayers.features.store import META, PROGRESS, USED, checked, reading, try_exclusive
 
 DAY = 86400.0
 
@@ -87,7 +87,7 @@ def list_or_remove(root: Path, removal: Removal) -> None:
             freed += entry.bytes
             show(f"removed {entry.name}, {size(entry.bytes)}")
         else:
-            show(f"left {entry.name}: another process is computing it")
+            show(f"left {entry.name}: another process computes or reads it")
     show(f"{size(freed)} freed")
 
 
@@ -125,18 +125,23 @@ def _chosen(stores: list[CacheEntry], removal: Removal) -> list[CacheEntry]:
 
 
 def _remove(entry: CacheEntry) -> bool:
-    """Remove a store; return False, leaving it, where another process is computing it.
+    """Remove a store; return False, leaving it, where another process computes or reads it.
 
     Raises:
         CannotWrite: The cache is not this user's to change.
     """
     try:
         with try_exclusive(entry.folder) as ours:
-            if ours and entry.folder.is_symlink():  # what it points to is not ours
-                entry.folder.unlink()
-            elif ours:
-                shutil.rmtree(entry.folder)
-            return ours
+            if not ours or (let_go := reading(entry.folder, alone=True)) is None:
+                return False
+            try:
+                if entry.folder.is_symlink():  # what it points to is not ours
+                    entry.folder.unlink()
+                else:
+                    shutil.rmtree(entry.folder)
+            finally:
+                let_go()
+            return True
     except OSError as error:
         raise CannotWrite(
             f"wanted to remove {entry.folder}, which failed ({error.strerror}); ask whose cache it is"

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from adalayers.command.flags import parse
-from adalayers.console.command_line import ALL_FAILED, DONE, run_command
+from adalayers.console.command_line import DONE, MOST_FAILED, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
 from adalayers.console.progress import show
-from adalayers.installed import own_module
+from adalayers.installed import code_hash, own_module, require_own_script
 from adalayers.storage.redaction import redacted
 from adalayers.study import Study
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 def main(
     study: Study, reports: Reports | None = None, argv: Sequence[str] | None = None, *, program: str = ""
 ) -> int:
-    """Run a study script; return its exit code: 0 done, 1 all trials failed, 2 bad input, 130 interrupted.
+    """Run a study script; return its exit code: 0 done, 1 most trials failed, 2 bad input, 130 interrupted.
 
     Args:
         study: The study.
@@ -66,7 +66,7 @@ def main(
         if ended == "interrupted":
             logger.warning(interrupts.last_words)
             return INTERRUPTED
-        return ALL_FAILED if ended == "all failed" else DONE
+        return MOST_FAILED if ended == "most failed" else DONE
 
     return run_command(run)
 
@@ -79,8 +79,10 @@ def _run(
     program: str,
     set_aside: Callable[[], None],
 ) -> str:
-    """Return how the study ended: done, all failed or interrupted; `set_aside` is called once earlier ones are."""
+    """Return how the study ended: done, most failed or interrupted; `set_aside` is called once earlier ones are."""
+    require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
+    code_hash()  # of what is about to be imported: workers compare theirs with it
     from adalayers.command.cases import cases
 
     if flags.dry_run:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 from pathlib import Path
 
 from adalayers.console.progress import show
 from adalayers.errors import BadInput, CannotWrite
+from adalayers.installed import taken_name
 
 _STUDY = '''"""How much does dropout in the head matter?"""
 
@@ -50,12 +53,17 @@ def new_study(name: str) -> None:
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise BadInput(f"wanted a name of small letters, digits and _, got {name!r}; choose another")
+    if taken_name(name) or importlib.util.find_spec(name) is not None:
+        raise BadInput(
+            f"wanted a name that no module has, Python or a package has a {name!r}; choose another"
+        )
     files = {Path(f"{name}.py"): _STUDY, Path(f"{name}_space.py"): _SPACE}
-    if there := [str(path) for path in files if path.exists()]:
+    if there := [str(path) for path in files if os.path.lexists(path)]:
         raise BadInput(f"wanted a name that no file here has, {' and '.join(there)} is there; choose another")
     try:
         for path, text in files.items():
-            path.write_text(text.replace("NAME", name))
+            with path.open("x", encoding="utf-8") as file:  # never through a link
+                file.write(text.replace("NAME", name))
     except OSError as error:
         raise CannotWrite(
             f"wanted to write {path} into {Path.cwd()}, which failed ({error.strerror}); change to another folder"

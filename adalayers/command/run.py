@@ -16,11 +16,11 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Study
 from adalayers.tracking.mirror import Mirror
 from adalayers.tuning.case import Case, ReadyCase
-from adalayers.tuning.run import Reports, run_study
+from adalayers.tuning.run import FAILED, Reports, most_failed, run_study
 
 logger = logging.getLogger(__name__)
 
-Ended = Literal["done", "all failed", "interrupted"]
+Ended = Literal["done", "most failed", "interrupted"]
 
 
 def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> Ended:
@@ -51,11 +51,14 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
         show(reports.write_cover(root, [case.folder for case in cases]))
     if any(outcome.state == "interrupted" for outcome in outcomes):
         return "interrupted"
-    if not all(outcome.all_failed for outcome in outcomes):
+    if not most_failed(outcomes):
         return "done"
+    total, failed = (sum(outcome.number(*names) for outcome in outcomes) for names in ((), FAILED))
     why = next((outcome.why for outcome in outcomes if outcome.why), "no reason is known")
-    logger.error(f"error: all trials failed; the first one: {why}")
-    return "all failed"
+    logger.error(
+        f"error: {'all' if failed == total else f'{failed} of {total}'} trials failed; the first one: {why}"
+    )
+    return "most failed"
 
 
 def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:

@@ -18,7 +18,7 @@ from adalayers.errors import FULL, BadInput
 
 logger = logging.getLogger(__name__)
 
-DONE, ALL_FAILED, BAD_INPUT, BROKEN_PIPE = 0, 1, 2, 141
+DONE, MOST_FAILED, BAD_INPUT, BROKEN_PIPE = 0, 1, 2, 141
 """Exit codes; the last one as a shell has it of SIGPIPE."""
 
 

@@ -15,6 +15,7 @@ import importlib.metadata
 import json
 import logging
 import shutil
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -91,6 +92,8 @@ class Lazy(Mapping[State, Tensor]):
 class StoredFeatures:
     """Features read from a store, of tokens or one vector of each sequence; only its path travels to another process.
 
+    As long as there are such, in any process, the store is not removed.
+
     Args:
         folder:   Of the store.
         resident: Whether a GPU keeps each state in its memory after the first access. On a CPU the page cache does
@@ -102,6 +105,12 @@ class StoredFeatures:
 
     def __init__(self, folder: Path, *, resident: bool = False):
         self.folder, self.resident = folder, resident
+        if (let_go := store.reading(folder)) is None:
+            raise BadInput(
+                f"wanted to read the hidden states in {folder}, another process is removing them; run the same "
+                "command again"
+            )
+        weakref.finalize(self, let_go)
         self.meta = store.read_meta(folder)
         self.precision: str = self.meta["stored_as"]
         self.pooled = "pooling" in self.meta["key"]
@@ -268,9 +277,11 @@ def stored(
     """
     folder = store_folder(root, source, encoded, precision)
     usable = usable_folder(root, source, encoded, precision)
-    if usable != folder and not _damaged(usable, source.with_all_states, encoded, precision):
-        store.touch(usable)
-        return StoredFeatures(usable)
+    if usable != folder:
+        features = StoredFeatures(usable)  # held while it is checked
+        if not _damaged(usable, source.with_all_states, encoded, precision):
+            store.touch(usable)
+            return features
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -318,7 +329,7 @@ def stored(
                     f"{str(source.folder)!r}, or fetch the model again"
                 )
         store.touch(folder)
-    return StoredFeatures(folder)
+        return StoredFeatures(folder)  # held by then by this process, so that nobody removes it
 
 
 def _damaged(folder: Path, source: BackboneSource, encoded: Encoded, precision: str) -> str | None:

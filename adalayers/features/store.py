@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
+import functools
 import hashlib
 import json
 import logging
@@ -23,7 +25,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +37,11 @@ from torch import Tensor
 
 from adalayers.errors import BadInput
 from adalayers.states import State
+
+try:
+    import fcntl
+except ImportError:  # another system
+    fcntl = None  # type: ignore[assignment]
 
 logger = logging.getLogger(__name__)
 
@@ -339,6 +346,37 @@ def try_exclusive(folder: Path) -> Iterator[bool]:
         return
     with acquired:
         yield True
+
+
+def reading(folder: Path, *, alone: bool = False) -> Callable[[], None] | None:
+    """Hold a finished store against removal; return what lets it go, None where it cannot be held.
+
+    Readers hold it together, as long as their process lives or until they let go (`flock` of its `meta.json`). Where
+    the system or the disk has no such lock, nothing is held.
+
+    Args:
+        folder: The store's.
+        alone: Hold it against readers too, to remove it; None where there are any.
+    """
+    if fcntl is None:
+        return _nothing_held
+    try:
+        # Over NFS, whoever holds a file alone must be able to write it.
+        descriptor = os.open(folder / META, (os.O_RDWR if alone else os.O_RDONLY) | os.O_NONBLOCK)
+    except OSError:
+        return _nothing_held
+    let_go = functools.partial(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            return let_go
+        let_go()
+        return None
+    return let_go
+
+
+def _nothing_held() -> None: ...
 
 
 def _lock(folder: Path) -> FileLock:

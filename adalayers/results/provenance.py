@@ -1,12 +1,16 @@
-"""On what a study ran: commit, packages, machine; without names of users, paths or hosts."""
+"""On what a study ran: code, packages, machine; without names of users, paths or hosts."""
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from adalayers.installed import code_hash
 
 PACKAGES = (
     "adalayers",
@@ -29,8 +33,33 @@ CODE = ("adalayers", "reports", "search_spaces", "studies", "pyproject.toml", "c
 
 
 def provenance() -> dict[str, Any]:
-    """Return git commit and dirty flag, package versions, Python, platform and device."""
-    return {"git": git_state(), "packages": _versions(), "python": platform.python_version(), **_machine()}
+    """Return git commit and dirty flag, hash of the code, package versions, Python, platform and device."""
+    return {
+        "git": git_state(),
+        "code": code_hash(),
+        "packages": _versions(),
+        "python": platform.python_version(),
+        **_machine(),
+    }
+
+
+@functools.cache
+def software() -> dict[str, str]:
+    """Return what a worker must have as its driver has it: the hash of the code, and releases of packages.
+
+    Builds of one release (2.13.0+cpu) are the same: machines of a cluster may differ in them.
+    """
+    return {"code": code_hash()} | {name: version.partition("+")[0] for name, version in _versions().items()}
+
+
+def other_software(driver: Mapping[str, str]) -> str:
+    """Return in words what this process imports otherwise than its driver does; "" where that is nothing."""
+    own, names = software(), {"code": f"the code of adalayers in {Path(__file__).parents[1]} (by its hash)"}
+    return ", ".join(
+        f"{names.get(name, name)} is {own.get(name)} and not {wanted}"
+        for name, wanted in driver.items()
+        if own.get(name) != wanted
+    )
 
 
 def git_state(folder: Path | None = None) -> dict[str, Any]:

@@ -174,6 +174,7 @@ class EnvironmentRecord:
     """On what a study ran.
 
     hidden_states: those mixed by default, as `mix/weight_<state>` names them ("01", "00" the embeddings)
+    code:          hash of the code that trials ran, which each worker has compared; "" where nothing says
     """
 
     backbone: BackboneRecord = field(default_factory=BackboneRecord)
@@ -181,6 +182,7 @@ class EnvironmentRecord:
     features: FeaturesRecord = field(default_factory=FeaturesRecord)
     hidden_states: tuple[str, ...] = ()
     git: GitRecord = field(default_factory=GitRecord)
+    code: str = ""
     packages: dict[str, str] = field(default_factory=dict)
     python: str = ""
     platform: str = ""

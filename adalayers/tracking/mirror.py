@@ -35,7 +35,15 @@ def default_uri(output: Folder) -> str:
     """Return MLFLOW_TRACKING_URI, else a sqlite file in a local results root, else "none"."""
     if uri := os.environ.get("MLFLOW_TRACKING_URI", "").strip():
         return uri
-    return f"sqlite:///{output.path('mlflow.db')}" if output.is_local else "none"
+    if not output.is_local:
+        return "none"
+    path = output.path("mlflow.db")
+    if path.is_symlink():
+        raise BadInput(
+            f"wanted a database of our own at {path}, it is a link; remove it, or name the database that it points to "
+            "with --tracking-uri sqlite:///<path>"
+        )
+    return f"sqlite:///{path}"
 
 
 def check_uri(uri: str) -> None:

@@ -6,8 +6,10 @@ asks for another one. In a process of its own, because Ray's calls wait for minu
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 RELEASE = "2.60"
@@ -19,6 +21,7 @@ PRIVATE_NAMES = {
     "ray.tune.schedulers:ASHAScheduler.on_trial_add": "--scheduler asha: `_trial_info`, which it fills",
     "ray.tune.experiment.trial:Trial.set_ray_actor": "--hang-minutes: `temporary_state.ray_actor`, which it sets",
     "ray.tune.execution.class_cache:ENV_VARS_TO_PROPAGATE": "no keys of AWS in Ray's logs",
+    "ray.job_config:JobConfig._runtime_env_has_working_dir": "what workers import: Ray adds the current folder",
 }
 """Where each name is, and what needs it."""
 TEMP_DIR = "_temp_dir"
@@ -53,6 +56,30 @@ def withhold_credentials() -> None:
     class_cache.ENV_VARS_TO_PROPAGATE = {
         name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")
     }
+
+
+def cause(error: Exception) -> str:
+    """Return the line of a worker's failure that says why; Ray's own list of what may have been is left out."""
+    if detail := re.search(r"Worker exit detail: (.*?)\.?\s+There are some potential", str(error), re.DOTALL):
+        return detail[1]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    # What Python raised stands last; what Ray says of a machine's memory stands first.
+    return lines[0 if type(error).__name__ == "OutOfMemoryError" else -1][:300]
+
+
+class _Settled(list[str]):
+    """What `ray.init` adds nothing to: it would put the current folder, then the script's, in front of all others."""
+
+    def extend(self, more: Any, /) -> None: ...
+
+
+def job_config(path: Sequence[str]) -> Any:
+    """Return the configuration of a job whose workers look for modules in these folders first, in that order."""
+    from ray.job_config import JobConfig
+
+    config = JobConfig()
+    config._py_driver_sys_path = _Settled(reversed(path))  # a worker puts one after the other in front
+    return config
 
 
 def answer(address: str, seconds: int) -> str:

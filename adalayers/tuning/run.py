@@ -16,6 +16,7 @@ from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput
 from adalayers.request import Resources, StudyRequest
 from adalayers.results.other_studies import TAKEN_FROM
+from adalayers.results.provenance import software
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
@@ -49,10 +50,23 @@ class StudyOutcome:
     counts: dict[str, dict[str, int]]
     why: str = ""
 
-    @property
-    def all_failed(self) -> bool:
-        statuses = {status for stage in self.counts.values() for status, n in stage.items() if n}
-        return bool(statuses) and statuses <= FAILED
+    def number(self, *statuses: str) -> int:
+        """Return how many of its trials have one of these statuses; of any, where none is named."""
+        return sum(
+            n
+            for stage in self.counts.values()
+            for name, n in stage.items()
+            if not statuses or name in statuses
+        )
+
+
+def most_failed(outcomes: Sequence[StudyOutcome]) -> bool:
+    """Return whether more than half of the trials of all cases failed, or each one failed or diverged."""
+    total = sum(outcome.number() for outcome in outcomes)
+    failed, no_scores = (
+        sum(outcome.number(*names) for outcome in outcomes) for names in (("failed",), FAILED)
+    )
+    return total > 0 and (2 * failed > total or no_scores == total)
 
 
 class Reports(Protocol):
@@ -233,7 +247,10 @@ def _fit(
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
     with scratch_folder() as scratch, searcher.watch.watching():
         tune.Tuner(
-            tune.with_resources(tune.with_parameters(trainable, data=stored, resources=resources), per_trial),
+            tune.with_resources(
+                tune.with_parameters(trainable, data=stored, software=software(), resources=resources),
+                per_trial,
+            ),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=stopping,

@@ -16,6 +16,7 @@ from adalayers.console import interrupts
 from adalayers.request import REDUCTION, Resources, grace
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import clean
 from adalayers.tuning import ray_private
 from adalayers.tuning.heartbeat import Watch
 from adalayers.tuning.job import TrialJob
@@ -57,6 +58,7 @@ class StudySearcher(Searcher):
     Attributes:
         concurrency: how many groups run at a time.
         on_gpu: whether trials run on one.
+        errors: Tune's id of a trial -> why it failed, filled by the scheduler.
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
@@ -67,6 +69,7 @@ class StudySearcher(Searcher):
         self.cases, self._resources, self._go_on = cases, resources, go_on
         self.concurrency, self.on_gpu = 1, False
         self.watch = Watch(self._work, resources.hang_minutes)
+        self.errors: dict[str, Exception | None] = {}
         self.stopped: set[tuple[int, str]] = set()
         self._trials: dict[str, tuple[int, list[TrialJob]]] = {}
         self._halves: list[tuple[int, list[TrialJob]]] = []
@@ -111,6 +114,7 @@ class StudySearcher(Searcher):
 
     def _ended(self, trial_id: str, *, error: bool, evaluated: bool) -> None:
         number, jobs = self._trials.pop(trial_id)
+        reported = self.errors.pop(trial_id, None)
         case, identities = self.cases[number], [job.trial_id for job in jobs]
         if error and len(jobs) > 1:
             logger.warning(f"{len(jobs)} trials in one program failed together; they go on in two halves")
@@ -122,7 +126,7 @@ class StudySearcher(Searcher):
             if (number, identity) in self.stopped:
                 row = case.record.end(identity, "stopped")
             elif error:
-                row = case.record.end(identity, "failed", self._why(identity))
+                row = case.record.end(identity, "failed", self._why(identity, reported))
             else:
                 row = case.record.end(identity)
                 if row["status"] == "unfinished" and not shared:
@@ -130,14 +134,15 @@ class StudySearcher(Searcher):
             case.agenda.ended(identity, row["status"])
             case.on_end(row)
 
-    def _why(self, identity: str) -> str:
-        """Return why a trial failed whose worker died as often as it may."""
+    def _why(self, identity: str, reported: Exception | None) -> str:
+        """Return why a trial failed whose worker died as often as it may, with what Ray says of it."""
         retries = self._resources.retries
         times = {0: "", 1: ", twice"}.get(retries, f", {retries + 1} times")
         if killed := self.watch.killed.get(identity, 0):
             how_often = f", {killed} of these times" if times else ""
             return f"the worker process died{times}: killed{how_often}, because it made no progress"
-        return f"the worker process died{times}: out of memory, unable to write, or killed from outside"
+        said = "" if reported is None else f" ({clean(ray_private.cause(reported))})"
+        return f"the worker process died{times}{said}"
 
     def _work(self) -> dict[str, Folder]:
         """Return id -> work folder of the first trial of each group that runs now; asked from another thread."""
@@ -151,6 +156,20 @@ class StudySearcher(Searcher):
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # Tune pickles its parts for a restore that is never made from them
+
+
+class Unpruned(FIFOScheduler):
+    """Stops no trial. Tells the searcher why one failed, before Tune tells it that it did."""
+
+    def __init__(self, searcher: StudySearcher):
+        super().__init__()
+        self._errors = searcher.errors
+
+    def on_trial_error(self, tune_controller: Any, trial: Any) -> None:
+        self._errors[trial.trial_id] = trial.get_pickled_error()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # as the searcher's
 
 
 class Rungs(ASHAScheduler):
@@ -177,7 +196,7 @@ class Rungs(ASHAScheduler):
                 )
 
 
-class SearchOnlyASHA(FIFOScheduler):
+class SearchOnlyASHA(Unpruned):
     """ASHA over the trials of each search of each case; confirmations, and a trial's last evaluation, always go on.
 
     A trial that reaches its last epoch is finished, not stopped, whatever its rung says; so is one that a fusion
@@ -185,7 +204,7 @@ class SearchOnlyASHA(FIFOScheduler):
     """
 
     def __init__(self, rungs: Mapping[tuple[int, str], Rungs], searcher: StudySearcher):
-        super().__init__()
+        super().__init__(searcher)
         self.rungs, self._stopped = rungs, searcher.stopped
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
@@ -213,9 +232,6 @@ class SearchOnlyASHA(FIFOScheduler):
         job: TrialJob = trial.config["jobs"][0]  # a search's are alone
         return self.rungs[job.case, job.search] if job.stage == "search" else None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {}  # as the searcher's
-
 
 def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:
     """Return a scheduler of trials.
@@ -226,7 +242,7 @@ def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOSchedul
         epochs: Most epochs of a trial.
     """
     if name != "asha":
-        return FIFOScheduler()
+        return Unpruned(searcher)
     rungs = {
         (number, search.name): Rungs(search, epochs=epochs)
         for number, case in enumerate(searcher.cases)

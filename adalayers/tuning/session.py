@@ -17,6 +17,7 @@ from ray.tune import Stopper
 
 from adalayers.console import interrupts
 from adalayers.errors import BadInput
+from adalayers.installed import worker_path
 from adalayers.storage.redaction import reason
 from adalayers.tuning import ray_private
 from adalayers.tuning.cluster import cluster_address
@@ -150,7 +151,13 @@ def _init(address: str, **more: Any) -> None:
     import ray
 
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
+        ray.init(
+            address=address,
+            job_config=ray_private.job_config(worker_path()),
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **more,
+        )
     except SystemExit:  # Ray's own answer to SIGTERM while it starts
         raise KeyboardInterrupt from None
 

@@ -10,7 +10,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
@@ -24,6 +24,7 @@ from adalayers.features.features import LiveFeatures
 from adalayers.models.saved import save
 from adalayers.request import DataRequest, Resources
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
+from adalayers.results.provenance import other_software
 from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 SCHEDULED = ("epoch", "best", "round")
 """What a study's scheduler ranks trials by; all else goes home through the trial's folder."""
 
+OTHER_SOFTWARE = "nothing was trained, the worker has other software than its driver"
 REPORT_SECONDS = 2.0
 """A trial that nothing stops early says how it stands at most this often: an epoch of a small one takes less than that.
 """
@@ -48,6 +50,7 @@ DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if fie
 def trainable(
     config: dict[str, Any],
     data: Sequence[ray.ObjectRef] | None = None,
+    software: Mapping[str, str] | None = None,
     resources: Resources = Resources(),  # noqa: B008  # frozen
 ) -> None:
     """Train one trial under Ray Tune, reporting `epoch`, `val/*`, `mix/*`, `best` and `last` per evaluation.
@@ -58,6 +61,7 @@ def trainable(
             outside a study. `train_examples` is then the pool that is drawn and stored.
         data: Of a study, by case. `config` then holds a list of `TrialJob`s alone, as `jobs`; what a trial does is left
             in the folder that its job names, exceptions included, and Tune hears of what its scheduler decides by.
+        software: Of a study's driver: a worker that imports other code or packages trains nothing.
         resources: Of a study.
 
     Raises:
@@ -65,6 +69,10 @@ def trainable(
     """
     if data is not None:
         jobs: list[TrialJob] = config["jobs"]
+        if other := other_software(software or {}):
+            for job in jobs:
+                _write_progress(Folder(job.work), "failed", error=f"{OTHER_SOFTWARE}: {other}")
+            return
         _leave_out_imports()  # before its data come: those must be collected
         torch.set_num_threads(resources.threads)
         Heartbeat(Folder(jobs[0].work), resources.hang_minutes)()  # hidden states may be far away

@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+import pytest
+
 from adalayers.__main__ import main
 from adalayers.command.main import main as run_study
 from tests.helpers.planning import planned, setting_of
@@ -29,6 +31,23 @@ def test_a_folder_that_takes_no_files_is_bad_input(tmp_path, monkeypatch, capsys
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pathlib.Path.write_text", refuse)
-    assert main(["new-study", "mine"]) == 2
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    assert main(["new-study", "another"]) == 2
     assert "failed (Permission denied)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["ray", "torch", "random", "datasets", "reports", "adalayers", "pytest"])
+def test_a_name_that_would_hide_a_module_is_bad_input(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new-study", name]) == 2
+    assert f"wanted a name that no module has, Python or a package has a {name!r}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_dangling_link_is_not_written_through(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "linked_space.py").symlink_to(tmp_path / "elsewhere.py")
+    assert main(["new-study", "linked"]) == 2
+    assert "linked_space.py is there" in capsys.readouterr().err
+    assert not (tmp_path / "elsewhere.py").exists()
+    assert not (tmp_path / "linked.py").exists()

@@ -1,0 +1,140 @@
+"""What is imported is this library's own, wherever Python is started."""
+
+import ast
+import os
+import subprocess
+import sys
+
+import pytest
+
+from adalayers import installed
+from tests.conftest import ROOT
+
+
+def program(folder, argv, *, path="", **more):
+    """Run Python in a folder, as a user would; return the process as it ended."""
+    environment = {**os.environ, "PYTHONPATH": str(path)} if path else {**os.environ}
+    return subprocess.run(
+        [sys.executable, *map(str, argv)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **more,
+    )
+
+
+def package(folder, name, text="raise RuntimeError('another one')"):
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / name / "__init__.py").write_text(text)
+
+
+STUDY = """
+import sys
+from adalayers.command.main import main
+from adalayers.study import Design, Study
+
+STUDY = Study(name="mine", question="?", design=Design(arms=lambda setting: ([], [])))
+if __name__ == "__main__":
+    sys.exit(main(STUDY))
+"""
+
+
+def test_all_libraries_that_are_imported_are_known():
+    found = set()
+    for folder in ("adalayers", *installed.FOLDERS):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    found.add(str(node.module).partition(".")[0])
+    assert found - set(sys.stdlib_module_names) - set(installed.FOLDERS) <= installed.LIBRARIES
+
+
+@pytest.mark.parametrize("file", ["random.py", "datasets.py", "torch/__init__.py", "statistics.py", "ray.py"])
+def test_a_module_beside_a_study_that_stands_in_for_a_library_is_bad_input(file, tmp_path):
+    (tmp_path / "mine.py").write_text(STUDY)
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("")
+    done = program(tmp_path, ["mine.py", "--help"])
+    assert done.returncode == 2, done.stderr
+    assert f"{tmp_path / file.partition('/')[0]} stands in for it" in done.stderr.splitlines()[0]
+
+
+def test_what_lies_beside_a_study_and_hides_nothing_is_let_be(tmp_path):
+    (tmp_path / "mine.py").write_text(STUDY)
+    for name in ("datasets", "torch", "adalayers.egg-info"):  # folders of files, no packages
+        (tmp_path / name).mkdir()
+    for name in ("utils.py", "mine_space.py", "test.py", "random.txt"):
+        (tmp_path / name).write_text("")
+    package(tmp_path, "reports")
+    assert program(tmp_path, ["mine.py", "--help"]).returncode == 0
+
+
+def test_the_command_line_takes_nothing_from_the_current_folder(tmp_path):
+    for name in ("reports", "studies", "search_spaces", "torch", "ray", "pandas", "yaml"):
+        package(tmp_path, name)
+    (tmp_path / "random.py").write_text("raise RuntimeError('another one')")
+    listed = program(tmp_path, ["-m", "adalayers", "study"])
+    assert listed.returncode == 0, listed.stderr
+    assert "alpha_lambda" in listed.stdout
+    done = program(tmp_path, ["-m", "adalayers", "report", tmp_path / "nothing"])
+    assert done.returncode == 2, done.stderr
+    assert "wanted" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+OWN = "from adalayers.installed import own_module; print(own_module('reports.words.text').__file__)"
+
+
+def test_own_modules_are_found_where_the_library_is(tmp_path):
+    package(tmp_path, "reports", "")
+    found = program(tmp_path, ["-c", OWN])
+    assert found.stdout == f"{ROOT / 'reports/words/text.py'}\n", found.stderr
+    before = program(tmp_path, ["-c", f"import reports; {OWN}"])
+    assert "another module of that name was imported before" in before.stderr
+
+
+def test_a_clones_study_with_another_clones_library_is_bad_input(tmp_path):
+    """As PYTHONPATH, or an environment in which another clone is installed, has it."""
+    (tmp_path / "adalayers").mkdir()
+    (tmp_path / "adalayers" / "command").mkdir()
+    (tmp_path / "adalayers" / "command" / "main.py").touch()
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "mine.py").write_text(STUDY)
+    done = program(tmp_path, ["studies/mine.py", "--dry-run"])
+    assert done.returncode == 2
+    assert f"with the library next to it, Python imports the one in {ROOT}" in done.stderr.splitlines()[0]
+
+
+def test_workers_look_where_the_driver_does(tmp_path, monkeypatch):
+    other, library = tmp_path / "a", os.path.dirname(os.__file__)
+    packages = f"{library}/site-packages"
+    monkeypatch.setattr(sys, "path", [str(other), "", library, packages, str(tmp_path / "late"), str(ROOT)])
+    monkeypatch.chdir(tmp_path)
+    assert installed.worker_path() == [str(ROOT), str(other), str(tmp_path)]
+    monkeypatch.setattr(installed, "PACKAGE", tmp_path / "site-packages" / "adalayers")
+    monkeypatch.setattr(sys, "path", ["/opt/bin", library, packages])
+    assert installed.worker_path() == ["/opt/bin"], "Python's own library goes before site-packages"
+
+
+def test_the_hash_of_the_code_is_of_what_trials_run(tmp_path, monkeypatch):
+    def hashed(folder):
+        monkeypatch.setattr(installed, "PACKAGE", folder / "adalayers")
+        return installed.code_hash.__wrapped__()
+
+    for name in ("one", "two"):
+        package(tmp_path / name, "adalayers", "")
+        (tmp_path / name / "adalayers" / "mix.py").write_text("alpha = 1")
+    same = hashed(tmp_path / "one")
+    assert hashed(tmp_path / "two") == same, "the place does not count"
+    package(tmp_path / "two" / "adalayers", "reports", "# as in a wheel")
+    (tmp_path / "two" / "adalayers" / "notes.txt").touch()
+    assert hashed(tmp_path / "two") == same
+    (tmp_path / "two" / "adalayers" / "mix.py").write_text("alpha = 2")
+    assert hashed(tmp_path / "two") != same
+    (tmp_path / "two" / "adalayers" / "mix.py").rename(tmp_path / "two" / "adalayers" / "mixed.py")
+    (tmp_path / "one" / "adalayers" / "mix.py").write_text("alpha = 2")
+    assert hashed(tmp_path / "two") != hashed(tmp_path / "one")
