@@ -25,14 +25,18 @@ from adalayers.backbones.tokens import Encoded
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
 from adalayers.features.features import LiveFeatures, StoredFeatures, stored
+from adalayers.results.provenance import other_software, software
 from adalayers.states import Precision
 from adalayers.storage.folder import Folder
 from adalayers.storage.hub import PROBE_SECONDS
-from adalayers.storage.redaction import reason
+from adalayers.storage.redaction import clean, reason
 from adalayers.tuning import ray_private
 
 logger = logging.getLogger(__name__)
 
+SAME_SOFTWARE = (
+    "install adalayers there, the same commit with the same packages, or send the study with `ray job submit`"
+)
 ANSWER_SECONDS = 5
 """How long a cluster may take to say who it is."""
 START_SECONDS = 60.0
@@ -162,7 +166,9 @@ def share(results: Sequence[Folder], data: Sequence[TrialData]) -> None:
         folder.write_bytes(word, b"driver")
     try:
         answers = {
-            node: _on(node, _reach).remote([folder.address for folder in results], paths, word, node)
+            node: _on(node, _reach).remote(
+                [folder.address for folder in results], paths, word, node, software()
+            )
             for node in others
         }
         missing = {
@@ -199,13 +205,13 @@ def _folders_read(split: SplitData) -> list[Path]:
     return [split.features.source.folder] if isinstance(split.features, LiveFeatures) else []
 
 
-def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
-    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
+def _answered(machine: str, node: str, answer: Any) -> Any:
+    """Return what a machine answers, None where it has left. Raises `BadInput` where it cannot run trials."""
     import ray
     from ray.exceptions import GetTimeoutError, RayError
 
     try:
-        missing: list[str] = ray.get(answer, timeout=REACH_SECONDS)
+        return ray.get(answer, timeout=REACH_SECONDS)
     except GetTimeoutError:
         if _has_left(machine, node):
             return None
@@ -217,9 +223,21 @@ def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], wor
         if _has_left(machine, node):
             return None
         raise BadInput(
-            f"wanted to run trials on the cluster's machine {machine}, which cannot ({reason(error, '')}); install "
-            "adalayers there, the same version with the same packages, or send the study with `ray job submit`"
+            f"wanted to run trials on the cluster's machine {machine}, which cannot "
+            f"({clean(ray_private.cause(error))}); {SAME_SOFTWARE}"
         ) from error
+
+
+def _judged(machine: str, node: str, answer: Any, results: Sequence[Folder], word: str) -> list[str] | None:
+    """Return the stores that a machine lacks, None where it has left. Raises `BadInput` where it cannot run trials."""
+    answered: tuple[str, list[str]] | None = _answered(machine, node, answer)
+    if answered is None:
+        return None
+    other, missing = answered
+    if other:
+        raise BadInput(
+            f"wanted the driver's own software on the cluster's machine {machine}, {other}; {SAME_SOFTWARE}"
+        )
     for folder in results:
         if folder.address in missing or not folder.exists(f"{word}-{node}"):
             raise BadInput(
@@ -239,8 +257,13 @@ def _has_left(machine: str, node: str) -> bool:
     return True
 
 
-def _reach(results: list[str], paths: list[str], word: str, node: str) -> list[str]:
-    """Return which of the folders this machine does not reach; it leaves a word in those of results that it does."""
+def _reach(
+    results: list[str], paths: list[str], word: str, node: str, driver: Mapping[str, str]
+) -> tuple[str, list[str]]:
+    """Return in what this machine's software differs from the driver's, and which of the folders it does not reach.
+
+    It leaves a word in those of results that it does.
+    """
     missing = []
     for uri in results:
         folder = Folder(uri)
@@ -250,7 +273,7 @@ def _reach(results: list[str], paths: list[str], word: str, node: str) -> list[s
             folder.write_bytes(f"{word}-{node}", b"worker")
         except (OSError, BadInput):
             missing.append(uri)
-    return [*missing, *(path for path in paths if not Path(path).is_dir())]
+    return other_software(driver), [*missing, *(path for path in paths if not Path(path).is_dir())]
 
 
 def _fill_all(

@@ -513,6 +513,16 @@ def test_the_default_is_beside_the_results_unless_the_environment_says(tmp_path,
     assert default_uri(remote) == "http://tracking:5000"
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_default_database_that_is_a_link_is_not_followed(tmp_path, there):
+    (tmp_path / "results").mkdir()
+    if there:
+        (tmp_path / "theirs.db").touch()
+    (tmp_path / "results" / "mlflow.db").symlink_to(tmp_path / "theirs.db")
+    with pytest.raises(BadInput, match="it is a link; remove it, or name the database"):
+        default_uri(Folder(tmp_path / "results"))
+
+
 def test_sync_of_damaged_files_is_said_and_never_a_traceback(folder, uri, capsys):
     write_folder(folder, [row("t1")])
     folder.write_bytes("history.parquet", b"PAR1 cut off")

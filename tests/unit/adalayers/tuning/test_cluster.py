@@ -12,6 +12,7 @@ from adalayers.errors import BadInput
 from adalayers.features.features import store_folder
 from adalayers.features.store import is_complete
 from adalayers.request import DataRequest
+from adalayers.results.provenance import software
 from adalayers.storage.folder import Folder
 from adalayers.tuning import cluster
 from adalayers.tuning.cluster import check_address, cluster_address
@@ -97,9 +98,23 @@ def test_a_machine_that_does_not_share_the_results_is_named(tmp_path, monkeypatc
     folder = Folder(tmp_path)
     for missing in ([folder.address], []):  # it says so; or it has another folder of that name
         with pytest.raises(BadInput, match=r"machine 10\.0\.0\.2 does not share that folder"):
-            cluster._judged("10.0.0.2", "node", missing, [folder], "word")
+            cluster._judged("10.0.0.2", "node", ("", missing), [folder], "word")
     folder.write_bytes("word-node", b"worker")
-    assert cluster._judged("10.0.0.2", "node", ["/stores/a"], [folder], "word") == ["/stores/a"]
+    assert cluster._judged("10.0.0.2", "node", ("", ["/stores/a"]), [folder], "word") == ["/stores/a"]
+
+
+def test_a_machine_with_other_code_or_packages_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("ray.get", lambda answer, timeout: answer)
+    driver = {**software(), "code": "0123456789abcdef"}
+    folder = Folder(tmp_path)
+    folder.write_bytes("word", b"driver")
+    answer = cluster._reach([folder.address], [], "word", "node", driver)
+    with pytest.raises(
+        BadInput, match=r"machine 10\.0\.0\.2, the code of adalayers in .* is [0-9a-f]{16} and not 01"
+    ):
+        cluster._judged("10.0.0.2", "node", answer, [folder], "word")
+    answer = cluster._reach([folder.address], [], "word", "node", software())
+    assert cluster._judged("10.0.0.2", "node", answer, [folder], "word") == []
 
 
 @pytest.mark.parametrize("error", [TaskUnschedulableError("gone"), GetTimeoutError()])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import ray
+from ray.exceptions import OutOfMemoryError, RayError
 from ray.tune.execution import class_cache
 from ray.tune.schedulers import ASHAScheduler
 
@@ -46,6 +47,41 @@ def test_keys_are_no_part_of_a_trials_runtime_environment(monkeypatch):
     ray_private.withhold_credentials()
     after = class_cache._ActorClassCache().get(type("Trial", (), {}))
     assert "hunter2" not in str(after._default_options)
+
+
+def test_workers_look_first_where_they_are_told_to():
+    config = ray_private.job_config(["/first", "/second"])
+    config._py_driver_sys_path.extend(["/current"])  # as ray.init does
+    path = ["/own"]
+    for entry in config._get_proto_job_config().py_driver_sys_path:
+        path.insert(0, entry)  # as a worker does
+    assert path == ["/first", "/second", "/own"]
+    assert not ray_private.job_config([])._get_proto_job_config().py_driver_sys_path
+
+
+IMPORT = """The actor died because of an error raised in its creation task, ray::ImplicitFunc.__init__() (pid=7)
+ModuleNotFoundError: No module named 'adalayers.tuning'"""
+KILLED = """The actor died unexpectedly before finishing this task.
+	class_name: ImplicitFunc
+The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker \
+unexpectedly exits with a connection error code 2. End of file. There are some potential root causes. (1) The process \
+is killed by SIGKILL by OOM killer due to high memory usage. (2) ray stop --force is called."""
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RayError(IMPORT), "ModuleNotFoundError: No module named 'adalayers.tuning'"),
+        (RayError(KILLED), "Worker unexpectedly exits with a connection error code 2. End of file"),
+        (
+            OutOfMemoryError("Memory was 15 of 16 GB\nset RAY_memory_usage_threshold"),
+            "Memory was 15 of 16 GB",
+        ),
+        (RayError(), "RayError"),
+    ],
+)
+def test_a_failed_worker_is_said_to_have_failed_of_what_ray_knows(error, said):
+    assert ray_private.cause(error) == said
 
 
 def test_the_release_is_the_one_that_is_pinned():

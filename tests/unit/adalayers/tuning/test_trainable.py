@@ -9,11 +9,12 @@ from ray import tune
 
 from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.request import Resources
+from adalayers.results.provenance import other_software, software
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.training import trainer
 from adalayers.tuning.job import TrialJob
-from adalayers.tuning.trainable import run_in_study
+from adalayers.tuning.trainable import run_in_study, trainable
 from tests.helpers.made_data import made_data
 
 SMALL = {"k": 8, "heads": 2, "batch_size": 16, "epochs": 4, "lr": 3e-3, "dropout": 0.3}
@@ -119,3 +120,21 @@ def test_a_trial_that_takes_no_gpu_leaves_those_it_sees_alone(monkeypatch, gpus,
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     module = importlib.import_module("adalayers.tuning.trainable")
     assert module._device(Resources(gpus_per_trial=gpus)) == device
+
+
+def test_a_worker_with_other_software_trains_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.set_num_threads", lambda n: pytest.fail("it went on"))
+    jobs = [
+        TrialJob(
+            trial_id=name, stage="confirm", arm="", seed=1, config=LayerMixConfig(), work=str(tmp_path / name)
+        )
+        for name in ("a", "b")
+    ]
+    driver = {**software(), "code": "0123456789abcdef", "torch": "1.0"}
+    trainable({"jobs": jobs}, data=[None], software=driver)
+    for name in ("a", "b"):
+        note = Folder(tmp_path / name).read_sealed(PROGRESS)
+        assert note["status"] == "failed"
+        assert "other software than its driver: the code of adalayers in /" in note["error"]
+        assert f"torch is {software()['torch']} and not 1.0" in note["error"]
+    assert other_software(software()) == ""
