@@ -182,7 +182,7 @@ class EnvironmentRecord:
     features: FeaturesRecord = field(default_factory=FeaturesRecord)
     hidden_states: tuple[str, ...] = ()
     git: GitRecord = field(default_factory=GitRecord)
-    code: str = ""
+    code: str = later("")
     packages: dict[str, str] = field(default_factory=dict)
     python: str = ""
     platform: str = ""

@@ -16,7 +16,7 @@ EPOCHS = 8
 @pytest.fixture
 def asha():
     search = SimpleNamespace(finished=list)
-    return SearchOnlyASHA({(0, ""): Rungs(search, epochs=EPOCHS)}, SimpleNamespace(stopped=set()))
+    return SearchOnlyASHA({(0, ""): Rungs(search, epochs=EPOCHS)}, SimpleNamespace(stopped=set(), errors={}))
 
 
 def trial(number):
