@@ -79,6 +79,12 @@ class DataRequest:
         metavar="NAME",
         several=True,
     )
+    splits: tuple[str, ...] = flag(
+        "which file, or folder of the dataset's, is which split, where names do not tell; validation=10%% cuts it from "
+        "train; none for none",
+        (),
+        "ROLE=FILE",
+    )
     data_dir: str | None = flag(
         "folder of local copies of datasets and backbones, tried before the hub (default: ADALAYERS_DATA)",
         metavar="DIR",

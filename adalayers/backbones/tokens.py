@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -126,12 +126,20 @@ def encode(
     max_length: int,
     *,
     char_spans: bool = False,
+    place: Callable[[int], str] = lambda i: f"input {i}",
 ) -> Encoded:
     """Tokenise texts, pairs of texts, or lists of words, cut to `max_length` tokens, special ones included.
 
     Texts are read as the model was pretrained on them; each word of a pre-split input is read as one that follows a
     space, the first one too. Of a pair the longer text is cut first; a tokeniser that would put nothing between the two
     (GPT-2's) is given them as one text, a new line between them.
+
+    Args:
+        tokenizer: As `load_tokenizer` gives it.
+        inputs: n of them.
+        max_length: Tokens of each at most.
+        char_spans: Whether the characters of each token are kept.
+        place: Returns what messages call an input.
 
     Raises:
         BadInput: For an input of which no token at all is made.
@@ -178,7 +186,7 @@ def encode(
     empty = [i for i, row in enumerate(ids) if not len(row)]
     if empty:
         raise BadInput(
-            f"wanted at least one token of every input, input {empty[0]} gives none; drop it from the data"
+            f"wanted at least one token of every input, {place(empty[0])} gives none; drop it from the data"
         )
 
     def joined(rows: list[np.ndarray], dtype: type) -> np.ndarray:

@@ -125,7 +125,7 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     if typing.get_origin(types[0]) is Literal:
         return {"choices": [name for part in types for name in typing.get_args(part)], "default": default}
     reading = {"metavar": field.metadata["metavar"], "default": default}
-    if typing.get_origin(types[0]) is dict:
+    if typing.get_origin(types[0]) in (dict, tuple):
         return reading | {"nargs": "+", "action": "extend", "default": []}
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
 
@@ -223,4 +223,21 @@ def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...
         given.label_column or [None],
     )
     names = ("backbone", "dataset", "label_column")
-    return tuple(DataRequest(**shared | dict(zip(names, case, strict=True))) for case in cases)
+    requests = [dict(zip(names, case, strict=True)) for case in cases]
+    return tuple(
+        DataRequest(**shared | names | {"splits": _splits(given.splits, names["dataset"])})
+        for names in requests
+    )
+
+
+def _splits(typed: Sequence[str], dataset: str) -> tuple[str, ...]:
+    """Return `--splits` with files of the dataset's folder named from there, and others by their absolute path."""
+    named, folder = [], Path(dataset).expanduser().resolve()
+    for item in typed:
+        role, _, name = item.partition("=")
+        path = local_path(name, "--splits") if name else folder
+        if name and path.exists() and not (folder / name).exists():
+            inside = path.is_relative_to(folder)
+            item = f"{role}={path.relative_to(folder).as_posix() if inside else path}"
+        named.append(item)
+    return tuple(sorted(named))

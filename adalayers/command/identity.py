@@ -39,6 +39,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "test_examples": request.test_examples,
         "text_column": request.text_column,
         "label_column": request.label_column,
+        "splits": request.splits or None,
         "set": flags.study.fixed,
         "metric": request.metric,
         **{name: value for name, value in flags.own_identity.items() if value},

@@ -99,6 +99,7 @@ def _request(
     base, data = environment.backbone, environment.dataset
     names = {field.name for field in dataclasses.fields(DataRequest)} - {"metric"}
     settings = {name: value for name, value in flags.items() if name in names}
+    settings["splits"] = tuple(settings.get("splits") or ())
     named = data.name if data.name in CATALOG else data.source
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),

@@ -196,6 +196,7 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
         label_column=request.label_column,
         metric=request.metric,
         metrics=dict(request.metrics),
+        splits=request.splits,
         train_examples=request.train_examples,
         eval_examples=request.eval_examples,
         test_examples=request.test_examples,
@@ -203,7 +204,9 @@ def prepare(request: DataRequest, *, weights: bool = True) -> Prepared:
     )
     tokenizer = tokens.load_tokenizer(source)
     encoded = {
-        name: tokens.encode(tokenizer, split.inputs, request.max_length)
+        name: tokens.encode(
+            tokenizer, split.inputs, request.max_length, place=functools.partial(task.place, name)
+        )
         for name, split in task.splits.items()
     }
     _require_embeddings(source, encoded)

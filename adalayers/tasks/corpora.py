@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import bz2
-import glob
-import gzip
-import lzma
-import math
-import re
-import tempfile
-import zipfile
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adalayers.console.progress import size
 from adalayers.errors import BadInput
 from adalayers.storage import hub
-
-FILE_TYPES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".txt", ".zip", ".gz")
-
-UNPACKED_BYTES, UNPACKED_TIMES = 100_000_000, 100
-"""Most that an archive or parquet file may unpack to: so many bytes, or times its size. Text packs to about a tenth."""
-_OPENERS: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+from adalayers.tasks import description, files, tables
+from adalayers.tasks.files import Source, Wanted
+from adalayers.tasks.tables import Places
 
 EMBEDDED = "embedded"
 """The source of datasets that lie in the package."""
@@ -94,27 +82,45 @@ class Corpus:
     """A dataset as it came.
 
     Attributes:
-        splits: Source splits as `datasets.Dataset`.
+        splits: Source splits as `datasets.Dataset`, by name.
         path: Where it was read: a folder, or an id on the hub.
-        unused: Files of data in the folder that no split was read from, each with why.
+        roles: The source split of each role.
+        titles: By source split, what people call it: its files.
+        unused: Files of data in the folder that were not read, each with why.
+        share: The part of train that becomes validation where there is none.
+        places: By source split, where its rows stand.
+        notes: What a reader may not expect of how files were read.
+        columns: Those of texts and labels that the files' format tells, () for none.
     """
 
     splits: Mapping[str, Any]
     path: str
+    roles: Mapping[str, str]
+    titles: Mapping[str, str]
     unused: tuple[str, ...] = ()
+    share: float | None = None
+    places: Mapping[str, Places] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
-def read(name: DatasetName, data_dir: str | Path | None) -> Corpus:
+def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] = ()) -> Corpus:
     """Return a dataset of the folder that was named, a copy in `data_dir`, or the hub.
 
+    Args:
+        name: Which.
+        data_dir: Folder of local copies.
+        splits: What `--splits` says of its roles.
+
     Raises:
-        BadInput: If it cannot be had or read.
+        BadInput: If it cannot be had or read, or it is not plain which part of it is which split.
     """
     import datasets
 
     datasets.disable_progress_bars()
+    asked = files.wanted(splits)
     if name.folder is not None:
-        return _read_folder(name.folder)
+        return _read_folder(name, name.folder, asked)
     # A folder named after the id alone may hold several configs, as a clone of the hub's repository does.
     repository = name.id.rsplit("/", 1)[-1]
     repositories = [repository, repository.lower()]
@@ -123,147 +129,84 @@ def read(name: DatasetName, data_dir: str | Path | None) -> Corpus:
         copies[1:1] = [*(f"{folder}/{name.config}" for folder in repositories), name.config]
     folder = hub.local_copy(copies, data_dir)
     if folder is None:
-        splits = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
-        return Corpus(splits, name.source + (f"@{name.revision}" if name.revision else ""))
+        come = _read_hub(name, f"dataset {name.source!r}{hub.looked_for(copies, data_dir)}")
+        return _of_splits(name, come, name.source + (f"@{name.revision}" if name.revision else ""), asked)
     holds_configs = folder.name in repositories and folder.name not in (name.name, name.config)
-    return _read_folder(folder, name.config if holds_configs else None)
+    return _read_folder(name, folder, asked, name.config if holds_configs else None)
 
 
-def roles(name: DatasetName, corpus: Corpus) -> dict[str, str]:
-    """Return the source split of each role.
-
-    Raises:
-        BadInput: If a split is missing.
-    """
-    present = corpus.splits
-    validation = next((split for split in ("validation", "valid", "dev", "val") if split in present), None)
-    test = "test" if "test" in present else None
-    if name.entry is not None:
-        test = name.entry.test
-        if validation is None or name.entry.validation != "validation":
-            validation = name.entry.validation
-    wanted = {"train": "train", "validation": validation, "test": test}
-    sources = {role: split for role, split in wanted.items() if split is not None}
-    missing = [split for split in sources.values() if split not in present]
-    if missing:
-        raise BadInput(
-            f"wanted split {missing[0]!r} of {corpus.path}, which has {', '.join(present) or 'none'}; "
-            "add it (file names begin with the split's name), or name another dataset"
-        )
-    return sources
+def _known(name: DatasetName) -> dict[str, str | None] | None:
+    """Return the splits that the catalog knows, None for a dataset that is not in it."""
+    return None if name.entry is None else {"validation": name.entry.validation, "test": name.entry.test}
 
 
-def _read_folder(folder: Path, config: str | None = None) -> Corpus:
+def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: Wanted) -> Corpus:
+    """Return a dataset that came as splits."""
+    sources = [Source(split, split) for split in splits]
+    roles, _ = files.assign(path, sources, asked, names_kept=True, known=_known(name))
+    return Corpus(
+        splits,
+        path,
+        {role: source.name for role, source in roles.items()},
+        {split: split for split in splits},
+        share=asked.share,
+    )
+
+
+def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | None = None) -> Corpus:
     import datasets
-    from datasets.data_files import get_data_patterns
 
-    # `load_dataset` would read a folder whose name is that of a file format ("csv") as that format.
     folder = folder.resolve()
-    try:
-        if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
+    if (folder / "dataset_dict.json").exists() or (folder / "state.json").exists():
+        try:
             saved = datasets.load_from_disk(str(folder), keep_in_memory=True)
-            splits = dict(saved) if isinstance(saved, datasets.DatasetDict) else {"train": saved}
-            return Corpus(splits, str(folder))
-        # The user's cache is no place for copies of what is on disk already.
-        with tempfile.TemporaryDirectory(prefix="adalayers-") as cache:
-            root, files = folder, _parts(folder)
-            if glob.has_magic(str(folder)):  # `datasets` would read its path as a pattern
-                root = Path(cache) / "read" / "data"
-                root.parent.mkdir()
-                root.symlink_to(folder, target_is_directory=True)
-                patterns = files or get_data_patterns(str(root))
-                files = {split: [f"{root}/{name}" for name in names] for split, names in patterns.items()}
-            builder = datasets.load_dataset_builder(
-                str(root), config, data_files=files, cache_dir=f"{cache}/written"
-            )
-            used = {Path(file) for files in (builder.config.data_files or {}).values() for file in files}
-            for path in used:
-                _require_bounded(path)
-            builder.download_and_prepare()
-            formats = {path.suffix for path in used}
-            unused = [
-                f"{path.relative_to(root)} ({'named by no split' if path.suffix in formats else 'another format'})"
-                for path in root.rglob("*")
-                if _holds_data(path) and path not in used
-            ]
-            return Corpus(dict(builder.as_dataset(in_memory=True)), str(folder), tuple(sorted(unused)))
-    except BadInput:
-        raise
-    except Exception as error:  # whatever a user's files make pandas, pyarrow or datasets raise
-        raise BadInput(
-            f"wanted a dataset in {str(folder)!r}, which cannot be read ({_cause(error)}); give a folder of "
-            "parquet, csv, tsv or json files named by split (train..., validation..., test...), or save_to_disk's"
-        ) from error
-
-
-def _holds_data(path: Path) -> bool:
-    return path.suffix in FILE_TYPES and not path.name.startswith("dataset_info")
-
-
-def _require_bounded(path: Path) -> None:
-    """Raise `BadInput` for a file that unpacks to far more than text does, or an archive whose size nothing tells."""
-    from datasets.utils.extract import Extractor
-
-    form = Extractor.infer_extractor_format(path) or ("parquet" if path.suffix == ".parquet" else None)
-    if form is None:
-        return
-    packed, unpacked = path.stat().st_size, math.inf
-    limit = max(UNPACKED_BYTES, UNPACKED_TIMES * packed)
-    what, advice = f"of {size(packed)} would unpack to more than {size(limit)}", "unpack it there, and look"
-    if form == "zip":
-        unpacked = sum(info.file_size for info in zipfile.ZipFile(path).infolist())
-    elif form == "parquet":
-        unpacked, advice = _parquet_bytes(path, limit), "look"
-    elif form in _OPENERS:
-        unpacked = 0
-        with _OPENERS[form](path) as stream:
-            while unpacked <= limit and (chunk := stream.read(1 << 20)):
-                unpacked += len(chunk)
-    else:
-        what = f"is a {form}"
-    if unpacked > limit:
-        raise BadInput(
-            f"wanted files of text and labels, {path.name} in the dataset's folder {what}; {advice} at what is in it"
+        except Exception as error:  # whatever a user's files make pyarrow or datasets raise
+            raise BadInput(
+                f"wanted a dataset that was saved to disk in {str(folder)!r}, which cannot be read ({_cause(error)}); "
+                "save it there anew"
+            ) from error
+        return _of_splits(
+            name, saved if isinstance(saved, datasets.DatasetDict) else {"train": saved}, str(folder), asked
         )
-
-
-def _parquet_bytes(path: Path, limit: int) -> int:
-    """Return the bytes that a parquet file's columns take once read, or any number beyond `limit`.
-
-    Its footer tells the size of its pages alone: one text of a page's dictionary may stand for a million rows.
-    """
-    import pyarrow.parquet
-
-    with pyarrow.parquet.ParquetFile(path) as file:
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
-        columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-        pages = sum(column.total_uncompressed_size for column in columns)
-        told = max(pages, sum(column.num_values for column in columns))
-        if told > limit:
-            return told
-        read = 0
-        # As few rows at a time as stay below the limit even where each has the largest text that there can be.
-        for batch in file.iter_batches(batch_size=max(1, limit // max(pages, 1))):
-            read += batch.nbytes
-            if read > limit:
-                break
-        return read
-
-
-_SHARD = re.compile(r"(?P<split>\w+)-\d{5}-of-\d{5}\.\w+")
-_PART = re.compile(r"(train|validation|test)_\w+")
-
-
-def _parts(folder: Path) -> dict[str, list[str]] | None:
-    """Return the files of each split where some are parts of one ("validation_matched"); else None.
-
-    `datasets` goes by the split that a file's name begins with, and would read all parts as one.
-    """
-    files: dict[str, list[str]] = {}
-    for path in sorted(folder.iterdir()):
-        if shard := _SHARD.fullmatch(path.name):
-            files.setdefault(shard["split"], []).append(path.name)
-    return files if any(map(_PART.fullmatch, files)) else None
+    described = description.read(folder, config)
+    sources = described.sources or files.find(described.folder)
+    if not sources:
+        raise BadInput(
+            f"wanted files of data in {str(folder)!r}, which has none; give a folder of files that are named by split "
+            f"(train..., validation..., test...) and format ({', '.join(files.FORMS)}), or save_to_disk's"
+        )
+    roles, unused = files.assign(
+        str(folder),
+        sources,
+        asked,
+        root=described.folder,
+        names_kept=bool(described.sources),
+        known=_known(name),
+    )
+    for source in roles.values():
+        files.require_whole(source)
+    # A split without a role is read as well, to say what it is: whether it has labels.
+    read = [*roles.values(), *(source for source, why in unused.items() if not why and not asked.names)]
+    splits = [source.split for source in read]
+    keys = {source: source.split if splits.count(source.split) == 1 else source.name for source in read}
+    come = tables.read({key: source for source, key in keys.items()}, described.features)
+    return Corpus(
+        come.splits,
+        str(folder),
+        {role: keys[source] for role, source in roles.items()},
+        {key: source.title for source, key in keys.items()},
+        tuple(
+            sorted(
+                f"{source.title} ({why or '--splits'})"
+                for source, why in unused.items()
+                if source not in keys
+            )
+        ),
+        asked.share,
+        come.places,
+        come.notes,
+        come.columns,
+    )
 
 
 def _read_hub(name: DatasetName, what: str) -> dict[str, Any]:

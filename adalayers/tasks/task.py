@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ from adalayers.tasks.catalog import CATALOG
 from adalayers.tasks.corpora import EMBEDDED, DatasetName
 from adalayers.tasks.kind import Gold, Inputs, Labels, TaskKind
 from adalayers.tasks.kinds import KINDS
+from adalayers.tasks.tables import Places
 
-TENTH, UNKNOWN = "a tenth of train", "labelled, but none of the splits that are known here"
+UNKNOWN = "labelled, but none of the splits that are known here"
 VALIDATION_SHARE = 0.1
 VALIDATION_SEED = 42
 
@@ -113,6 +114,7 @@ class Task:
         fingerprint: 16 hexadecimal digits over inputs, labels and label names of the whole, uncapped splits: the same
             for the hub and for a local copy of it.
         reading: Where it was read, and what of it.
+        places: By split that has a source of its own, where the rows of that stand.
     """
 
     name: str
@@ -125,6 +127,12 @@ class Task:
     splits: dict[str, Split]
     fingerprint: str
     reading: Reading
+    places: Mapping[str, Places] = field(default_factory=dict)
+
+    def place(self, role: str, row: int) -> str:
+        """Return where an example of a split stands in the data: "line 51 of train.jsonl"."""
+        places = self.places.get(role) or self.places.get("train") or Places()
+        return places.of(int(self.splits[role].index[row]))
 
     @cached_property
     def shared(self) -> dict[str, int]:
@@ -223,6 +231,7 @@ def load_task(
     label_column: str | None = None,
     metric: str | None = None,
     metrics: Mapping[str, str] | None = None,
+    splits: Sequence[str] = (),
     train_examples: int | None = None,
     eval_examples: int | None = None,
     test_examples: int | None = None,
@@ -241,6 +250,7 @@ def load_task(
         label_column: Where it cannot be inferred.
         metric: Selects instead of the dataset's own.
         metrics: By kind of task, what selects where no `metric` is named.
+        splits: Which files are which split, as `--splits` says it: "train=a.csv", "validation=10%".
         train_examples: None for all.
         eval_examples, test_examples: None for all.
         seed: Of the draws.
@@ -251,12 +261,15 @@ def load_task(
     """
     resolved = canonical(name, data_dir)
     entry = resolved.entry
-    examples, label_names, kind, reading = _read(resolved, data_dir, text_column, label_column)
+    read = _read(resolved, data_dir, text_column, label_column, splits)
+    examples, label_names, kind, reading = read.examples, read.label_names, read.kind, read.reading
     whole = {
         role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in examples.items()
     }
     if "validation" not in whole:
-        whole["train"], whole["validation"] = _set_validation_aside(reading.path, whole["train"], kind)
+        whole["train"], whole["validation"] = _set_validation_aside(
+            reading.path, whole["train"], kind, read.share or VALIDATION_SHARE
+        )
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
     sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
     drawn = {role: _draw(split, sizes[role], seed) for role, split in whole.items()}
@@ -274,43 +287,74 @@ def load_task(
         splits=drawn,
         fingerprint=_fingerprint(label_names, whole),
         reading=reading,
+        places=read.places,
     )
     if asked is not None:
         _check_metric(task)
     return task
 
 
+@dataclass(frozen=True)
+class _Read:
+    """What a dataset holds: inputs and labels by role, names of the classes; share: of train for validation."""
+
+    examples: dict[str, tuple[list[Any], Labels]]
+    label_names: tuple[str, ...]
+    kind: TaskKind
+    reading: Reading
+    places: Mapping[str, Places]
+    share: float | None = None
+
+
 def _read(
-    name: DatasetName, data_dir: str | Path | None, text_column: str | None, label_column: str | None
-) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind, Reading]:
-    """Return inputs and labels by role, the names of the classes, the kind, and what was read."""
+    name: DatasetName,
+    data_dir: str | Path | None,
+    text_column: str | None,
+    label_column: str | None,
+    splits: Sequence[str],
+) -> _Read:
     entry = name.entry
     if name.source == EMBEDDED:
-        if text_column or label_column:
+        if text_column or label_column or splits:
             raise BadInput(
-                f"wanted column {text_column or label_column!r} of {name.name}, which has no columns; "
-                "leave out --text-column and --label-column"
+                f"wanted {text_column or label_column or ' '.join(splits)!r} of {name.name}, which has no columns "
+                "and files; leave out --text-column, --label-column and --splits"
             )
         examples, label_names, kind = embedded.read(name.name)
-        return examples, label_names, KINDS[kind], Reading("the package", {role: role for role in examples})
-    corpus = corpora.read(name, data_dir)
-    roles, raw = corpora.roles(name, corpus), corpus.splits
-    text: str | tuple[str, ...] = text_column or (entry.text if entry else ())
+        reading = Reading("the package", {role: role for role in examples})
+        return _Read(examples, label_names, KINDS[kind], reading, {})
+    corpus = corpora.read(name, data_dir, splits)
+    roles, raw = corpus.roles, corpus.splits
+    told = corpus.columns
+    text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
         text = pair if text not in raw[roles["train"]].column_names and len(pair) == 2 else (text,)
-    label = label_column or (entry.label if entry else None)
-    names = entry.label_names if entry and label == entry.label else ()
+    label = label_column or (told[1] if told else entry.label if entry else None)
+    names = entry.label_names if entry and label_column in (None, entry.label) else ()
+    places = {split: corpus.places.get(split, Places()) for split in raw}
     examples, label_names, task_kind, used = columns.labelled(
-        corpus.path, raw, roles, text, label, names, KINDS.values()
+        corpus.path, raw, roles, text, label, names, KINDS.values(), lambda split, row: places[split].of(row)
     )
-    sources = {role: roles.get(role, TENTH) for role in ("train", "validation", *examples)}
+    part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
+    titles = {
+        role: corpus.titles[roles[role]] if role in roles else f"{part} of train"
+        for role in ("train", "validation", *examples)
+    }
     unused = [
-        f"{split} ({columns.lacks(table, used) or UNKNOWN})"
+        f"{corpus.titles[split]} ({columns.lacks(table, used) or UNKNOWN})"
         for split, table in raw.items()
-        if split not in sources.values()
+        if split not in [roles.get(role) for role in titles]
     ]
-    return examples, label_names, task_kind, Reading(corpus.path, sources, (*unused, *corpus.unused), used)
+    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, corpus.notes)
+    return _Read(
+        examples,
+        label_names,
+        task_kind,
+        reading,
+        {role: places[split] for role, split in roles.items()},
+        corpus.share,
+    )
 
 
 def _check_metric(task: Task) -> None:
@@ -327,8 +371,8 @@ def _check_metric(task: Task) -> None:
             )
 
 
-def _set_validation_aside(where: str, source: Split, kind: TaskKind) -> tuple[Split, Split]:
-    """Return train and validation: a tenth of the source's train, stratified where the kind has strata.
+def _set_validation_aside(where: str, source: Split, kind: TaskKind, share: float) -> tuple[Split, Split]:
+    """Return train and validation: a part of the source's train, stratified where the kind has strata.
 
     The rows are those of `Dataset.train_test_split` with this seed, as in the thesis's released code. Its own
     steps are called here because it reads the labels one by one: 4 seconds for IMDB.
@@ -336,7 +380,7 @@ def _set_validation_aside(where: str, source: Split, kind: TaskKind) -> tuple[Sp
     from datasets.utils.stratify import stratified_shuffle_split_generate_indices
 
     n = len(source)
-    n_validation = math.ceil(VALIDATION_SHARE * n)
+    n_validation = math.ceil(share * n)
     rng = np.random.default_rng(VALIDATION_SEED)
     strata = kind.strata(source.labels)
     if strata is not None:

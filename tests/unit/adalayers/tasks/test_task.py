@@ -243,14 +243,22 @@ def test_a_single_dataset_saved_to_disk_is_its_train_split(tmp_path):
     assert sizes(load_task(str(tmp_path / "one"))) == {"train": 36, "validation": 4}
 
 
-@pytest.mark.parametrize("content", [{}, {"train.csv": "\xff\xfe"}, {"train.parquet": "no parquet"}])
-def test_folders_that_cannot_be_read(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, r"wanted files of data in .*mine', which has none; give a folder"),
+        ({"train.csv": "\xff\xfe"}, "wanted a header line and rows in train.csv, which is empty; fill it"),
+        (
+            {"train.parquet": "no parquet"},
+            "wanted parquet in train.parquet, which cannot be read as such .*; write it",
+        ),
+    ],
+)
+def test_folders_that_cannot_be_read(tmp_path, content, message):
     (tmp_path / "mine").mkdir()
     for name, text in content.items():
         (tmp_path / "mine" / name).write_bytes(text.encode("latin-1"))
-    with pytest.raises(
-        BadInput, match=r"wanted a dataset in .*mine', which cannot be read .*; give a folder"
-    ):
+    with pytest.raises(BadInput, match=message):
         load_task(str(tmp_path / "mine"))
 
 
@@ -278,7 +286,7 @@ def test_a_folder_whose_name_is_a_pattern(tmp_path):
 
 @pytest.mark.parametrize("name", ["train.zip", "train.csv.gz", "train.tar", "train.parquet", "train.csv"])
 def test_an_archive_that_unpacks_to_far_more_than_text_does(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("adalayers.tasks.corpora.UNPACKED_BYTES", 10_000)
+    monkeypatch.setattr("adalayers.tasks.packed.UNPACKED_BYTES", 10_000)
     (tmp_path / "mine").mkdir()
     path, content = tmp_path / "mine" / name, b"text,label\n" + b"the same,yes\n" * 100_000
     if name.endswith(".zip"):
@@ -364,15 +372,19 @@ def test_what_was_read_and_what_was_not(tmp_path):
     write_rows(tmp_path / "cola", "more.csv", text=text_of)
     task = load_task("cola", data_dir=tmp_path)
     assert (task.metric, task.reading.path) == ("matthews", folder)
-    assert task.reading.roles == {"train": "train", "validation": "a tenth of train", "test": "validation"}
+    assert task.reading.roles == {
+        "train": "train-00000-of-00001.parquet",
+        "validation": "a tenth of train",
+        "test": "validation-00000-of-00001.parquet",
+    }
     assert task.reading.unused == (
-        "test (labelled, but none of the splits that are known here)",
+        "test-00000-of-00001.parquet (labelled, but none of the splits that are known here)",
         "more.csv (another format)",
     )
     assert task.splits["test"].inputs == rows["validation"]["text"][:]
     assert sizes(task) == {"train": 36, "validation": 4, "test": 10}
     unlabelled_test = save(tmp_path / "mine", train=sentences(40), test=unlabelled(5))
-    assert load_task(unlabelled_test).reading.unused == ("test (no labels)",)
+    assert load_task(unlabelled_test).reading.unused == ("test-00000-of-00001.parquet (no labels)",)
 
 
 def test_copies_of_known_datasets_that_lost_their_class_names_keep_the_hubs(tmp_path):

@@ -1,0 +1,359 @@
+"""Which file, or which split of a dataset, is train, validation and test: by its name, or as `--splits` says."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from adalayers.errors import BadInput, unknown
+from adalayers.tasks.packed import PACKED, members
+
+ROLES = {
+    "train": ("train", "training", "trn"),
+    "validation": ("validation", "valid", "val", "dev", "development"),
+    "test": ("test", "testing", "tst", "eval", "evaluation"),
+}
+"""The words that say a role, in any case, with an ending or numbers or without: "my_TrainSet", "test1"."""
+_ROLE_OF = {word: role for role, words in ROLES.items() for word in words}
+_WORD = re.compile(rf"\d*({'|'.join(_ROLE_OF)})(set|data|dataset|split|file|examples)?\d*")
+_SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-f]+)?")
+
+FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", "conll", "iob", "iob2", "bio", "json", "txt")
+"""The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
+ARCHIVES = ("zip", "tar", "tgz", "7z", "rar", "zst", "lz4")
+_NO_DATA = re.compile(r"(dataset_infos?|dataset_dict|state)\.json|(\.|__|~\$).*", re.DOTALL)
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of data.
+
+    Attributes:
+        path: Where it is.
+        name: What messages call it: its path from the dataset's folder, with "/".
+        member: The file that is read within a zip.
+    """
+
+    path: Path
+    name: str
+    member: str | None = None
+
+    @property
+    def form(self) -> str:
+        """One of `FORMS`, or the ending of an archive; a file that is named and has neither is read as text."""
+        return _form(self.name) or "txt"
+
+    @property
+    def stem(self) -> str:
+        """The name without folders, and without the endings of format and packing."""
+        name = PurePosixPath(self.name)
+        for endings in (PACKED, [f".{form}" for form in (*FORMS, *ARCHIVES)]):
+            name = name.with_suffix("") if name.suffix.lower() in endings else name
+        return name.name
+
+
+@dataclass(frozen=True)
+class Source:
+    """What can be a split: a file, all shards of one, the files of a folder, or a split that has a name already.
+
+    Attributes:
+        name: What `--splits` calls it.
+        split: Its own name alone, which says its role.
+        files: In the order in which they are read; none of a split that is no file here.
+    """
+
+    name: str
+    split: str
+    files: tuple[DataFile, ...] = field(default=(), compare=False)
+
+    @property
+    def title(self) -> str:
+        """The files by name."""
+        names = [file.name for file in self.files] or [self.name]
+        return _listed(names) if len(names) < 3 else f"{names[0]} to {names[-1]} ({len(names)} files)"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What `--splits` asks for.
+
+    Attributes:
+        names: By role, the file, folder or split; "none" for a role that is to have none.
+        share: The part of train that is to become validation, None where nothing says.
+    """
+
+    names: Mapping[str, str]
+    share: float | None = None
+
+
+def wanted(splits: Sequence[str]) -> Wanted:
+    """Read `--splits`: ROLE=NAME each, or validation=N%.
+
+    Raises:
+        BadInput: For another role, one that is named twice, or a share that is none.
+    """
+    names: dict[str, str] = {}
+    share = None
+    for item in splits:
+        role, _, name = item.partition("=")
+        if not name:
+            raise BadInput(
+                f"wanted ROLE=FILE in --splits, got {item!r}; write train=FILE validation=FILE test=FILE"
+            )
+        if role not in ROLES:
+            raise unknown("split in --splits", role, ROLES)
+        if role in names:
+            raise BadInput(
+                f"wanted {role} once in --splits, got it twice; name the folder that holds several files"
+            )
+        if percent := re.fullmatch(r"(\d+(?:\.\d+)?)%", name):
+            share = float(percent[1]) / 100
+            if role != "validation" or not 0 < share < 1:
+                raise BadInput(
+                    f"wanted a part of train as validation in --splits, got {item!r}; write validation=10%, or name a "
+                    "file"
+                )
+            name = "none"
+        names[role] = name
+    if names.get("train") == "none":
+        raise BadInput("wanted something to train on, got --splits train=none; name a file")
+    return Wanted(names, share)
+
+
+def roles_in(name: str) -> set[str]:
+    """Return the roles that a name says: {"train"} of "my_Trainset.v2"."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name)
+    words = itertools.chain.from_iterable(re.split(r"[\W_]+", text.lower()) for text in (name, spaced))
+    return {_ROLE_OF[match[1]] for match in map(_WORD.fullmatch, words) if match}
+
+
+def exact_role(split: str) -> str | None:
+    """Return the role of a split whose whole name is a word for it, else None: "dev", not "dev_matched"."""
+    match = _WORD.fullmatch(re.sub(r"[\W_]+", "", split.lower()))
+    return _ROLE_OF[match[1]] if match else None
+
+
+def find(root: Path) -> list[Source]:
+    """Return all that can be a split below a folder: files of data, those in zips too, and shards of one as one."""
+    files: list[DataFile] = []
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if not _holds_data(name) or not path.is_file():
+            continue
+        inner = members(path) if _form(name) == "zip" else []
+        files += [DataFile(path, f"{name}/{member}", member) for member in inner if _holds_data(member)]
+        files += [] if inner else [DataFile(path, name)]
+    shards: dict[tuple[str, ...], list[DataFile]] = {}
+    for file in files:
+        folder = file.name.rpartition("/")[0]
+        shard = _SHARD.fullmatch(file.stem)
+        key = (folder, shard["name"], shard["total"], file.form) if shard else (folder, file.stem, file.name)
+        shards.setdefault(key, []).append(file)
+    return [
+        Source(f"{folder}/{name}".lstrip("/") if rest[1:] else rest[0], name, tuple(group))
+        for (folder, name, *rest), group in shards.items()
+    ]
+
+
+def require_whole(source: Source) -> None:
+    """Raise `BadInput` where shards are missing, or there twice."""
+    shards = [shard for file in source.files if (shard := _SHARD.fullmatch(file.stem))]
+    numbers = sorted(int(shard["number"]) for shard in shards)
+    if len(shards) < len(source.files) or numbers == list(range(int(shards[0]["total"]))):
+        return
+    first, total = shards[0], int(shards[0]["total"])
+    lacking = [f"{first['name']}-{n:05d}-of-{total:05d}" for n in range(total) if n not in numbers]
+    raise BadInput(
+        f"wanted all {total} files of {source.name}, got {len(numbers)}: "
+        + (f"{_listed(lacking)} is missing; add it" if lacking else f"{source.title}; leave each there once")
+        + f", or read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+    )
+
+
+def assign(
+    where: str,
+    sources: Sequence[Source],
+    asked: Wanted,
+    *,
+    root: Path | None = None,
+    names_kept: bool = False,
+    known: Mapping[str, str | None] | None = None,
+) -> tuple[dict[str, Source], dict[Source, str]]:
+    """Return the source of each role, and those that have none, each with why.
+
+    Args:
+        where: What messages call the data.
+        sources: What can be a split.
+        asked: What `--splits` says; a role that it does not name goes by the sources' names.
+        root: The folder of the files.
+        names_kept: Whether sources have names of splits, as the hub's do: one that is called "test" and no more goes
+            before "test_hard", and one that says no role is left out. Files must each say one; one alone is train.
+        known: Of a catalogued dataset, the split of each role, None for none.
+
+    Raises:
+        BadInput: For two sources of one role, a file without any, no train, or a name that is not there.
+    """
+    chosen = {
+        role: _named(where, name, sources, root) for role, name in asked.names.items() if name != "none"
+    }
+    if len({*chosen.values()}) < len(chosen):
+        raise BadInput(
+            f"wanted another source for each split in --splits, got one twice in {where}; change one"
+        )
+    forms = {file.form for source in chosen.values() for file in source.files} or _form_of_data(
+        where, sources
+    )
+    taken = {file for source in chosen.values() for file in source.files}
+    left = [source for source in sources if source not in chosen.values() and not taken & {*source.files}]
+    others = [source for source in left if source.files and source.files[0].form not in forms]
+    left = [source for source in left if source not in others]
+    names_kept = names_kept or all(
+        source.files and _SHARD.fullmatch(source.files[0].stem) for source in sources if source not in others
+    )
+    by_role: dict[str | None, list[Source]] = {}
+    if len(left) == 1 and not chosen and not roles_in(left[0].split) and _role(left[0]) is None:
+        by_role["train"] = left
+    else:
+        for source in left:
+            by_role.setdefault(_role(source), []).append(source)
+    for role in ROLES:
+        if role in asked.names:
+            continue
+        of_role = by_role.get(role, [])
+        if known is not None and role != "train":
+            split = known[role]
+            of_role = [source for source in left if split and _same(source.split, split)]
+            if split and not of_role:
+                raise _missing(where, role, split, sources)
+        elif names_kept or known is not None:
+            of_role = [source for source in of_role if exact_role(source.split) == role] or of_role
+        if len(of_role) > 1:
+            raise _several(where, role, of_role, by_role, chosen)
+        if of_role:
+            [chosen[role]] = of_role
+    without = by_role.get(None, [])
+    if without and not (names_kept or known is not None or asked.names):
+        raise BadInput(
+            f"wanted train, validation or test in the name of each file in {where}, got {_titles(without)}; say which "
+            f"is which, others are then left out: {_advice(by_role, chosen)}"
+        )
+    if "train" not in chosen:
+        raise _missing(where, "train", "train", sources)
+    unused = {source: "" for source in left if source not in chosen.values()}
+    for source in others:
+        said = _role(source)
+        reads = f"; --splits {said}={source.name} reads it" if said and said not in chosen else ""
+        unused[source] = f"another format{reads}"
+    return {role: chosen[role] for role in ROLES if role in chosen}, unused
+
+
+def _form(name: str) -> str | None:
+    """Return the format of a file by its name, None for one that holds no data."""
+    path = PurePosixPath(name.lower())
+    form = (path.with_suffix("") if path.suffix in PACKED else path).suffix.removeprefix(".")
+    return form if form in (*FORMS, *ARCHIVES) else None
+
+
+def _holds_data(name: str) -> bool:
+    return _form(name) is not None and not any(map(_NO_DATA.fullmatch, PurePosixPath(name).parts))
+
+
+def _form_of_data(where: str, sources: Sequence[Source]) -> set[str]:
+    """Return the format of the data among files of several: the one with the most roles, train among them."""
+    roles: dict[str, set[str | None]] = {}
+    for source in sources:
+        for file in source.files[:1]:
+            roles.setdefault(file.form, set()).add(_role(source))
+    scores = {form: len(said - {None}) if "train" in said else 0 for form, said in roles.items()}
+    best = [form for form in (*FORMS, *ARCHIVES) if scores.get(form, -1) == max(scores.values(), default=0)]
+    if len(best) > 1 and scores[best[0]]:
+        trains = [source for source in sources if _role(source) == "train" and source.files[0].form in best]
+        raise _several(where, "train", trains, {}, {})
+    return {*best[:1]}
+
+
+def _role(source: Source) -> str | None:
+    """Return the role that a source's own name says, or else the innermost folder that says one."""
+    for part in (source.split, *reversed(source.name.split("/")[:-1])):
+        if roles := roles_in(part):
+            return roles.pop() if len(roles) == 1 else None
+    return None
+
+
+def _same(split: str, other: str) -> bool:
+    return split == other or (exact_role(other) is not None and exact_role(split) == exact_role(other))
+
+
+def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) -> Source:
+    """Return what `--splits` names: a source, a file of one, the files of a folder, or a file elsewhere."""
+    sources, plain = list(sources), name.removeprefix("./").rstrip("/")
+    for source in sources:
+        if plain in (source.name, source.split):
+            return source
+    path = (root or Path("no folder")) / plain
+    if path.is_dir():
+        inside = [file for source in find(path) for file in source.files]
+        forms = [form for form in FORMS if any(file.form == form for file in inside)]
+        if len(forms) != 1:
+            raise BadInput(
+                f"wanted files of one format in {path}, got {' and '.join(forms) or 'none'}; name one, {name}/FILE"
+            )
+        return Source(
+            plain, plain, tuple(DataFile(file.path, f"{plain}/{file.name}", file.member) for file in inside)
+        )
+    files = [file for source in sources for file in source.files]
+    if file := next((file for file in files if plain == file.name), None):
+        return Source(plain, file.stem, (file,))
+    if path.is_file():
+        return Source(plain, path.stem, (DataFile(path, plain),))
+    raise unknown(f"name of a split in --splits, for {where},", name, [source.name for source in sources])
+
+
+def _missing(where: str, role: str, split: str, sources: Sequence[Source]) -> BadInput:
+    return BadInput(
+        f"wanted split {split!r} of {where}, which has {_titles(sources) or 'none'}; add it, or name it with "
+        f"--splits {role}=NAME"
+    )
+
+
+def _several(
+    where: str,
+    role: str,
+    of_role: Sequence[Source],
+    by_role: Mapping[str | None, Sequence[Source]],
+    chosen: Mapping[str, Source],
+) -> BadInput:
+    return BadInput(
+        f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left out: "
+        f"{_advice({**by_role, role: of_role}, chosen)}"
+    )
+
+
+def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str, Source]) -> str:
+    """Return the `--splits` that takes one source of each role."""
+    names = {role: source.name for role, source in chosen.items()}
+    for role in ROLES:
+        if of_role := [source.name for source in by_role.get(role, [])]:
+            folders = {name.rpartition("/")[0] for name in of_role}
+            parts = len(of_role) > 1 and len(folders) == 1 and role in roles_in("".join(folders))
+            names.setdefault(role, folders.pop() if parts else of_role[0])
+            called_eval = [name for name in of_role if "eval" in name.lower()]
+            if len(of_role) == 2 and len(called_eval) == 1 and "validation" not in names:
+                [names["validation"]] = called_eval
+                [names["test"]] = {*of_role} - {*called_eval}
+    words = [f"{role}={shlex.quote(names[role])}" for role in ROLES if role in names]
+    return f"--splits {' '.join(words if 'train' in names else ['train=FILE', *words])}"
+
+
+def _titles(sources: Sequence[Source]) -> str:
+    return _listed([source.title for source in sources])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
