@@ -161,18 +161,18 @@ def find(root: Path) -> list[Source]:
 
 
 def require_whole(source: Source) -> None:
-    """Raise `BadInput` where shards are missing, or there twice."""
+    """Raise `BadInput` where shards are missing, or there twice; one that is named alone is what was wanted."""
     shards = [shard for file in source.files if (shard := _SHARD.fullmatch(file.stem))]
-    numbers = sorted(int(shard["number"]) for shard in shards)
-    if len(shards) < len(source.files) or numbers == list(range(int(shards[0]["total"]))):
-        return
-    first, total = shards[0], int(shards[0]["total"])
-    lacking = [f"{first['name']}-{n:05d}-of-{total:05d}" for n in range(total) if n not in numbers]
-    raise BadInput(
-        f"wanted all {total} files of {source.name}, got {len(numbers)}: "
-        + (f"{_listed(lacking)} is missing; add it" if lacking else f"{source.title}; leave each there once")
-        + f", or read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
-    )
+    for name, total in dict.fromkeys((shard["name"], int(shard["total"])) for shard in shards):
+        numbers = sorted(int(shard["number"]) for shard in shards if shard["name"] == name)
+        if numbers == list(range(total)) or source.name == source.files[0].name:
+            continue
+        lacking = [f"{name}-{n:05d}-of-{total:05d}" for n in range(total) if n not in numbers]
+        raise BadInput(
+            f"wanted all {total} files of {source.name}, got {len(numbers)}"
+            + (f", without {_listed(lacking)}; add what is missing" if lacking else "; leave each there once")
+            + f", or read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
+        )
 
 
 def assign(

@@ -1,0 +1,260 @@
+"""Which file is which split: by name, as --splits says, or an error that names the files."""
+
+import shlex
+import zipfile
+
+import pytest
+
+from adalayers.errors import BadInput
+from adalayers.tasks import files
+from adalayers.tasks.task import load_task
+
+ROWS = 40
+
+
+def rows(first=0):
+    return "text,label\n" + "".join(f"Row {i}.,{('no', 'yes')[i % 2]}\n" for i in range(first, first + ROWS))
+
+
+def folder(root, names):
+    """Write files, of rows of their own where their format is CSV, and return the folder."""
+    for i, name in enumerate(names):
+        path = root / "mine" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(rows(100 * i) if ".csv" in name else "")
+    return root / "mine"
+
+
+def assigned(root, *splits, kept=False):
+    """Return the files of each role, and those without one with why."""
+    roles, unused = files.assign(
+        "the folder", files.find(root), files.wanted(splits), root=root, names_kept=kept
+    )
+    return {role: [file.name for file in source.files] for role, source in roles.items()}, {
+        source.name: why for source, why in unused.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        *[
+            (name, "train")
+            for name in ("train", "Train", "TRAIN", "trainset", "TrainSet", "train_set", "training")
+        ],
+        *[
+            (name, "train")
+            for name in ("my_train", "x-train", "TrainingData", "en.train", "train2", "train_v2")
+        ],
+        *[
+            (name, "validation")
+            for name in ("valid", "val", "dev", "DEV", "devset", "development", "ValidationSet")
+        ],
+        *[
+            (name, "test")
+            for name in ("test", "Testing", "test1", "eval", "evaluation_2", "test-labelled", "TESTset")
+        ],
+        *[
+            (name, None)
+            for name in ("data", "latest", "contest", "trainer", "value", "devtest", "train_test", "old")
+        ],
+    ],
+)
+def test_the_role_that_a_name_says(name, role):
+    said = files.roles_in(name)
+    assert (said.pop() if len(said) == 1 else None) == role
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (["trainset.csv", "testset.csv"], {"train": "trainset.csv", "test": "testset.csv"}),
+        (["Train.CSV", "TEST.CSV"], {"train": "Train.CSV", "test": "TEST.CSV"}),
+        (["my_train.csv", "my_dev.csv"], {"train": "my_train.csv", "validation": "my_dev.csv"}),
+        (["training.jsonl", "eval.jsonl"], {"train": "training.jsonl", "test": "eval.jsonl"}),
+        (["train/a.csv", "valid/b.csv"], {"train": "train/a.csv", "validation": "valid/b.csv"}),
+        (["train/test.csv", "train/train.csv"], {"train": "train/train.csv", "test": "train/test.csv"}),
+        (["train.csv.gz", "test.csv.gz"], {"train": "train.csv.gz", "test": "test.csv.gz"}),
+        (["eng.train.conll", "eng.dev.conll"], {"train": "eng.train.conll", "validation": "eng.dev.conll"}),
+        (["reviews.csv"], {"train": "reviews.csv"}),
+        (["reviews.csv", "README.md", "dataset_infos.json", ".hidden/train.csv"], {"train": "reviews.csv"}),
+        (["reviews.csv", "notes.txt", "labels.json"], {"train": "reviews.csv"}),
+    ],
+)
+def test_files_by_their_names(tmp_path, names, roles):
+    assert assigned(folder(tmp_path, names))[0] == {role: [name] for role, name in roles.items()}
+
+
+@pytest.mark.parametrize(
+    ("names", "said", "advice"),
+    [
+        (["train.csv", "test1.csv", "test2.csv"], "one test split .* test1.csv, test2.csv", "test=test1.csv"),
+        (
+            ["train.csv", "eval.csv", "test.csv"],
+            "one test split .* eval.csv, test.csv",
+            "validation=eval.csv",
+        ),
+        (
+            ["train.csv", "dev.csv", "val.csv"],
+            "one validation split .* dev.csv, val.csv",
+            "validation=dev.csv",
+        ),
+        (
+            ["train.csv", "val_matched.csv", "val_mismatched.csv"],
+            "one validation split",
+            "validation=val_matched.csv",
+        ),
+        (
+            ["en_train.csv", "de_train.csv", "en_test.csv"],
+            "one train split",
+            "train=de_train.csv test=en_test.csv",
+        ),
+        (
+            ["data/train.csv", "old/train.csv"],
+            "one train split .* data/train.csv, old/train.csv",
+            "data/train.csv",
+        ),
+        (
+            ["train/a.csv", "train/b.csv", "test.csv"],
+            "one train split .* train/a.csv, train/b.csv",
+            "train=train ",
+        ),
+        (
+            ["train.csv", "test.csv", "unlabelled.csv"],
+            "name of each file .* got unlabelled.csv",
+            "train=train.csv",
+        ),
+        (["a.csv", "b.csv"], "name of each file .* got a.csv, b.csv", "train=FILE"),
+        (["train.csv", "train_dev.csv"], "name of each file .* got train_dev.csv", "train=train.csv"),
+        (["train.csv", "train.json"], "one train split .* train.csv, train.json", "train=train.csv"),
+        (
+            ["my train.csv", "test_a.csv", "test_b.csv"],
+            "one test split",
+            "train='my train.csv' test=test_a.csv",
+        ),
+    ],
+)
+def test_what_is_not_plain_is_an_error_whose_advice_works(tmp_path, names, said, advice):
+    where = folder(tmp_path, names)
+    with pytest.raises(BadInput, match=f"{said}.*; say which is which.*--splits ") as caught:
+        assigned(where)
+    flag = str(caught.value).partition("--splits ")[2]
+    assert advice in f"{flag} "
+    chosen = shlex.split(flag.replace("FILE", names[0]))
+    assert set(assigned(where, *chosen)[0]) == {item.partition("=")[0] for item in chosen}
+
+
+def test_no_more_files_are_named_than_one_reads(tmp_path):
+    where = folder(tmp_path, [f"train/pos/{i}.txt" for i in range(30)])
+    with pytest.raises(BadInput, match=r"train/pos/0.txt, .* and 24 more; say"):
+        assigned(where)
+
+
+@pytest.mark.parametrize("hashed", ["", "-0a1b2c3d"])
+def test_shards_are_one_file_and_all_there(tmp_path, hashed):
+    names = [f"data/train-0000{i}-of-00003{hashed}.csv" for i in range(3)]
+    where = folder(tmp_path, [*names, "data/unsupervised-00000-of-00001.csv"])
+    assert assigned(where) == ({"train": names}, {"data/unsupervised": ""})
+    task = load_task(str(where))
+    assert task.reading.roles["train"] == f"{names[0]} to {names[2]} (3 files)"
+    assert len(task.splits["train"]) + len(task.splits["validation"]) == 3 * ROWS
+    (where / names[1]).unlink()
+    with pytest.raises(
+        BadInput, match=r"all 3 files of data/train, got 2, without train-00001-of-00003; add"
+    ) as caught:
+        load_task(str(where))
+    flag = str(caught.value).partition("--splits ")[2]
+    assert load_task(str(where), splits=[flag]).reading.roles["train"] == names[0]
+
+
+def test_names_of_splits_are_kept_where_there_are_such(tmp_path):
+    names = ["train", "test", "test_hard", "unsupervised"]
+    where = folder(tmp_path, [f"{name}-00000-of-00001.csv" for name in names])
+    roles, unused = assigned(where)
+    assert list(roles) == ["train", "test"]
+    assert unused == {"test_hard": "", "unsupervised": ""}
+    (where / "test-00000-of-00001.csv").rename(where / "test_easy-00000-of-00001.csv")
+    with pytest.raises(
+        BadInput, match=r"one test split .* test_easy-.*, test_hard-.*--splits train=train test=test_easy"
+    ):
+        assigned(where)
+
+
+def test_another_format_than_the_data_is_named(tmp_path):
+    where = folder(tmp_path, ["train.csv", "dev.csv", "test.jsonl", "dev.json", "more.parquet"])
+    roles, unused = assigned(where)
+    assert roles == {"train": ["train.csv"], "validation": ["dev.csv"]}
+    assert unused == {
+        "test.jsonl": "another format; --splits test=test.jsonl reads it",
+        "dev.json": "another format",
+        "more.parquet": "another format",
+    }
+    assert assigned(where, "test=test.jsonl", "train=train.csv")[0]["test"] == ["test.jsonl"]
+
+
+def test_a_zip_is_a_folder(tmp_path):
+    where = folder(tmp_path, ["notes.txt"])
+    with zipfile.ZipFile(where / "all.zip", "w") as archive:
+        for name in ("train.csv", "test.csv", "__MACOSX/train.csv"):
+            archive.writestr(name, rows())
+    assert assigned(where)[0] == {"train": ["all.zip/train.csv"], "test": ["all.zip/test.csv"]}
+
+
+def test_splits_as_they_are_asked_for(tmp_path):
+    where = folder(tmp_path, ["a/one.csv", "a/two.csv", "b.csv", "dev.csv", "c.csv"])
+    elsewhere = tmp_path / "elsewhere.csv"
+    elsewhere.write_text(rows(900))
+    assert assigned(where, "train=a", "test=b.csv") == (
+        {"train": ["a/one.csv", "a/two.csv"], "validation": ["dev.csv"], "test": ["b.csv"]},
+        {"c.csv": ""},
+    )
+    assert assigned(where, "train=./a/", "validation=none")[0] == {"train": ["a/one.csv", "a/two.csv"]}
+    assert assigned(where, "train=b.csv", f"test={elsewhere}")[0]["test"] == [str(elsewhere)]
+    task = load_task(str(where), splits=["train=a", "validation=25%", "test=b.csv"])
+    assert {role: len(split) for role, split in task.splits.items()} == {
+        "train": 60,
+        "validation": 20,
+        "test": 40,
+    }
+    assert task.reading.roles == {
+        "train": "a/one.csv, a/two.csv",
+        "validation": "25% of train",
+        "test": "b.csv",
+    }
+    assert task.reading.unused == ("c.csv (--splits)", "dev.csv (--splits)")
+    tenth = load_task(str(where), splits=["train=b.csv", "validation=10%"])
+    assert tenth.fingerprint == load_task(str(where), splits=["train=b.csv", "validation=none"]).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        (["train"], "wanted ROLE=FILE in --splits, got 'train'; write"),
+        (["trian=a.csv"], "unknown split in --splits 'trian'; did you mean 'train'"),
+        (["train=a.csv", "train=b.csv"], "wanted train once"),
+        (["train=10%"], "wanted a part of train as validation"),
+        (["validation=100%"], "write validation=10%"),
+        (["train=none"], "wanted something to train on"),
+        (
+            ["train=aa.csv"],
+            "unknown name of a split in --splits, for the folder, 'aa.csv'; did you mean 'a.csv'",
+        ),
+        (["train=a.csv", "test=a.csv"], "wanted another source for each split"),
+        (
+            ["test=a.csv"],
+            "wanted split 'train' of the folder, which has a.csv, b.csv; .* --splits train=NAME",
+        ),
+        (["train=mixed"], "wanted files of one format in .*mixed, got jsonl and csv; name one, mixed/FILE"),
+    ],
+)
+def test_splits_that_cannot_be(tmp_path, splits, message):
+    where = folder(tmp_path, ["a.csv", "b.csv"])
+    (where / "mixed").mkdir()
+    for name in ("x.csv", "x.jsonl"):
+        (where / "mixed" / name).write_text(rows())
+    if not any("mixed" in item for item in splits):
+        for path in (where / "mixed").iterdir():
+            path.unlink()
+    with pytest.raises(BadInput, match=message) as caught:
+        assigned(where, *splits)
+    assert ";" in str(caught.value).splitlines()[0]
