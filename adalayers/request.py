@@ -130,6 +130,13 @@ class StudyRequest:
     seed: int = flag(
         "seed of the search and of the data subset (default: %(default)s)", 0, "S", least=0, most=2**32 - 1
     )
+    rates: tuple[float, ...] = flag(
+        "each arm first tries these values of lr (mix_lr as without them) on the search's seed, and keeps its best by "
+        "validation; others are another study (default: none; all arms have one lr)",
+        (),
+        "LR...",
+        above=0,
+    )
     smallest_effect: float | None = flag(
         "smallest difference of interest, on the metric's scale; another one is another study (default: by metric; "
         "that of the study that is continued)",

@@ -48,6 +48,7 @@ from adalayers.tensors.ragged import pooled, ragged_index
 from adalayers.training.trainer import Diverged, train
 from adalayers.tuning.case import Case
 from adalayers.tuning.document import environment
+from adalayers.tuning.rates import at_rates
 
 CHECKPOINT_BYTES, EXAMPLE_BYTES = 16, 16
 """Of a checkpoint per parameter (the model, its best state, two moments); of predictions per example and arm."""
@@ -70,6 +71,7 @@ BUSY = 1.5
 class _Runs:
     """Trials of one configuration that are left: those of a search, and those that are confirmed.
 
+    tried:    those that try its learning rates
     together: trials that share each pass of the base model
     """
 
@@ -77,6 +79,12 @@ class _Runs:
     searched: int
     confirmed: int
     together: int = 1
+    tried: int = 0
+
+    @property
+    def in_full(self) -> int:
+        """How many of them no scheduler stops."""
+        return self.confirmed + self.tried
 
 
 def describe(study: Study, case: Case, flags: Flags) -> str:
@@ -110,17 +118,20 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
     planned_confirmed = request.seeds * (len(arms) + len(searches))
     searched = planned_searched - sum(run.searched for run in runs)
     confirmed = planned_confirmed - taken - sum(run.confirmed for run in runs)
-    left = sum(run.searched + run.confirmed for run in runs)
+    left = sum(run.searched + run.in_full for run in runs)
+    planned_tried, tried = len(request.rates) * len(plan.arms), sum(run.tried for run in runs)
     extraction = 0.0 if live else forward.quiet * padded_tokens(missing)
     each = _seconds_by_run(sample, timed, runs, per_example, forward.one_core if live else 0.0)
-    most = sum(seconds * (run.searched + run.confirmed) for run, seconds in zip(runs, each, strict=True))
+    most = sum(seconds * (run.searched + run.in_full) for run, seconds in zip(runs, each, strict=True))
     expected = sum(
         seconds * (run.searched * min(_asha(run.config, request), _patient(run.config)))
-        + seconds * run.confirmed * _patient(run.config)
+        + seconds * run.in_full * _patient(run.config)
         for run, seconds in zip(runs, each, strict=True)
     )
     fixed = (
-        FIXED_SECONDS - (0.0 if left else RAY_SECONDS) + PAGE_SECONDS * (planned_searched + planned_confirmed)
+        FIXED_SECONDS
+        - (0.0 if left else RAY_SECONDS)
+        + PAGE_SECONDS * (planned_tried + planned_searched + planned_confirmed)
     )
     gpu_hours = "none: trials run on CPUs"
     if gpus:
@@ -141,6 +152,13 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
         *_line("shared", _shared(prepared.task.shared)),
         *_line(
             "search", _search_line(request, searches, planned_searched, searched, importances=importances)
+        ),
+        *_line(
+            "rates",
+            f"{len(request.rates)} for each of {len(plan.arms)} arms: {planned_tried} trials"
+            f"{_done(planned_tried - tried)}"
+            if request.rates
+            else "",
         ),
         f"  arms        {confirmed_arms}, {request.seeds} seeds each: {planned_confirmed} trials{_done(confirmed)}"
         f"{f', {taken} taken from other studies' if taken else ''}"
@@ -180,7 +198,10 @@ def _left(
     group: int,
     elsewhere: Collection[str],
 ) -> tuple[list[_Runs], int]:
-    """Return the trials that the case's folder lacks, and how many of other studies it takes, `elsewhere` by id."""
+    """Return the trials that the case's folder lacks, and how many of other studies it takes, `elsewhere` by id.
+
+    Which of those it takes that try their rates first is not known beforehand.
+    """
     request, before = flags.study, case.before
     requested_before = before.request.trials, before.request.seeds
     if before.runs.state == "finished" and requested_before == (request.trials, request.seeds):
@@ -195,9 +216,20 @@ def _left(
     ids = set(finished["trial_id"])
     seeds = range(request.seed + 1, request.seed + request.seeds + 1)
     runs, taken = [], 0
+    for arm in case.plan.arms if request.rates else ():
+        configs = at_rates(arm.config, request.rates, shape)
+        tried = {trial_id(config, shape, request.seed, about) for config in configs} - ids
+        runs.append(_Runs(arm.config, 0, 0, group, tried=len(tried)))
+        ids |= tried  # two arms that differ in their rate alone try the same
     for arm in arms:
-        wanted = {trial_id(arm.config, shape, seed, about) for seed in seeds} - ids
-        left = wanted - set(elsewhere)
+        wanted = min(
+            (
+                {trial_id(config, shape, seed, about) for seed in seeds} - ids
+                for config in at_rates(arm.config, request.rates, shape)
+            ),
+            key=len,
+        )
+        left = wanted if request.rates else wanted - set(elsewhere)
         runs.append(_Runs(arm.config, 0, len(left), group))
         taken += len(wanted) - len(left)
     confirmed_arms = finished.loc[finished["stage"] == "confirm", "arm"].astype(str)

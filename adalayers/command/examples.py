@@ -20,7 +20,7 @@ def write_examples(folder: Folder, task: Task) -> str:
     The surest mistakes come first. Nothing is chosen on test: the trial is the best on validation.
     """
     study = load(folder)
-    best = StudyRecord(folder, task.metric).best("confirm")
+    best = StudyRecord(folder, task.metric).best(stage="confirm")
     lines = ["# Misclassified examples", ""]
     if best is None or not folder.exists(PREDICTIONS):
         lines.append("No confirmed trial has left predictions.")

@@ -11,7 +11,7 @@ import itertools
 import math
 import os
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -126,7 +126,8 @@ def _reading(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
         return {"choices": [name for part in types for name in typing.get_args(part)], "default": default}
     reading = {"metavar": field.metadata["metavar"], "default": default}
     if typing.get_origin(types[0]) in (dict, tuple):
-        return reading | {"nargs": "+", "action": "extend", "default": []}
+        of_each = {"type": float} if typing.get_args(types[0])[0] is float else {}
+        return reading | {"nargs": "+", "action": "extend", "default": []} | of_each
     return reading | {"type": types[0]} | ({"nargs": "+"} if field.metadata.get("several") else {})
 
 
@@ -151,6 +152,13 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
             f"wanted one number of epochs, got --epochs {given.epochs} and --set epochs={epochs}; keep one of them"
         )
     _check(given)
+    rates = tuple(sorted(set(given.rates)))
+    if rates and (len(rates) == 1 or "lr" in fixed):
+        also = f" and --set lr={fixed['lr']:g}" if "lr" in fixed else ""
+        raise BadInput(
+            f"wanted two --rates or more without --set lr, got --rates {' '.join(f'{rate:g}' for rate in given.rates)}"
+            f"{also}; one rate for all arms is --set lr=LR alone"
+        )
     requests = _requests(study, given)
     datasets = list(dict.fromkeys(request.dataset for request in requests))
     own = {flag.key: _text(getattr(given, flag.key)) or flag.default(datasets) for flag in study.flags}
@@ -159,7 +167,9 @@ def parse(study: Study, argv: Sequence[str], command: str = "", program: str = "
     }
     return Flags(
         requests=requests,
-        study=StudyRequest(**_values(StudyRequest, given) | {"fixed": fixed, "command": command}),
+        study=StudyRequest(
+            **_values(StudyRequest, given) | {"fixed": fixed, "rates": rates, "command": command}
+        ),
         resources=Resources(**_values(Resources, given)),
         own=own,
         own_identity={flag.key: flag.canonical(own[flag.key]) for flag in study.flags},
@@ -188,15 +198,10 @@ def _values(record: type[Any], given: argparse.Namespace) -> dict[str, Any]:
 
 def _check(given: argparse.Namespace) -> None:
     for field in itertools.chain.from_iterable(map(_flag_fields, GROUPS.values())):
-        value, option, bounds = getattr(given, field.name), _option(field), field.metadata
-        if value is None:
-            continue
-        if "least" in bounds and not value >= bounds["least"]:
-            raise BadInput(f"wanted {option} of at least {bounds['least']}, got {value}; raise it")
-        if "most" in bounds and not value <= bounds["most"]:
-            raise BadInput(f"wanted {option} of at most {bounds['most']:,}, got {value:,}; lower it")
-        if "above" in bounds and not bounds["above"] < value < math.inf:
-            raise BadInput(f"wanted {option} above {bounds['above']} and finite, got {value:g}; change it")
+        values = getattr(given, field.name)
+        for value in values if isinstance(values, list | tuple) else [values]:
+            if value is not None:
+                _check_bounds(_option(field), value, field.metadata)
     if given.label is not None and len(given.label) > LABEL_LENGTH:
         raise BadInput(
             f"wanted a --label of at most {LABEL_LENGTH} characters, it is part of a folder's name, got one of "
@@ -204,6 +209,15 @@ def _check(given: argparse.Namespace) -> None:
         )
     if given.group != "auto" and not (given.group.isdecimal() and len(given.group) < 10 and int(given.group)):
         raise BadInput(f"wanted --group auto or a number of at least 1, got {given.group!r}; change it")
+
+
+def _check_bounds(option: str, value: Any, bounds: Mapping[str, Any]) -> None:
+    if "least" in bounds and not value >= bounds["least"]:
+        raise BadInput(f"wanted {option} of at least {bounds['least']}, got {value}; raise it")
+    if "most" in bounds and not value <= bounds["most"]:
+        raise BadInput(f"wanted {option} of at most {bounds['most']:,}, got {value:,}; lower it")
+    if "above" in bounds and not bounds["above"] < value < math.inf:
+        raise BadInput(f"wanted {option} above {bounds['above']} and finite, got {value:g}; change it")
 
 
 def _requests(study: Study, given: argparse.Namespace) -> tuple[DataRequest, ...]:

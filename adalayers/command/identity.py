@@ -41,6 +41,7 @@ def identity(flags: Flags, prepared: Prepared) -> dict[str, Any]:
         "label_column": request.label_column,
         "splits": request.splits or None,
         "set": flags.study.fixed,
+        **({"rates": flags.study.rates} if flags.study.rates else {}),
         "metric": request.metric,
         **{name: value for name, value in flags.own_identity.items() if value},
     }

@@ -37,6 +37,8 @@ MEASURES = "measures.json"
 REPORT = "report.md"
 BEST = "best"
 WORK = "work"
+RATES = "rates"
+"""The `search` of trials that `--rates` made: no search, for each arm keeps the best of its own."""
 
 STATUSES = ("completed", "stopped", "failed", "diverged", "unfinished")
 FINISHED = ("completed", "stopped", "diverged")

@@ -36,6 +36,8 @@ class StudyResults:
             selection metric on that split `mean`, `low`, `high` (95% interval over seeds) and `n` (seeds); on
             validation `val_mean`, ...
         trials: `trials.csv`, a row per trial.
+        rates: A row per arm and learning rate that it tried (`--rates`): `arm`, `lr`, `status`, `score` (on
+            validation), `kept`, and of the kept one `edge` ("low", "high", or "" where others lie on both sides).
         claims: `claims.json`, a row per planned comparison with its interval and verdict.
         curves: A row per evaluation while a trial trained: `trial_id`, `stage`, `arm`, `seed`, and of `history.parquet`
             `epoch`, `step`, `lr`, `train/loss`, `val/*`.
@@ -71,6 +73,12 @@ class StudyResults:
     @cached_property
     def trials(self) -> pd.DataFrame:
         return files.read_trials(self.folder)
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        loaded = own_module("reports.reading.load").load(self.folder)
+        table: pd.DataFrame = own_module("reports.evidence.rates").rates(self.trials, loaded.plan)
+        return table
 
     @cached_property
     def claims(self) -> pd.DataFrame:
@@ -128,8 +136,8 @@ class AllResults:
 
     Attributes:
         studies: `StudyResults` by name, "alpha_lambda/minilm-cola".
-        arms, trials, claims, curves, weights, predictions: Those of all studies, with the columns `study` and `case`
-            (the name of its folder).
+        arms, trials, rates, claims, curves, weights, predictions: Those of all studies, with the columns `study` and
+            `case` (the name of its folder).
         across: A row per comparison between the cases of a study, with the column `study`: `claims.json` of covers.
     """
 
@@ -150,7 +158,7 @@ class AllResults:
         return _joined({(name,): _claims(Folder(address)) for address, name in covers.items()}, ["study"])
 
     def __getattr__(self, name: str) -> pd.DataFrame:
-        if name not in ("arms", "trials", "claims", "curves", "weights", "predictions"):
+        if name not in ("arms", "trials", "rates", "claims", "curves", "weights", "predictions"):
             raise AttributeError(name)
         by_case: dict[tuple[str, ...], pd.DataFrame] = {
             (study.study.study, study.folder.name): getattr(study, name) for study in self.studies.values()

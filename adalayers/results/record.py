@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -202,17 +202,19 @@ class StudyRecord:
         """Return a trial's rows of `history.parquet`, empty where it has none."""
         return self._frames[HISTORY].get(trial_id, pd.DataFrame({"trial_id": []}))
 
-    def best(self, stage: str | None = None, search: str | None = None) -> str | None:
+    def best(self, among: Collection[str] | None = None, *, stage: str | None = None) -> str | None:
         """Return the completed trial with the best validation score, ties to the smallest id; None without any.
 
-        stage, search: of those alone; None: of all
+        Args:
+            among: Of these ids; None: of all.
+            stage: Of one; None: of all.
         """
         scored = [
             (-score, trial_id)
             for trial_id, row in self.rows.items()
             if row["status"] == "completed"
             and stage in (None, row["stage"])
-            and search in (None, row.get("search", ""))
+            and (among is None or trial_id in among)
             and (score := self.score(trial_id)) is not None
         ]
         return min(scored)[1] if scored else None

@@ -1,4 +1,4 @@
-"""Which trial comes next: the searches' suggestions, then every confirmed arm over the paired seeds.
+"""Which trial comes next: the arms at their rates, the searches' suggestions, then every confirmed arm over its seeds.
 
 The agenda knows its searches, the record and the plan; Ray's loop asks it through `tuning.searcher`. All of its state
 is rebuilt from the record, so a study that was stopped, or is given more trials or seeds, goes on from its rows.
@@ -6,6 +6,7 @@ is rebuilt from the record, so a study that was stopped, or is given more trials
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
 from collections.abc import Callable, Collection, Iterator
@@ -20,6 +21,7 @@ from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.study import ConfirmedArm, StudyPlan, merge, trial_id
 from adalayers.tuning.job import TrialJob
+from adalayers.tuning.rates import RateTrials
 from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
 
@@ -66,6 +68,15 @@ class Agenda:
         self._ids: dict[tuple[TrialConfig, int], str] = {}
         # Where arms are to be confirmed as tuned alone, they join once the searches have ended.
         self.arms = [] if self.tuned_only else list(plan.arms)
+        self._rates = RateTrials(
+            plan.arms,
+            request.rates,
+            record,
+            self._identity,
+            seed=request.seed,
+            confirmed_with=self._seeds(),
+            shape=self.shape,
+        )
         self.dropped = list(plan.dropped)
         self.searches = [
             Search(planned, record, self._identity, request, self.shape) for planned in plan.searches
@@ -78,9 +89,11 @@ class Agenda:
         self._analyses: list[InterimAnalysis] = []
         self._wanted: frozenset[str] | None = None
         self._confirmations_counted: _Confirmations | None = None
-        self._best_known = False
+        self._best_known = self._rates_known = False
+        if not self._rates.under_way:
+            self._settle_rates()
         self._confirmations = self._confirm()
-        if all(search.complete for search in self.searches):
+        if self._rates_known and all(search.complete for search in self.searches):
             self._settle_best()
 
     @property
@@ -90,16 +103,16 @@ class Agenda:
 
     @property
     def notes(self) -> list[str]:
-        return list(dict.fromkeys(note for search in self.searches for note in search.notes))
+        return list(dict.fromkeys(note for queue in (self._rates, *self.searches) for note in queue.notes))
 
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
-        searched = sum(search.size for search in self.searches)
+        searched = sum(queue.size for queue in (self._rates, *self.searches))
         return searched + self._counted().total + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
-        searched = sum(search.remaining() for search in self.searches)
+        searched = sum(queue.remaining() for queue in (self._rates, *self.searches))
         return searched + len(self._counted().pending) + self._best_left()
 
     def _counted(self) -> _Confirmations:
@@ -117,7 +130,7 @@ class Agenda:
 
     def next(self) -> TrialJob | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        searched = (search.next() for search in self.searches)
+        searched = (queue.next() for queue in (self._rates, *self.searches))
         job = next(filter(None, searched), None) or self._next_confirmation()
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
@@ -168,12 +181,18 @@ class Agenda:
         """
         self._running.discard(trial_id)
         self._counted().pending.discard(trial_id)
+        self._rates.ended(trial_id)
         for search in self.searches:
             search.ended(trial_id, status)
 
     # Confirmation
 
     def _next_confirmation(self) -> TrialJob | str:
+        if not self._rates_known:
+            if self._rates.under_way:
+                return "wait"
+            self._settle_rates()
+            self._confirmations = self._confirm()
         if self._undecided is not None and self._last and not self._best_known:
             # Which arms of an analysed study need seeds is known once the searches' best is.
             if any(search.under_way for search in self.searches):
@@ -301,6 +320,13 @@ class Agenda:
                     f"decided after {self._last} seeds, no more trials of: {', '.join(sorted(decided))}"
                 )
         return self._wanted
+
+    def _settle_rates(self) -> None:
+        """Give the arms the rates that they keep, once all have been tried; equal ones are one from here on."""
+        self._rates_known, self._wanted, self._confirmations_counted = True, None, None
+        arms, self.arms = self.arms, []
+        for arm in arms:
+            merge(self.arms, dataclasses.replace(arm, config=self._rates.chosen(arm)), self.shape)
 
     def _settle_best(self) -> None:
         """Add what the searches found best to the arms, once all have ended."""

@@ -15,6 +15,7 @@ from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
 from adalayers.tracking.mirror import Mirror
+from adalayers.tuning.rates import at_rates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,9 @@ class Case:
             machine=machine,
             metric=data.metric,
             wanted={
-                trial_id(arm.config, prepared.shape, seed, data.about)
+                trial_id(config, prepared.shape, seed, data.about)
                 for arm in self.plan.arms
+                for config in at_rates(arm.config, request.rates, prepared.shape)
                 for seed in seeds
             },
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adalayers.config import TrialConfig
+from adalayers.results.files import RATES
 from adalayers.study import Variant
 
 
@@ -35,6 +36,6 @@ class TrialJob:
     def batches(self) -> tuple[int | None, ...] | None:
         """What the batches that it reads follow from; None where no other trial reads them."""
         config = self.config
-        if self.stage == "search" or config.base_model != "frozen":
+        if (self.stage == "search" and self.search != RATES) or config.base_model != "frozen":
             return None
         return self.seed, config.batch_size, config.train_examples, config.draw

@@ -13,6 +13,7 @@ from ray.tune.search.optuna import OptunaSearch
 
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.request import StudyRequest
+from adalayers.results.files import RATES
 from adalayers.results.record import StudyRecord
 from adalayers.states import Shape
 from adalayers.study import PlannedSearch
@@ -107,7 +108,9 @@ class Search:
             trial = self._ask(self._points.pop(0) if self._points else {})
             config = self._config(trial.params)
             trial_id = self._identify(config, self.seed)
-            if trial_id in self._seen:
+            if (
+                trial_id in self._seen or trial_id in self._record.rows
+            ):  # there: one of `--rates`, or of another search
                 completed = self._record.rows.get(trial_id, {}).get("status") == "completed"
                 self._tell(trial, trial_id, "completed" if completed else "failed")
                 continue
@@ -119,8 +122,9 @@ class Search:
 
     def _exhaust(self) -> None:
         self._exhausted = True
+        beside = " beside those of --rates" if self._of_rates() else ""
         self.notes.append(
-            f"The search space{self._named()} holds no more than {len(self._seen)} different configurations; "
+            f"The search space{self._named()} holds no more than {len(self._seen)} different configurations{beside}; "
             f"{self.trials} were asked for."
         )
 
@@ -150,7 +154,7 @@ class Search:
 
     def best(self) -> TrialConfig | None:
         """Return the best configuration on validation, None where no trial completed."""
-        best = self._record.best("search", self.name)
+        best = self._record.best({row["trial_id"] for row in (*self._rows(), *self._of_rates())})
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
     def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
@@ -203,7 +207,8 @@ class Search:
             points = [points[i] for i in order]
         else:
             points = [point for point in self.planned.first if point]
-        return [point for point in points if self._identify(self._config(point), self.seed) not in self._seen]
+        known = self._seen | self._record.rows.keys()
+        return [point for point in points if self._identify(self._config(point), self.seed) not in known]
 
     def _replay(self) -> None:
         """Rebuild the Optuna study from the finished rows."""
@@ -240,6 +245,17 @@ class Search:
             for row in self._record.rows.values()
             if row["stage"] == "search" and row.get("search", "") == self.name
         ]
+
+    def _of_rates(self) -> list[dict[str, Any]]:
+        """Return the rows of `--rates` that are points of this search's space."""
+        rows = [row for row in self._record.rows.values() if row.get("search") == RATES]
+        return [row for row in rows if self._holds(row)]
+
+    def _holds(self, row: dict[str, Any]) -> bool:
+        values = self._values(row)
+        if values.keys() != self.distributions.keys() or not self._within(values):
+            return False
+        return self._identify(self._config(values), self.seed) == row["trial_id"]
 
     def _config(self, values: dict[str, Any]) -> TrialConfig:
         return with_overrides(self.planned.base, values)

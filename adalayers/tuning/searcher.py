@@ -228,9 +228,9 @@ class SearchOnlyASHA(Unpruned):
             ray_private.forget_trial(rungs, trial.trial_id)
 
     def _rungs_of(self, trial: Any) -> Rungs | None:
-        """Return the rungs of a trial, None for a confirmation."""
+        """Return the rungs of a trial, None for one that confirms, or tries a rate."""
         job: TrialJob = trial.config["jobs"][0]  # a search's are alone
-        return self.rungs[job.case, job.search] if job.stage == "search" else None
+        return self.rungs.get((job.case, job.search)) if job.stage == "search" else None
 
 
 def scheduler(name: str, searcher: StudySearcher, *, epochs: int) -> FIFOScheduler:

@@ -23,6 +23,7 @@ from reports.evidence import (
     predicted,
     prediction_hashes,
     ranges,
+    rates,
     resampling,
     rungs,
     tables,
@@ -31,7 +32,7 @@ from reports.evidence import (
 from reports.evidence import claims as claiming
 from reports.evidence.convergence import Pace
 from reports.reading.factors import in_order
-from reports.reading.frames import numbers, records
+from reports.reading.frames import numbers, records, searched
 from reports.reading.load import Loaded, Plan
 from reports.reading.space import Domain, domains
 from reports.words.labels import SPLITS, AxisLabel, label
@@ -230,8 +231,12 @@ class Evidence:
     @property
     def searches(self) -> int:
         """How many searches there were: what pools their trials says nothing where each is of another component."""
-        of_search = self.trials[self.trials["stage"] == "search"]
+        of_search = searched(self.trials)
         return int(of_search["search"].nunique()) if "search" in of_search else int(len(of_search) > 0)
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        return rates.rates(self.trials, self.plan)
 
     @cached_property
     def rung(self) -> rungs.Rung:

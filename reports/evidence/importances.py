@@ -16,7 +16,7 @@ import pandas as pd
 
 from adalayers.comparisons import IMPORTANCES_FROM
 from reports.reading.factors import levels, numeric
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, searched
 from reports.reading.load import Plan
 from reports.reading.space import Domain, as_choice
 
@@ -37,7 +37,8 @@ def search_points(trials: pd.DataFrame, plan: Plan, space: Sequence[Domain]) -> 
     Columns: trial_id, status, score, and one per hyperparameter: a number, or the choice as text.
     Completed trials first, best first; ids decide between equals. Of very many, `MAX_TRIALS` at even distances in rank.
     """
-    rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
+    rows = searched(trials)
+    rows = rows[rows["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
     table["score"] = numbers(rows, f"val/{plan.metric}")
     for domain in space:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from reports.reading.factors import levels, numeric
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, searched
 from reports.reading.load import Plan
 from reports.reading.space import Domain
 
@@ -43,7 +43,7 @@ def edges(
     search: its name, where there are several
     grid: whether the search took the points of a grid: then the values tried are what has ends
     """
-    rows = trials[trials["stage"] == "search"]
+    rows = searched(trials)
     if search:
         rows = rows[rows["search"] == search]
     done = rows[rows["status"] == "completed"]

@@ -17,7 +17,7 @@ from adalayers.results.intervals import mean_interval
 from adalayers.tasks.metrics import bounds
 from reports.reading import factors as factoring
 from reports.reading.factors import Level, cell_names, column, in_order, level
-from reports.reading.frames import numbers, texts
+from reports.reading.frames import numbers, searched, texts
 from reports.reading.load import Plan
 
 KEYS = ("stage", "status", "arm", "seed", "trial_id")
@@ -133,7 +133,8 @@ def search(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     validation so far), epochs. Completed trials first, best first; a stopped trial's score is a lower bound on what it
     would have reached, so the two never mix.
     """
-    rows = trials[(trials["stage"] == "search") & trials["status"].isin(["completed", "stopped"])]
+    rows = searched(trials)
+    rows = rows[rows["status"].isin(["completed", "stopped"])]
     table = pd.DataFrame({"trial_id": rows["trial_id"], "status": rows["status"]})
     for name in dict.fromkeys((*(factor.name for factor in plan.factors), *plan.nuisance)):
         table[column(name)] = _cells(factoring.of_trials(rows, name), rows.index)

@@ -20,7 +20,7 @@ from reports.words.text import escape
 MORE = f"*More: `{DETAILS}`, which `adalayers report` on this folder writes.*"
 BACK = f"The answer, and what it rests on, is in [{REPORT}]({REPORT}). Here is everything else."
 
-SHORT = ("answer", "caveats", "settings", "quality", "mix", "next_run")
+SHORT = ("answer", "caveats", "settings", "rates", "quality", "mix", "next_run")
 """Modules of `reports.parts` on report.md, each with its `SHORT_PART` or `PART`; a study's own come second."""
 
 PARTS = (

@@ -19,7 +19,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.tables import LAYER_MIX
 from reports.parts.cells import difference, summary
 from reports.parts.part import DETAILS, Part, figure_link
-from reports.reading.frames import records
+from reports.reading.frames import records, searched
 from reports.words.labels import AxisLabel
 from reports.words.text import NONE, code, count, escape, folded, number, several, table
 
@@ -78,9 +78,7 @@ def info(evidence: Evidence) -> Info | None:
         {claim.arm: claim for claim in evidence.claims if claim.control == plan.control and claim.n},
         tuple(dropped.arm for dropped in request.dropped_arms),
         request.trials if evidence.searches else 0,
-        int(trials.loc[trials["stage"] == "search", "search"].value_counts().max() or 0)
-        if evidence.searches
-        else 0,
+        int(searched(trials)["search"].value_counts().max() or 0) if evidence.searches else 0,
         evidence.scored,
         plan.control,
         plan.smallest_effect,

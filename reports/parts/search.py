@@ -22,7 +22,7 @@ from reports.evidence.evidence import Evidence
 from reports.evidence.importances import rebuilt_study
 from reports.parts.part import MAX_ROWS, Part, figure_link
 from reports.reading.factors import column, level
-from reports.reading.frames import records
+from reports.reading.frames import records, searched
 from reports.reading.load import Plan
 from reports.reading.space import Domain
 from reports.words.text import NONE, code, count, escape, folded, number, table
@@ -56,15 +56,14 @@ class Info:
 def info(evidence: Evidence) -> Info | None:
     """None without trials of a search. What pools several searches is not drawn, nor are lines between two axes."""
     trials, points = evidence.search, evidence.points
-    searched = int((evidence.trials["stage"] == "search").sum())
-    if not searched:
+    if not (all_trials := len(searched(evidence.trials))):
         return None
     space = tuple(evidence.space[0])
     completed = points[points["status"] == "completed"]
     drawn = evidence.searches == 1 and len(completed) >= IMPORTANCES_FROM and len(space) > 1
     return Info(
         trials=trials,
-        lost=searched - len(trials),
+        lost=all_trials - len(trials),
         rung=evidence.rung,
         agreement=rungs.agreement(trials, evidence.rung),
         completed=completed if drawn else completed.iloc[:0],

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import TUNED, PlannedArm
-from adalayers.results.study_file import EnvironmentRecord
+from adalayers.config import TrialConfig
+from adalayers.results.study_file import EnvironmentRecord, RequestRecord
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part
@@ -41,6 +42,7 @@ class Info:
         cells: Arms in the core.
         shared: Settings that all arms share, with their values.
         seeds: The most of an arm.
+        rate: The learning rate of all arms that nothing tuned, and where it came from; "" where each tried several.
         trained: Epochs that the confirmed trials ran, and at which they were best, a sentence; "" before any has.
     """
 
@@ -53,6 +55,7 @@ class Info:
     cells: int
     shared: dict[str, Any]
     seeds: int
+    rate: str
     trained: str
 
 
@@ -69,6 +72,7 @@ def info(evidence: Evidence) -> Info:
         cells=len(evidence.core),
         shared=_shared(evidence.plan, request.fixed),
         seeds=request.seeds,
+        rate="" if len(evidence.rates) else _one_rate(request),
         trained=_trained(tables.confirmed(evidence.trials)),
     )
 
@@ -105,7 +109,7 @@ def section(info: Info) -> list[str]:
         f"{info.backbone}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
         f"{code(plan.control)}.{crossed}{_tuned(plan)}"
-        f"{f' All else alike: {escape(settings)}.' if settings else ''}{info.trained}",
+        f"{f' All else alike: {escape(settings)}.' if settings else ''}{info.rate}{info.trained}",
         table(heads, rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
@@ -115,6 +119,20 @@ def _tuned(plan: Plan) -> str:
     """Say what arms are that stand next to one that was not tuned."""
     tuned = any(arm.name.endswith(TUNED) for arm in plan.arms)
     return " Each `..., tuned` is the best of a search for that arm, all of one size." if tuned else ""
+
+
+def _one_rate(request: RequestRecord) -> str:
+    """Say that arms were given their learning rate, one or several, and by what."""
+    rates = {arm.config.get("lr") for arm in request.arms if arm.role not in ("best", "tuned")}
+    if not rates or None in rates:
+        return ""
+    if len(rates) > 1:
+        return " Arms have the lr that the study gives them, tuned for none."
+    (rate,) = rates
+    source = (
+        "as set" if "lr" in request.set else "the default" if rate == TrialConfig.lr else "the study's own"
+    )
+    return f" Every arm's lr is {rate:g}, {source}, tuned for none."
 
 
 def _trained(trials: pd.DataFrame) -> str:

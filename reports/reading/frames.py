@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from adalayers.results.files import RATES
+
 LARGEST = 1e100
 """A number from here on is none: its square is no longer a float."""
 
@@ -27,6 +29,12 @@ def texts(frame: pd.DataFrame, column: str) -> list[str]:
     if column not in frame.columns:
         return [""] * len(frame)
     return ["" if pd.isna(value) else str(value) for value in frame[column]]
+
+
+def searched(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of searches: those of `--rates` are of the search's stage, and no search."""
+    search = trials["search"] if "search" in trials.columns else ""
+    return trials[(trials["stage"] == "search") & (search != RATES)]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -1,0 +1,117 @@
+"""The learning rates that each arm tries before it is confirmed, and which it keeps (`--rates`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from adalayers.config import TrialConfig, with_overrides
+from adalayers.results.files import RATES
+from adalayers.results.record import StudyRecord
+from adalayers.states import Shape
+from adalayers.study import ConfirmedArm
+from adalayers.tuning.job import TrialJob
+
+
+def at_rates(config: TrialConfig, rates: Sequence[float], shape: Shape) -> list[TrialConfig]:
+    """Return a configuration at each rate, or itself where there are none; the mix's own rate stays as it was."""
+    own = config.resolved(shape)
+    stays = {name: own[name] for name in ("mix_lr",) if name in own}
+    return [with_overrides(config, {**stays, "lr": rate}) for rate in rates] or [config]
+
+
+class RateTrials:
+    """A trial of each arm at each rate, on the search's seed; all of its state is in the record's rows.
+
+    An arm that has been confirmed keeps the rate that it was confirmed with.
+
+    Args:
+        arms: As they are without the rates.
+        rates: None for arms that stay as they are.
+        record: Of the whole study.
+        identify: Gives a configuration and a seed the trial's id.
+        seed: Of the search.
+        confirmed_with: The seeds of confirmed trials.
+        shape: Of the base model.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[ConfirmedArm],
+        rates: Sequence[float],
+        record: StudyRecord,
+        identify: Callable[[TrialConfig, int], str],
+        *,
+        seed: int,
+        confirmed_with: Sequence[int],
+        shape: Shape,
+    ):
+        self._record, self.seed = record, seed
+        self.notes: list[str] = []
+        self._tried: dict[str, dict[str, TrialConfig]] = {}  # arm -> trial -> configuration
+        self._kept: dict[str, TrialConfig] = {}
+        for arm in arms if rates else ():
+            configs = at_rates(arm.config, rates, shape)
+            confirmed = (
+                config
+                for config in configs
+                if any(identify(config, seed) in record.rows for seed in confirmed_with)
+            )
+            if (kept := next(confirmed, None)) is not None:
+                self._kept[arm.name] = kept
+            self._tried[arm.name] = {identify(config, seed): config for config in configs}
+        # Two arms that differ in their rate alone try the same.
+        self._jobs = {
+            trial_id: self._job(arm, trial_id, config)
+            for arm, tried in self._tried.items()
+            for trial_id, config in tried.items()
+        }
+        left = {trial_id for arm, tried in self._tried.items() if arm not in self._kept for trial_id in tried}
+        self._left = [
+            job for job in self._jobs.values() if job.trial_id in left and not record.finished(job.trial_id)
+        ]
+        self._running: set[str] = set()
+
+    def _job(self, arm: str, trial_id: str, config: TrialConfig) -> TrialJob:
+        return TrialJob(
+            trial_id=trial_id,
+            stage="search",
+            arm=arm,
+            search=RATES,
+            seed=self.seed,
+            config=config,
+            work=self._record.work(trial_id).address,
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of its trials, those that have ended and those to come."""
+        return len(self._jobs)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether trials of it are left, or have not ended."""
+        return bool(self._left or self._running)
+
+    def remaining(self) -> int:
+        """Return how many of its trials have not ended."""
+        return len(self._left) + len(self._running)
+
+    def next(self) -> TrialJob | None:
+        """Return the next trial, None where it has no more."""
+        if not self._left:
+            return None
+        job = self._left.pop(0)
+        self._running.add(job.trial_id)
+        return job
+
+    def ended(self, trial_id: str) -> None:
+        """Note that a trial ended; those of others are passed over."""
+        self._running.discard(trial_id)
+
+    def chosen(self, arm: ConfirmedArm) -> TrialConfig:
+        """Return an arm's configuration at the rate that is best on validation, ties to the smallest trial id."""
+        tried = self._tried.get(arm.name, {})
+        best = self._record.best(tried)
+        if tried and best is None and arm.name not in self._kept:
+            self.notes.append(f"`{arm.name}` completed no trial of `--rates`: it has lr {arm.config.lr:g}.")
+        return self._kept.get(arm.name) or (arm.config if best is None else tried[best])
