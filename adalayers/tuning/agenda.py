@@ -81,6 +81,7 @@ class Agenda:
         self.searches = [
             Search(planned, record, self._identity, request, self.shape) for planned in plan.searches
         ]
+        self._queues: list[RateTrials | Search] = [self._rates, *self.searches]
         self._begun: set[str] = set()
         self._running: set[str] = set()
         self._postponed: TrialJob | None = None  # was asked for, and did not fit the group
@@ -103,16 +104,16 @@ class Agenda:
 
     @property
     def notes(self) -> list[str]:
-        return list(dict.fromkeys(note for queue in (self._rates, *self.searches) for note in queue.notes))
+        return list(dict.fromkeys(note for queue in self._queues for note in queue.notes))
 
     def total(self) -> int:
         """Return the number of trials that the study has when it is done, as known now."""
-        searched = sum(queue.size for queue in (self._rates, *self.searches))
+        searched = sum(queue.size for queue in self._queues)
         return searched + self._counted().total + self._best_left()
 
     def remaining(self) -> int:
         """Return how many of them have not ended."""
-        searched = sum(queue.remaining() for queue in (self._rates, *self.searches))
+        searched = sum(queue.remaining() for queue in self._queues)
         return searched + len(self._counted().pending) + self._best_left()
 
     def _counted(self) -> _Confirmations:
@@ -130,7 +131,7 @@ class Agenda:
 
     def next(self) -> TrialJob | str:
         """Return the next trial to run, "wait" while others must end first, or "done"."""
-        searched = (queue.next() for queue in (self._rates, *self.searches))
+        searched = (queue.next() for queue in self._queues)
         job = next(filter(None, searched), None) or self._next_confirmation()
         if isinstance(job, TrialJob):
             self._begun.add(job.trial_id)
@@ -181,9 +182,8 @@ class Agenda:
         """
         self._running.discard(trial_id)
         self._counted().pending.discard(trial_id)
-        self._rates.ended(trial_id)
-        for search in self.searches:
-            search.ended(trial_id, status)
+        for queue in self._queues:
+            queue.ended(trial_id, status)
 
     # Confirmation
 

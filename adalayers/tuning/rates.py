@@ -104,8 +104,8 @@ class RateTrials:
         self._running.add(job.trial_id)
         return job
 
-    def ended(self, trial_id: str) -> None:
-        """Note that a trial ended; those of others are passed over."""
+    def ended(self, trial_id: str, status: str) -> None:
+        """Note that a trial ended, however it did; those of others are passed over."""
         self._running.discard(trial_id)
 
     def chosen(self, arm: ConfirmedArm) -> TrialConfig:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from adalayers.results.files import RATES
 from reports.evidence import tables
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, records
 from reports.reading.load import Plan
 
 COLUMNS = ["arm", "lr", "status", "score", "kept", "edge"]
@@ -22,15 +24,13 @@ def rates(trials: pd.DataFrame, plan: Plan) -> pd.DataFrame:
     table = pd.DataFrame({name: rows[name] for name in ("trial_id", "arm", "status")})
     table["lr"], table["score"] = numbers(rows, "config/lr"), numbers(rows, f"val/{plan.metric}")
     confirmed = tables.values(trials, "config/lr")
-    kept, edge = pd.Series(False, index=table.index), pd.Series("", index=table.index)
+    rated: list[dict[str, Any]] = []
     for arm, tried in table.groupby("arm", sort=False):
-        of_arm = confirmed.get(str(arm), {}).values()
         completed = tried[tried["status"] == "completed"].dropna(subset=["score"])
         best = completed.sort_values(["score", "trial_id"], ascending=[False, True])["lr"].head(1)
-        kept[tried.index] = tried["lr"].isin(list(of_arm) or best)
+        kept = set(confirmed.get(str(arm), {}).values()) or set(best)
         ends = {tried["lr"].max(): "high", tried["lr"].min(): "low"}
-        edge[tried.index] = [
-            ends.get(lr, "") if is_kept else ""
-            for lr, is_kept in zip(tried["lr"], kept[tried.index], strict=True)
-        ]
-    return table.assign(kept=kept, edge=edge)[COLUMNS].reset_index(drop=True)
+        for row in records(tried):
+            is_kept = row["lr"] in kept
+            rated.append({**row, "kept": is_kept, "edge": ends.get(row["lr"], "") if is_kept else ""})
+    return pd.DataFrame(rated, columns=COLUMNS)

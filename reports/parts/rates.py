@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -47,7 +48,7 @@ def section(info: Info) -> list[str]:
     ]
 
 
-def _cell(row: dict[str, object]) -> str:
+def _cell(row: dict[str, Any]) -> str:
     score = number(row["score"]) if row["status"] == "completed" else str(row["status"])
     return f"**{score}**" if row["kept"] else score
 

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import TUNED, PlannedArm
-from adalayers.config import TrialConfig
 from adalayers.results.study_file import EnvironmentRecord, RequestRecord
 from reports.evidence import tables
 from reports.evidence.evidence import Evidence
@@ -72,7 +71,7 @@ def info(evidence: Evidence) -> Info:
         cells=len(evidence.core),
         shared=_shared(evidence.plan, request.fixed),
         seeds=request.seeds,
-        rate="" if len(evidence.rates) else _one_rate(request),
+        rate="" if len(evidence.rates) else one_rate(request),
         trained=_trained(tables.confirmed(evidence.trials)),
     )
 
@@ -121,7 +120,7 @@ def _tuned(plan: Plan) -> str:
     return " Each `..., tuned` is the best of a search for that arm, all of one size." if tuned else ""
 
 
-def _one_rate(request: RequestRecord) -> str:
+def one_rate(request: RequestRecord) -> str:
     """Say that arms were given their learning rate, one or several, and by what."""
     rates = {arm.config.get("lr") for arm in request.arms if arm.role not in ("best", "tuned")}
     if not rates or None in rates:
@@ -129,9 +128,7 @@ def _one_rate(request: RequestRecord) -> str:
     if len(rates) > 1:
         return " Arms have the lr that the study gives them, tuned for none."
     (rate,) = rates
-    source = (
-        "as set" if "lr" in request.set else "the default" if rate == TrialConfig.lr else "the study's own"
-    )
+    source = "as set" if "lr" in request.set else "the study's default"
     return f" Every arm's lr is {rate:g}, {source}, tuned for none."
 
 

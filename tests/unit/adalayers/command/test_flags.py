@@ -144,3 +144,25 @@ def test_each_of_several_label_columns_is_a_case():
     ]
     (request,) = parse(STUDY, ["--label-column", "mood"]).requests
     assert request.label_column == "mood"
+
+
+def test_rates_are_several_in_order_and_say_what_study_it_is():
+    assert parse(STUDY, ["--rates", "1e-2", "1e-3", "1e-3"]).study.rates == (1e-3, 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ["--rates", "1e-3", "0.001"],
+            "wanted two --rates or more without --set lr, got --rates 0.001 0.001",
+        ),
+        (["--rates", "1e-3", "1e-2", "--set", "lr=0.1"], "got --rates 0.001 0.01 and --set lr=0.1"),
+        (["--rates", "1e-3", "0"], "wanted --rates above 0 and finite, got 0"),
+        (["--rates", "1e-3", "inf"], "wanted --rates above 0 and finite, got inf"),
+        (["--rates"], "expected at least one argument"),
+    ],
+)
+def test_rates_that_are_none_are_bad_input(given, said):
+    with pytest.raises(BadInput, match=said):
+        parse(STUDY, given)

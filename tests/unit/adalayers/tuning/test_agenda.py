@@ -71,6 +71,7 @@ def agenda(
     undecided=None,
     analyses=(),
     arms=(),
+    rates=(),
 ):
     runs = tuple(Run(analyses=(analysis.after,), covered=(analysis.covered,)) for analysis in analyses)
     before = StudyFile(request=RequestRecord(arms=arms), runs=RunsRecord(history=runs))
@@ -79,7 +80,7 @@ def agenda(
         plan or made_plan(),
         record,
         DATA,
-        StudyRequest(search=search, trials=trials, seeds=seeds),
+        StudyRequest(search=search, trials=trials, seeds=seeds, rates=rates),
         undecided=undecided,
         before=before,
     )
@@ -605,3 +606,153 @@ def test_a_group_that_was_interrupted_comes_again_with_its_members_in_their_plac
         made.record.begin(job.trial_id, made.row(job) | {"group": f"{group[0].trial_id}/4"})
     assert len(group) == 4
     assert agenda(folder, trials=0).next_group(6, across_seeds=True) == group
+
+
+# Rates
+
+RATES = (1e-3, 1e-2)
+TUNED_FOR = {"alpha=1": 1e-3, "alpha=8": 1e-2, "uniform": 1e-3}
+
+
+def by_rate(job):
+    """Score an arm best at the rate that `TUNED_FOR` names."""
+    return 0.9 if TUNED_FOR.get(job.arm) == job.config.lr else 0.1
+
+
+def tried(jobs):
+    return [(job.arm, job.config.lr, job.seed) for job in jobs if job.search == "rates"]
+
+
+def test_each_arm_first_tries_the_rates_on_the_searchs_seed_and_keeps_its_best(folder):
+    made = agenda(folder, trials=0, rates=RATES)
+    assert (made.total(), made.remaining()) == (12, 12)
+    jobs = run(made, by_rate)
+    assert tried(jobs[:6]) == [(arm, rate, 0) for arm in ("alpha=1", "alpha=8", "uniform") for rate in RATES]
+    assert {job.stage for job in jobs[:6]} == {"search"}
+    assert {(job.arm, job.config.lr) for job in jobs[6:]} == set(TUNED_FOR.items())
+    assert {job.config.mix_lr for job in jobs} == {1e-3}, "the mix has the rate that it has without the flag"
+    assert [job.trial_id for job in jobs if job.config.lr == 1e-3 and job.seed] == [
+        job.trial_id
+        for job in run(agenda(Folder(f"{folder.address}-plain"), trials=0))
+        if job.arm != "alpha=8"
+    ], "a trial's id does not know how its rate was chosen"
+    assert made.remaining() == 0
+    assert run(agenda(folder, trials=0, rates=RATES)) == []
+
+
+def test_no_arm_is_confirmed_before_all_rates_are_known(folder):
+    made = agenda(folder, trials=0, rates=RATES)
+    jobs = [made.next() for _ in range(6)]
+    assert made.next() == "wait"
+    for job in jobs[:-1]:
+        finish(made, job, by_rate(job))
+    assert made.next() == "wait"
+    finish(made, jobs[-1], by_rate(jobs[-1]))
+    assert made.next().stage == "confirm"
+
+
+def test_rates_that_were_interrupted_go_on_and_those_that_failed_are_tried_again(folder):
+    made = agenda(folder, trials=0, rates=RATES)
+    first, second, third = (made.next() for _ in range(3))
+    finish(made, first, by_rate(first))
+    finish(made, second, status="failed")
+    made.record.begin(third.trial_id, made.row(third))
+    made.record.write()
+    again = agenda(folder, trials=0, rates=RATES)
+    jobs = run(again, by_rate)
+    assert tried(jobs)[:2] == tried([second, third])
+    assert len(tried(jobs)) == 5
+    assert {job.arm: job.config.lr for job in jobs if job.seed} == TUNED_FOR
+
+
+def test_an_arm_keeps_the_rate_that_it_was_confirmed_with(folder):
+    run(
+        agenda(folder, trials=0, rates=RATES),
+        by_rate,
+        stop=lambda job: "failed" if tried([job]) == [("alpha=8", 1e-2, 0)] else None,
+    )
+    more = run(agenda(folder, trials=0, rates=RATES, seeds=3), by_rate)
+    assert not tried(more), "the rate that failed is not asked for again: its arm has been confirmed"
+    assert {(job.arm, job.config.lr) for job in more} == {(arm, 1e-3) for arm in TUNED_FOR}
+
+
+def test_equal_rates_go_to_the_smallest_id_and_an_arm_without_any_stays_as_it_was(folder):
+    made = agenda(folder, trials=0, rates=(3e-3, 1e-2))
+    jobs = run(made, stop=lambda job: "diverged" if job.arm == "uniform" and not job.seed else None)
+    ids = {job.config.lr: job.trial_id for job in jobs if job.arm == "alpha=1" and not job.seed}
+    kept = {job.arm: job.config.lr for job in jobs if job.seed}
+    assert kept["alpha=1"] == min(ids, key=ids.get)
+    assert kept["uniform"] == 1e-3
+    assert made.notes == ["`uniform` completed no trial of `--rates`: it has lr 0.001."]
+
+
+def test_arms_that_the_rates_make_equal_are_one(folder):
+    planned = made_plan(
+        study_with(
+            arms=lambda setting: (
+                [Arm("slow", "core", {"mix": "uniform"}), Arm("fast", "core", {"mix": "uniform", "lr": 0.1})],
+                [],
+            )
+        )
+    )
+    made = agenda(folder, trials=0, rates=RATES, plan=planned)
+    assert made.remaining() == 6
+    jobs = run(made)
+    assert len(tried(jobs)) == 2
+    assert [(arm.name, arm.aliases) for arm in made.arms] == [("slow", ("fast",))]
+
+
+def test_a_search_knows_the_rates_that_are_points_of_its_space(folder):
+    """The mix's rate is set, so that a search at another lr finds the very trials of the rates."""
+    planned = made_plan(entropy_weight=0.0, mix_lr=1e-3)
+    made = agenda(folder, rates=RATES, trials=4, search="grid", plan=planned)
+    jobs = run(made, by_rate)
+    assert len(tried(jobs)) == 6
+    assert not [job for job in jobs if job.stage == "search" and job.search != "rates"], "all four have run"
+    assert [arm.aliases for arm in made.arms] in (
+        [("search-best",), ("published",), ()],
+        [(), ("published", "search-best"), ()],
+    )
+    assert made.notes == [
+        "The search space holds no more than 0 different configurations beside those of --rates; 4 were asked for."
+    ]
+    assert run(agenda(folder, rates=RATES, trials=4, search="grid", plan=planned)) == []
+
+
+def test_components_with_a_search_of_their_own_try_the_rates_too(folder):
+    planned = made_plan(
+        study_with(
+            tunings=lambda setting: [
+                Tuning(name, {"alpha": value}) for name, value in (("a", 1.0), ("b", 8.0))
+            ],
+            arms=lambda setting: ([Arm("a", "core", {"alpha": 1.0}), Arm("b", "core", {"alpha": 8.0})], []),
+            tuned_only=True,
+        ),
+        Space({}, {"lr": tune.loguniform(1e-4, 1e-2)}, {}),
+        mix_lr=1e-3,
+    )
+    made = agenda(folder, rates=RATES, trials=2, plan=planned)
+    jobs = run(made, lambda job: 0.9 if job.search == "rates" and job.config.lr == 1e-2 else 0.1)
+    assert [len([job for job in jobs if job.search == name]) for name in ("rates", "a", "b")] == [4, 2, 2]
+    assert {(job.arm, job.config.lr) for job in jobs if job.seed} == {("a", 1e-2), ("b", 1e-2)}
+
+
+def test_blocks_until_decided_begin_once_the_rates_are_known(folder):
+    asked = []
+
+    def undecided():
+        asked.append(None)
+        return ["alpha=1", "alpha=8"]
+
+    made = agenda(folder, trials=0, seeds=9, rates=RATES, undecided=undecided)
+    jobs = run(made, by_rate)
+    assert [job.search for job in jobs[:6]] == ["rates"] * 6
+    assert names(jobs)[:18] == [(arm, seed) for seed in range(1, 7) for arm in TUNED_FOR]
+    assert {arm for arm, seed in names(jobs) if seed > 6} == {"alpha=1", "alpha=8"}
+    assert asked
+
+
+def test_rates_of_arms_train_in_one_program(folder):
+    made = agenda(folder, trials=0, rates=RATES)
+    group = made.next_group(4)
+    assert [job.search for job in group] == ["rates"] * 4

@@ -1,0 +1,73 @@
+"""The learning rates that arms tried: which was kept, and where it lies."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from adalayers.comparisons import PlannedArm
+from adalayers.results.study_file import RequestRecord, StudyFile
+from reports.evidence.rates import rates
+from reports.parts.rates import Info, section
+from reports.parts.settings import one_rate
+from reports.reading.frames import searched
+from reports.reading.load import make_plan
+
+ROWS = [
+    # trial, stage, search, arm, status, lr, score
+    ("t1", "search", "rates", "a", "completed", 1e-3, 0.5),
+    ("t2", "search", "rates", "a", "completed", 3e-3, 0.7),
+    ("t0", "search", "rates", "a", "completed", 1e-2, 0.6),
+    ("t5", "search", "rates", "b", "completed", 1e-3, 0.4),
+    ("t4", "search", "rates", "b", "completed", 3e-3, 0.4),
+    ("t6", "search", "rates", "b", "diverged", 1e-2, math.nan),
+    ("t7", "search", "rates", "c", "completed", 1e-3, 0.9),
+    ("t8", "search", "rates", "c", "completed", 3e-3, 0.2),
+    ("t9", "search", "", "", "completed", 5e-3, 0.95),
+    ("ta", "confirm", "", "c", "completed", 3e-3, 0.3),
+]
+COLUMNS = ["trial_id", "stage", "search", "arm", "status", "config/lr", "val/f1"]
+TRIALS = pd.DataFrame(ROWS, columns=COLUMNS).assign(seed=[0] * 9 + [1])
+ARMS = tuple(PlannedArm(name) for name in "abc")
+PLAN = make_plan(StudyFile(request=RequestRecord(metric="f1", arms=ARMS)), TRIALS)
+
+
+def test_the_best_is_kept_ties_go_to_the_smallest_id_and_what_was_confirmed_stays():
+    table = rates(TRIALS, PLAN)
+    kept = table[table["kept"]]
+    assert list(zip(kept["arm"], kept["lr"], kept["edge"], strict=True)) == [
+        ("a", 3e-3, ""),
+        ("b", 3e-3, ""),  # t4 before t5
+        ("c", 3e-3, "high"),
+    ]
+    assert (table.loc[~table["kept"], "edge"] == "").all()
+    assert len(table) == 8
+
+
+def test_the_table_names_scores_failures_and_ends():
+    text = "\n".join(section(Info(rates(TRIALS, PLAN), "f1", 0)))
+    assert "| `a` | 0.500 | **0.700** | 0.600 |" in text
+    assert "| `b` | 0.400 | **0.400** | diverged |" in text
+    assert "| `c` | 0.900 | **0.200** |  |" in text
+    assert "1 of 3 arms: `c` (high)" in text
+
+
+def test_rates_are_no_search_and_a_study_without_them_has_none():
+    assert list(searched(TRIALS)["trial_id"]) == ["t9"]
+    assert rates(TRIALS[TRIALS["search"] == ""], PLAN).empty
+    assert rates(TRIALS.drop(columns="search"), PLAN).empty
+
+
+@pytest.mark.parametrize(
+    ("lrs", "fixed", "said"),
+    [
+        ([1e-3, 1e-3], {}, " Every arm's lr is 0.001, the study's default, tuned for none."),
+        ([1e-2, 1e-2], {"lr": 1e-2}, " Every arm's lr is 0.01, as set, tuned for none."),
+        ([1e-3, 1e-2], {}, " Arms have the lr that the study gives them, tuned for none."),
+        ([], {}, ""),
+    ],
+)
+def test_a_page_without_rates_says_that_nothing_tuned_them(lrs, fixed, said):
+    arms = [PlannedArm(f"{i}", config={"lr": lr}) for i, lr in enumerate(lrs)]
+    tuned = PlannedArm("found", "tuned", {"lr": 5e-3})
+    assert one_rate(RequestRecord(arms=(*arms, tuned), set=fixed)) == said
