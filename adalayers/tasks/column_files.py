@@ -74,11 +74,14 @@ def _require_columns(
     )
     for sentence in sentences:
         for number, fields in sentence:
-            if len(fields) != width or width < 2:
+            if width < 2:
                 raise BadInput(
-                    f"wanted {max(2, width)} columns in line {number} of {file.name}"
-                    + (f", as in line {first}" if width > 1 else "")
-                    + f", got {len(fields)}; {advice}"
+                    f"wanted a word and a tag in line {first} of {file.name}, got one column; {advice}"
+                )
+            if len(fields) != width:
+                raise BadInput(
+                    f"wanted {width} columns in line {number} of {file.name}, as in line {first}, got {len(fields)}; "
+                    f"{advice}"
                 )
     longest = max(sentences, key=len)
     if len(longest) > MANY_WORDS and len(sentences) == 1:

@@ -194,26 +194,31 @@ def _columns(
 def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
     """Return the columns of texts and labels that a table without named classes may mean, the label last.
 
-    Labels are numbers, or texts of which each occurs twice on average; columns of identifiers are neither.
+    Labels are numbers, or texts of which each occurs twice on average, as tags beside words do; columns of identifiers
+    are neither, nor are those without a value.
     """
     shapes = {
         column: shape_of(feature)
         for column, feature in table.features.items()
         if not IDENTIFIER.fullmatch(column.lower())
     }
-    if not {*shapes.values()} <= {"text", "int", "float32", "float64"}:
+    if not {*shapes.values()} <= {"text", "int", "float32", "float64", "words"}:
         return []
-    labels = [
-        column
-        for column, shape in shapes.items()
-        if shape.startswith("float")
-        or 2 * len(set(_values(table, column, dataset))) <= min(len(table), 2 * MAX_CLASSES)
-    ]
+    labels, texts = [], []
+    for column, shape in shapes.items():
+        values = [value for value in _values(table, column, dataset) if value is not None]
+        if shape == "words":
+            values = list(itertools.chain.from_iterable(values))
+        few = 2 * len({*values}) <= min(len(values), 2 * MAX_CLASSES)
+        if values and (few or shape.startswith("float")):
+            labels.append(column)
+        elif values and shape in ("text", "words"):
+            texts.append(column)
     return [
         (text, label)
         for label in labels
-        for text, shape in shapes.items()
-        if shape == "text" and text not in labels
+        for text in texts
+        if (shapes[text] == "words") == (shapes[label] == "words")
     ]
 
 

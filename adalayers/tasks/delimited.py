@@ -119,9 +119,7 @@ class Delimited:
         if rows.fault:
             raise BadInput(rows.fault)
         if broken := sum("\n" in field for fields in rows.fields for field in fields):
-            notes.append(
-                f"{broken:,} fields hold line breaks, so that {len(rows.fields) - 1:,} rows take more lines"
-            )
+            notes.append(f"fields that hold line breaks: {broken:,}")
         return rows, tuple(notes)
 
     def _checked(self, rows: Sequence[tuple[int, list[str]]]) -> Rows:

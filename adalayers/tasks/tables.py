@@ -152,7 +152,7 @@ def _guarded(file: DataFile, reader: Callable[[DataFile], Any]) -> Any:
 def _text(file: DataFile) -> str:
     data = packed.content(file.path, file.member)
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    return data.decode("utf-16" if wide else "utf-8-sig")
+    return data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
 
 
 def _separated(file: DataFile) -> delimited.Delimited:
@@ -293,15 +293,25 @@ def _as_text(columns: Sequence[list[str | None]]) -> list[Any]:
 def _of_text(columns: Sequence[list[str | None]]) -> list[Any]:
     """Return texts as whole numbers or numbers where every one in all files is, else as they are."""
     arrays = _as_text(columns)
+    texts = pa.chunked_array(arrays, pa.string()).drop_null()
 
-    def each(pattern: str) -> bool:
-        return all(pc.all(pc.match_substring_regex(array, pattern)).as_py() is not False for array in arrays)
+    def share(pattern: str) -> float:
+        return pc.mean(pc.match_substring_regex(texts, pattern)).as_py() or 0
 
-    if all(array.null_count == len(array) for array in arrays):
+    if share(_NUMBER) < 1 or share(_LONG):
         return arrays
-    long = any(pc.any(pc.match_substring_regex(array, _LONG)).as_py() for array in arrays)
-    kind = pa.int64() if each(_WHOLE) else pa.float64() if not long and each(_NUMBER) else None
-    return arrays if kind is None else [pc.utf8_trim_whitespace(array).cast(kind) for array in arrays]
+    numbers = [pc.utf8_trim_whitespace(array).cast(pa.float64()) for array in arrays]
+    if not share(_WHOLE) or not all(_are_whole(array) for array in numbers):
+        return numbers
+    exact = share(_WHOLE) == 1
+    return [
+        (pc.utf8_trim_whitespace(array) if exact else number).cast(pa.int64())
+        for array, number in zip(arrays, numbers, strict=True)
+    ]
+
+
+def _are_whole(numbers: Any) -> bool:
+    return pc.all(pc.equal(numbers, pc.floor(numbers))).as_py() is not False
 
 
 def _of_json(columns: Sequence[list[Any]]) -> list[Any]:
