@@ -75,7 +75,7 @@ class Source:
     def title(self) -> str:
         """The files by name."""
         names = [file.name for file in self.files] or [self.name]
-        return _listed(names) if len(names) < 3 else f"{names[0]} to {names[-1]} ({len(names)} files)"
+        return listed(names) if len(names) < 3 else f"{names[0]} to {names[-1]} ({len(names)} files)"
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def require_whole(source: Source) -> None:
         lacking = [f"{name}-{n:05d}-of-{total:05d}" for n in range(total) if n not in numbers]
         raise BadInput(
             f"wanted all {total} files of {source.name}, got {len(numbers)}"
-            + (f", without {_listed(lacking)}; add what is missing" if lacking else "; leave each there once")
+            + (f", without {listed(lacking)}; add what is missing" if lacking else "; leave each there once")
             + f", or read one alone with --splits {next(iter(roles_in(source.name)), 'train')}={source.files[0].name}"
         )
 
@@ -351,9 +351,10 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
 
 
 def _titles(sources: Sequence[Source]) -> str:
-    return _listed([source.title for source in sources])
+    return listed([source.title for source in sources])
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them, of many the first."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more

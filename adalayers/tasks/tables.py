@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from adalayers.errors import BadInput
 from adalayers.storage import hub
 from adalayers.tasks import column_files, delimited, packed
-from adalayers.tasks.files import ARCHIVES, FORMS, DataFile, Source
+from adalayers.tasks.files import ARCHIVES, FORMS, DataFile, Source, listed
 
 _WHOLE = r"^\s*(-?[1-9][0-9]{0,17}|0)\s*$"
 _LONG = r"^\s*-?[0-9]{19,}\s*$"
@@ -122,10 +122,14 @@ def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
         places[split] = Places(tuple((piece.file.name, piece.rows, piece.lines) for piece, _ in of_split))
         splits[split] = _table(of_split, declared)
     labels = {piece.labels for piece in pieces}
+    notes: dict[str, list[str]] = {}
+    for piece in pieces:
+        for note in piece.notes:
+            notes.setdefault(note, []).append(piece.file.name)
     return Tables(
         splits,
         places,
-        tuple(f"{piece.file.name}: {note}" for piece in pieces for note in piece.notes),
+        tuple(f"{listed(names)}: {note}" for note, names in notes.items()),
         ("0", *labels) if len(labels) == 1 and "" not in labels else (),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adalayers.comparisons import IMPORTANCES_NAMED_FROM
+from adalayers.results.study_file import splits_in_words
 from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -17,7 +18,7 @@ from reports.evidence.tables import confirmed
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
-from reports.words.text import count, fenced, listed, number
+from reports.words.text import count, escape, fenced, listed, number
 
 OWN_SPREAD_FROM = 6
 """Pairs of seeds from which on a comparison's own spread is known well enough to plan with."""
@@ -37,6 +38,7 @@ class Info:
         own_draws: Whether each seed drew training examples of its own.
         importances: Completed trials of the search, where the study asks which hyperparameters matter and has too few
             to answer; else None.
+        files: Of the user's own data, the files of each split and those that are not used.
     """
 
     claims: tuple[Claim, ...]
@@ -49,6 +51,7 @@ class Info:
     own_draws: bool
     importances: int | None = None
     scheduler: str = ""
+    files: str = ""
 
     @property
     def open(self) -> list[Claim]:
@@ -57,7 +60,7 @@ class Info:
 
 
 def info(evidence: Evidence) -> Info:
-    runs = evidence.loaded.study.runs
+    runs, dataset = evidence.loaded.study.runs, evidence.loaded.study.environment.dataset
     return Info(
         tuple(claim for claim in evidence.claims if claim.primary),
         evidence.plan,
@@ -69,6 +72,7 @@ def info(evidence: Evidence) -> Info:
         numbers(confirmed(evidence.trials), "draw").nunique() > 1,
         _too_few_for_importances(evidence),
         evidence.loaded.study.request.scheduler,
+        splits_in_words(dataset.roles, dataset.unused) if dataset.source.startswith("local:") else "",
     )
 
 
@@ -82,6 +86,7 @@ def section(info: Info) -> list[str]:
     draws = "" if info.own_draws else ", one draw of training examples"
     sentences = [
         f"One backbone, one dataset{draws}: whether this holds for others is not tested.",
+        f"Data: {escape(info.files, 1000)}." if info.files else "",
         "All planned quality comparisons share one error of 5%; the set that may be best, entropy and speed have 5% "
         "each.",
         "Seeds were added in blocks: a difference decided early reads a little too large; trust its interval."

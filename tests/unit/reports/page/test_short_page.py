@@ -108,6 +108,15 @@ def test_what_a_failed_trial_withholds_waits_for_it_and_not_for_seeds(tmp_path, 
     assert commanded(following) == ["python", "studies/alpha_lambda.py", "--seeds", str(seeds)]
 
 
+@pytest.mark.parametrize(("source", "said"), [("local:mine", True), ("nyu-mll/glue:cola", False)])
+def test_the_files_of_ones_own_data_are_named_by_role(tmp_path, source, said):
+    made = MadeUp(seeds=3, search=0)
+    roles, unused = {"train": "a.csv", "test": "b_2.csv"}, ["c.json (another format)"]
+    made.study["environment"]["dataset"] |= {"source": source, "roles": roles, "unused": unused}
+    line = r"- Data: train = a.csv, test = b\_2.csv; not used: c.json (another format)."
+    assert (line in next_run(made, tmp_path)) == said
+
+
 def test_comparisons_that_name_no_arms_are_left_out(tmp_path):
     made = MadeUp(seeds=3, search=0)
     made.study["request"]["comparisons"] = [
