@@ -164,6 +164,42 @@ def _final_norm(module: nn.Module, layers: int) -> str:
     raise _Fails("the last of its hidden states is neither the last layer's own nor that behind one norm")
 
 
+def last_state_problem(backbone: Backbone) -> str:
+    """Return in words what is wrong with where the last hidden state of a stream lies; "" where nothing is.
+
+    By numbers, on a pass of the model as it is: the last state is what the final norm gives that the stream is said to
+    have, else what the last layer gives.
+    """
+    model: Any = backbone.model
+    of_streams = [model] if len(backbone.streams) == 1 else [model.get_encoder(), model.get_decoder()]
+    names = {module: name for name, module in model.named_modules()}
+    whole = Backbone(
+        model,
+        streams=backbone.streams,
+        width=backbone.width,
+        family=backbone.family,
+        pad_id=backbone.pad_id,
+        start_id=backbone.start_id,
+    )
+    with _watched(model) as seen:
+        states = whole(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+    for stream, module in zip(backbone.streams, of_streams, strict=True):
+        prefix = f"{names[module]}." if names[module] else ""
+        layers = list_of_layers(module, stream.layers)
+        if stream.final_norm:
+            name = f"{prefix}{backbone.family.final_norm}"
+        elif layers is not None:
+            name = f"{prefix}{layers}.{stream.layers - 1}"
+        else:  # all layers are one and the same
+            continue
+        _, left = seen.get(name, (None, None))
+        last = states[stream.states()[stream.layers]]
+        # The second text is padded: what stands there means nothing.
+        if left is None or left.shape != last.shape or not _same(left[0], last[0]):
+            return f"that of the {stream.name} is not what {name} gives"
+    return ""
+
+
 @contextmanager
 def _watched(module: nn.Module) -> Iterator[dict[str, tuple[Any, Any]]]:
     """Yield, by name, what entered and what left each module within meanwhile."""

@@ -12,9 +12,10 @@ from torch import nn
 
 from adalayers.backbones import pretrained
 from adalayers.backbones.backbone import Backbone, list_of_layers
+from adalayers.backbones.check import last_state_problem
 from adalayers.backbones.sources import BackboneSource
 from adalayers.console.progress import size
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.states import ComputeType
 from adalayers.storage import hub
 
@@ -86,7 +87,13 @@ def _require_pass(backbone: Backbone, source: BackboneSource) -> None:
             f"got {backbone.pad_id}; fix it, or fetch the model again"
         )
     try:
-        backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+        if backbone.depth is not None:  # what lies behind the last layer is not read
+            backbone(torch.zeros(2, 2, dtype=torch.long), torch.tensor([[1, 1], [1, 0]]))
+        elif problem := last_state_problem(backbone):
+            raise BadInput(
+                f"wanted the last hidden states of {source.id!r} as {source.family!r} models have them, {problem}; "
+                "install the release of transformers that constraints.txt names, or tell us of it"
+            )
     except BadInput:
         raise
     except Exception as error:  # of many kinds: whatever a layer makes of sizes that do not fit
@@ -144,20 +151,24 @@ def _pretrained(source: BackboneSource, depth: int | None) -> Any:
     # Weights that the checkpoint lacks (mostly a pooler) are drawn at random: not from the trials' stream.
     with hub.quiet(), torch.random.fork_rng(devices=[]):
         try:
-            model, report = AutoModel.from_pretrained(
-                source.folder,
-                config=config,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=getattr(torch, source.dtype),
-                output_loading_info=True,
-            )
+            with pretrained.staged(source.folder, with_weights=True) as place:
+                model, report = AutoModel.from_pretrained(
+                    place,
+                    config=config,
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                    dtype=getattr(torch, source.dtype),
+                    output_loading_info=True,
+                )
+        except CannotWrite:
+            raise
         except Exception as error:  # of many kinds: safetensors' own, sizes that disagree, a broken index
             raise BadInput(
                 f"wanted the weights of {source.id!r} in {str(source.folder)!r}, they cannot be loaded "
                 f"({type(error).__name__}: {hub.first_line(error)}); fetch or save the model again"
             ) from error
+    model.config._name_or_path = str(source.folder)
     # What is not read may be missing: a decoder, and the pooler that models saved for masked LM lack.
     encoder_alone = source.is_encoder_decoder and len(source.streams_read) == 1
     missing = sorted(

@@ -1,16 +1,23 @@
-"""What the folder of a pretrained model holds: its config, weights and tokeniser files. No weight is loaded."""
+"""What the folder of a pretrained model holds: its config, weights and tokeniser files. No weight is loaded.
+
+Whatever loads of it loads from `staged`: the files that its fingerprint is of, and no others. What would load something
+else all the same is left out of its configs there, or refused (`require_plain`).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from adalayers.backbones.families import Family, family_of
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.states import Stream
 from adalayers.storage import hub
 
@@ -45,8 +52,26 @@ _TOKENIZER_FILES = [
 NON_WEIGHT_FILES = ["config.json", *_TOKENIZER_FILES]
 """Every file that is read from such a folder, except weights."""
 
-FILES = [*NON_WEIGHT_FILES, WEIGHTS_FILE, _WEIGHTS_INDEX, "model-*-of-*.safetensors"]
-"""Patterns of every file that is read from such a folder."""
+_ADAPTERS = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
+"""peft's own, which transformers adds to a model where peft is installed."""
+
+FILES = [*NON_WEIGHT_FILES, WEIGHTS_FILE, _WEIGHTS_INDEX, "model-*-of-*.safetensors", _ADAPTERS[0]]
+"""Patterns of every file that is read from such a folder, and of what is refused."""
+
+_REFUSED = {
+    "transformers_weights": "names other weights than those of model.safetensors; give that file this name",
+    "quantization_config": "says that its weights are quantised, and packages decide what they are read as; save it "
+    "with weights of float32 or bfloat16 (docs/backbones.md)",
+}
+"""Entries of a config, at any depth, that make a loader read something else."""
+_LEFT_OUT = {
+    "config.json": re.compile("tie_last_hidden_states|configuration_files"),
+    "tokenizer_config.json": re.compile(".*_files?|init_inputs"),
+}
+"""Entries of configs that a loader does not see: whether the last state lies behind the final norm, other files."""
+_ATTENTION = re.compile("_?(attn|experts)_implementation(_internal)?")
+_OWN_ATTENTION = {None, "eager", "sdpa"}
+"""What is transformers' own of them: others are packages, or code from the hub."""
 
 RANDOM_SEED = 0
 """Sets the weights of a backbone that has random ones."""
@@ -80,7 +105,9 @@ def weights(folder: Path) -> list[Path]:
         return []
     try:
         shards = set(json.loads((folder / _WEIGHTS_INDEX).read_text())["weight_map"].values())
-        if not all(isinstance(shard, str) and Path(shard).name == shard for shard in shards):
+        if not all(
+            re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards
+        ):  # no pickle, none elsewhere
             return []
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return []
@@ -95,13 +122,96 @@ def fingerprint(folder: Path, *, random: bool = False) -> str:
         folder: The model's.
         random: Whether the weights are random; weight files in the folder then do not count.
     """
-    others = [path for file in NON_WEIGHT_FILES if (path := folder / file).is_file()]
     digest = hashlib.sha256()
-    for path in sorted([*others, *([] if random else weights(folder))], key=lambda path: path.name):
+    for path in _read(folder, with_weights=not random):
         digest.update(f"{path.name}\0{file_sha256(path)}\n".encode())
     if random:
         digest.update(f"random weights, seed {RANDOM_SEED}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _read(folder: Path, *, with_weights: bool) -> list[Path]:
+    """Return the files of a model that are read, by name."""
+    others = [path for file in NON_WEIGHT_FILES if (path := folder / file).is_file()]
+    return sorted([*others, *(weights(folder) if with_weights else [])], key=lambda path: path.name)
+
+
+@contextlib.contextmanager
+def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
+    """Yield a folder of links to the files of a model that are read: a loader finds nothing else there.
+
+    Raises:
+        CannotWrite: There is no place for temporary files.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="adalayers-model-")))
+            for path in _read(folder, with_weights=with_weights):
+                text = _without(path, _LEFT_OUT[path.name]) if path.name in _LEFT_OUT else None
+                if text is None:
+                    (place / path.name).symlink_to(path.resolve())
+                else:
+                    (place / path.name).write_text(text)
+        except OSError as error:
+            raise CannotWrite(
+                f"wanted a folder for temporary files to load {str(folder)!r} from, which failed "
+                f"({error.strerror or error}); set TMPDIR to one"
+            ) from error
+        yield place
+
+
+def _without(path: Path, left_out: re.Pattern[str]) -> str | None:
+    """Return a file of JSON without the entries that a loader must not see; None where there are none."""
+    try:
+        document = json.loads(path.read_text())
+        pruned = _pruned(document, left_out)
+    except (OSError, ValueError, RecursionError):  # whoever loads it says what is wrong
+        return None
+    return None if pruned == document else json.dumps(pruned)
+
+
+def _pruned(value: Any, left_out: re.Pattern[str]) -> Any:
+    if isinstance(value, list):
+        return [_pruned(each, left_out) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _pruned(each, left_out)
+        for key, each in value.items()
+        if not left_out.fullmatch(key)
+        and not (_ATTENTION.fullmatch(key) and (isinstance(each, dict) or each not in _OWN_ATTENTION))
+    }
+
+
+def require_plain(folder: Path, identifier: str) -> None:
+    """Check that a model's weights are all that makes it what it is.
+
+    Raises:
+        BadInput: Adapters lie beside them, or its config names others, or how packages read them.
+    """
+    if there := [name for name in _ADAPTERS if (folder / name).exists()]:
+        raise BadInput(
+            f"wanted weights alone of {identifier!r}, {str(folder)!r} holds an adapter too ({there[0]}); merge it into "
+            "the weights (merge_and_unload of peft, then save_pretrained), or remove its files to leave it out"
+        )
+    try:
+        document = json.loads((folder / "config.json").read_text())
+    except (OSError, ValueError, RecursionError):  # as `read_config` says
+        return
+    for name, value in _entries(document):
+        if name in _REFUSED and value is not None:
+            raise BadInput(
+                f"wanted a config.json of {identifier!r} in {str(folder)!r} without {name}, which {_REFUSED[name]}, "
+                "and remove that entry"
+            )
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a document of JSON, at any depth."""
+    if isinstance(value, dict):
+        yield from value.items()
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _entries(each)
 
 
 def file_sha256(path: Path) -> str:
@@ -128,7 +238,10 @@ def read_config(folder: Path, identifier: str) -> Any:
     with hub.quiet():
         try:
             _require_possible(json.loads((folder / "config.json").read_text()), identifier)
-            return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            with staged(folder) as place:
+                config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+            config._name_or_path = str(folder)
+            return config
         except BadInput:
             raise
         except Exception as error:  # of many kinds: no JSON, no or an unknown model type, code of its own

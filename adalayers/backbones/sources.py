@@ -243,6 +243,8 @@ def resolve(name: str, *, data_dir: str | Path | None = None, weights: bool = Tr
             "other formats are not read: save the model with save_pretrained, or name a revision that has "
             "safetensors (on the hub often id@refs/pr/N, by its conversion bot)"
         )
+    if not requested.random:
+        pretrained.require_plain(folder, requested.id)
     config = pretrained.read_config(folder, requested.base)
     reading = family_of(config) or _found_out(config, requested.base)
     streams, width = pretrained.streams(config, reading, requested.base)

@@ -11,7 +11,7 @@ import numpy as np
 
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, CannotWrite
 from adalayers.storage import hub
 from adalayers.tensors.ragged import ragged_index
 
@@ -36,9 +36,12 @@ def load_tokenizer(source: BackboneSource) -> PreTrainedTokenizerFast:
         )
     with hub.quiet():
         try:
-            tokenizer = AutoTokenizer.from_pretrained(
-                source.folder, local_files_only=True, trust_remote_code=False
-            )
+            with pretrained.staged(source.folder) as place:
+                tokenizer = AutoTokenizer.from_pretrained(
+                    place, local_files_only=True, trust_remote_code=False
+                )
+        except CannotWrite:
+            raise
         except Exception as error:  # of many kinds, a missing sentencepiece among them
             raise BadInput(
                 f"wanted the tokeniser of {source.id!r} in {str(source.folder)!r}, it cannot be loaded "

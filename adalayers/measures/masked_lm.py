@@ -12,6 +12,7 @@ import torch
 from adalayers.backbones import pretrained
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded, load_tokenizer
+from adalayers.errors import CannotWrite
 from adalayers.measures.case_data import SEED, CaseData
 from adalayers.results.measures import Measured
 from adalayers.storage import hub
@@ -63,14 +64,17 @@ def _model(source: BackboneSource) -> tuple[Any, str]:
         return None, "an encoder-decoder was not trained to fill in masked tokens alone"
     with hub.quiet(), torch.random.fork_rng(devices=[]):
         try:
-            model, report = AutoModelForMaskedLM.from_pretrained(
-                source.folder,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
+            with pretrained.staged(source.folder, with_weights=True) as place:
+                model, report = AutoModelForMaskedLM.from_pretrained(
+                    place,
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    use_safetensors=True,
+                    dtype=torch.float32,
+                    output_loading_info=True,
+                )
+        except CannotWrite:
+            raise
         except ValueError:  # transformers knows no such head for this family
             return None, "its family has no such head"
     if [key for key in report["missing_keys"] if "pooler" not in key]:
