@@ -9,6 +9,7 @@ that no trial mixes is never read.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -278,10 +279,11 @@ def stored(
     folder = store_folder(root, source, encoded, precision)
     usable = usable_folder(root, source, encoded, precision)
     if usable != folder:
-        features = StoredFeatures(usable)  # held while it is checked
-        if not _damaged(usable, source.with_all_states, encoded, precision):
-            store.touch(usable)
-            return features
+        with contextlib.suppress(BadInput):  # damaged, or being removed: then one of its own is computed
+            features = StoredFeatures(usable)  # held while it is checked
+            if not _damaged(usable, source.with_all_states, encoded, precision):
+                store.touch(usable)
+                return features
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
