@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 
-from adalayers.config import trial_config
 from adalayers.console.progress import show
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput, unknown
 from adalayers.features.features import Mode
 from adalayers.request import DataRequest
-from adalayers.results.files import TRIALS, read_trials, study_folder
+from adalayers.results.files import TRIALS, read_texts, study_folder
+from adalayers.results.row_identity import config_of
 from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.cache_folder import default_cache
 from adalayers.study import trial_id as identity_of
@@ -49,22 +50,13 @@ def repeat(
     """
     results = study_folder(folder)
     study, _ = read_study(results)
-    read_trials(results)  # says what is damaged
-    # The text itself: pandas rounds the last digit of a number.
-    rows = {row["trial_id"]: row for row in csv.DictReader(io.StringIO(results.read_bytes(TRIALS).decode()))}
+    rows = read_texts(results)
     if trial_id not in rows:
         raise unknown("trial", trial_id, rows)
-    row = {name: value for name, value in rows[trial_id].items() if value}
+    row = rows[trial_id]
     if row["status"] != "completed":
         raise BadInput(f"wanted a completed trial, {trial_id} is {row['status']}; name another")
-    settings = {
-        name.removeprefix("config/"): value for name, value in row.items() if name.startswith("config/")
-    }
-    config = trial_config(
-        fusion=row["fusion"],
-        **{name: row[name] for name in ("train_examples", "draw") if name in row},
-        **settings,
-    )
+    config = config_of(row)
     pool = bool(study.environment.features.pooling)
     prepared = prepare(_request(study, backbone, dataset, data_dir)).reading([config], pool=pool)
     mode: Mode = "live" if study.environment.features.mode == "live" else "disk"
@@ -72,16 +64,27 @@ def repeat(
     if (here := identity_of(config, data.shape, seed, data.about)) != trial_id:
         raise BadInput(
             f"wanted what {trial_id} was trained on, {prepared.source.id} and {prepared.task.name} as they are here "
-            f"make it {here}; name the same ones with --backbone, --dataset and --data-dir"
+            f"make its row {here}; name the same ones with --backbone, --dataset and --data-dir, or restore {TRIALS} "
+            "from a copy if the row was edited"
         )
+    confirmed = row["stage"] == "confirm"
+    scores = _scores(
+        row, study.request.metric, ("val", "test") if confirmed and "test" in data.splits else ("val",)
+    )
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # as a study's workers
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    again = train(config, data, seed=seed, test=row["stage"] == "confirm", device=device).row
-    scores = [name for name in row if name.startswith(("val/", "test/")) and name in again]
-    for name in scores:
-        show(f"{name:<24} {float(row[name]):.6f}  again {float(again[name]):.6f}")
-    same = all(float(row[name]) == float(again[name]) for name in scores)
+    again = train(config, data, seed=seed, test=confirmed, device=device).row
+    if renamed := [name for name in scores if name not in again]:
+        raise BadInput(
+            f"wanted scores that a trial has, {TRIALS} has {renamed[0]}, which this one has not when it is trained "
+            "again; restore the file from a copy"
+        )
+    for name, score in scores.items():
+        show(f"{name:<24} {score:.6f}  again {float(again[name]):.6f}")
+    same = all(score == float(again[name]) for name, score in scores.items())
+    if row.get("predictions") and "predictions" in again:
+        same = same and row["predictions"] == again["predictions"]
     there = study.environment.machine
     show(
         "the same"
@@ -89,6 +92,32 @@ def repeat(
         else f"not the same: the study ran on {there}; other machines and groups round otherwise"
     )
     return SAME if same else OTHER
+
+
+def _scores(row: Mapping[str, str], metric: str, splits: Sequence[str]) -> dict[str, float]:
+    """Return a row's scores on some splits, by column; that by which models are chosen is among them.
+
+    Raises:
+        BadInput: One is no number.
+    """
+    columns = [f"{split}/{metric}" for split in splits]
+    columns += [name for name in row if name.partition("/")[0] in splits and name not in columns]
+    scores = {name: _number(row.get(name, "")) for name in columns}
+    for name in columns:
+        if not math.isfinite(scores[name]):
+            raise BadInput(
+                f"wanted a number as {name} of {row['trial_id']} in {TRIALS}, to compare with, got "
+                f"{repr(row[name]) if name in row else 'no such column'}; restore the file from a copy"
+            )
+    return scores
+
+
+def _number(text: str) -> float:
+    """Return a text as a number, NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _request(
@@ -101,6 +130,13 @@ def _request(
     settings = {name: value for name, value in flags.items() if name in names}
     settings["splits"] = tuple(settings.get("splits") or ())
     named = data.name if data.name in CATALOG else data.source
+    if dataset is None and data.source.startswith("local:"):
+        dataset = data.path if Path(data.path).is_dir() else None
+        if dataset is None:
+            raise BadInput(
+                f"wanted the data that the study read, the folder {data.path or data.name}, it is not here; name it "
+                "with --dataset"
+            )
     return DataRequest(
         backbone or (f"{base.id}@{base.revision}" if base.revision else base.id),
         dataset or (f"{named}@{data.revision}" if data.revision else data.name),

@@ -151,7 +151,7 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
 def read_trials(folder: Folder, *, advice: str = "restore the file from a copy") -> pd.DataFrame:
     """Read `trials.csv`; text columns stay text (an empty `arm` is "").
 
-    Raises `BadInput`, which ends in the advice, for a file that is damaged or cut off.
+    Raises `BadInput`, which ends in the advice, for a file that is damaged, cut off, or holds a trial twice.
     """
     lost = "the rows of the trials, on which all else rests, are lost or in doubt"
     try:
@@ -160,12 +160,29 @@ def read_trials(folder: Folder, *, advice: str = "restore the file from a copy")
         if "predictions" not in frame:  # written before there were hashes: ties cannot be told
             frame = frame.assign(predictions="")
         if missing := [name for name in _TEXT if name not in frame]:
-            raise ValueError(f"it has no column {missing[0]!r}")
+            other = next((mark for mark in (";", "\t") if mark in str(frame.columns[0])), "")
+            why = f": columns are separated by {other!r} where a study writes commas" if other else ""
+            raise ValueError(f"it has no column {missing[0]!r}{why}")
+        if again := frame.loc[frame["trial_id"].duplicated(), "trial_id"].tolist():
+            raise ValueError(f"it has trial {again[0]} more than once")
         if not text.endswith(b"\n"):
             raise ValueError("it ends within a row")
     except (ValueError, OSError) as error:
         raise damaged(folder, TRIALS, error, lost=lost, advice=advice) from error
     return frame.fillna(dict.fromkeys(_TEXT, ""))
+
+
+def read_texts(folder: Folder) -> dict[str, dict[str, str]]:
+    """Return trial_id -> its row of `trials.csv` as it is written, by column.
+
+    Raises `BadInput` as `read_trials` does.
+    """
+    read_trials(folder)
+    frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
+    return {
+        str(row["trial_id"]): {str(name): text for name, text in row.items()}
+        for row in frame.to_dict("records")
+    }
 
 
 def write_trials(folder: Folder, rows: Iterable[Mapping[str, Any]]) -> None:

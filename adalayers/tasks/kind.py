@@ -6,7 +6,7 @@ A further kind is one file in `kinds/` and one line of their registry; nothing e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -186,6 +186,24 @@ class TaskKind(ABC):
     @abstractmethod
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
         """Return labels or predictions [items] as a text per example, for `predictions.parquet`."""
+
+    def rescored(
+        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float] | None:
+        """Return the scores that rows of `predictions.parquet` give: what `as_text` wrote, read again.
+
+        Args:
+            labels: A text per example.
+            predictions: The same.
+            names: Names of the classes.
+
+        Returns:
+            Scores by name, of those that `scores` gives; None where a kind does not say how its texts are read.
+
+        Raises:
+            ValueError: If they are no texts of this kind.
+        """
+        return None
 
     def prediction_columns(
         self, gold: Gold, predictions: np.ndarray, probabilities: np.ndarray

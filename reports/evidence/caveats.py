@@ -131,6 +131,19 @@ def _code(evidence: Evidence) -> Iterable[Caveat]:
         )
 
 
+def _scores(evidence: Evidence) -> Iterable[Caveat]:
+    """Warn of rows that are not believed."""
+    if withheld := evidence.loaded.withheld:
+        named = several([f"{code(trial_id)}: {escape(why)}" for trial_id, why in sorted(withheld.items())])
+        yield Caveat(
+            SERIOUS,
+            f"{count(len(withheld), 'confirmed trial')} {'is' if len(withheld) == 1 else 'are'} not believed, and "
+            f"{'its' if len(withheld) == 1 else 'their'} comparisons withheld ({named}).",
+            "Restore the files from a copy, or run the study again with `--fresh`.",
+            on_top=True,
+        )
+
+
 def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     claims = [claim for claim in evidence.claims if claim.primary]
     if undecided := [claim for claim in claims if not (claim.decided or claim.withheld)]:
@@ -503,6 +516,7 @@ CHECKS: tuple[Callable[[Evidence], Iterable[Caveat]], ...] = (
     *(
         _state,
         _code,
+        _scores,
         _near_baseline,
         _nothing_learned,
         _seeds,

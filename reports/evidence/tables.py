@@ -48,11 +48,10 @@ def confirmed(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_score(trials: pd.DataFrame, plan: Plan) -> dict[str, frozenset[int]]:
-    """Return arm -> the seeds of its trials that failed, or diverged where no trivial model's score is known."""
+    """Return arm -> the seeds of its trials that have no score: failed, not believed, diverged without a floor."""
     split = score_split(trials, plan)
-    lost = (trials["status"] == "failed") | (
-        (trials["status"] == "diverged") & numbers(trials, f"{split}/{plan.metric}").isna()
-    )
+    ended = trials["status"].isin(["completed", "diverged"])
+    lost = (trials["status"] == "failed") | (ended & numbers(trials, f"{split}/{plan.metric}").isna())
     rows = trials[(trials["stage"] == "confirm") & lost].dropna(subset=["seed"])
     return {str(arm): frozenset(map(int, seeds)) for arm, seeds in rows.groupby("arm")["seed"]}
 

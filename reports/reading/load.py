@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ import pandas as pd
 from adalayers.comparisons import Comparison, PlannedArm, planned_comparisons
 from adalayers.errors import BadInput
 from adalayers.results import files as results
+from adalayers.results.rescoring import contradictions
 from adalayers.results.study_file import Factor, StudyFile, parse
 from adalayers.storage.folder import Folder
 from reports.reading import factors as factoring
+from reports.reading.frames import numbers
 from reports.words import labels
+from reports.words.text import count
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A results folder as read, `study.json` as records, its plan, and sentences on everything missing or odd."""
+    """A results folder as read, `study.json` as records, its plan, and sentences on everything missing or odd.
+
+    withheld: confirmed trials that are not believed, by id, each with why; the frame of trials has no scores of them
+    """
 
     results: results.Results
     study: StudyFile
     plan: Plan
     problems: tuple[str, ...]
+    withheld: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(folder: Folder | str | Path) -> Loaded:
@@ -83,10 +90,22 @@ def load(folder: Folder | str | Path) -> Loaded:
     except BadInput as error:
         raise BadInput(f"could not read {results.STUDY} in {folder}: {error}") from error
     plan = make_plan(study, read.trials, read.folder.uri)
-    read = replace(read, trials=with_floor(read.trials, plan.metric, study.environment.dataset.baseline))
+    dataset = study.environment.dataset
+    withheld = contradictions(
+        read.trials,
+        read.predictions,
+        kind=dataset.kind,
+        labels=dataset.labels,
+        examples=dataset.examples,
+    )
+    withheld |= _twice(read.trials[~read.trials["trial_id"].isin(withheld)])
+    trials = with_floor(without_scores(read.trials, withheld), plan.metric, dataset.baseline)
+    believed = read.predictions[~read.predictions["trial_id"].isin(withheld)]
+    read = replace(read, trials=trials, predictions=believed)
     lacking = f"`{results.STUDY}` has no {', '.join(f'`{path}`' for path in missing)}; what rests on it is left out."
-    problems = (*read.problems, *([lacking] if missing else []), *oddities(read.trials, plan))
-    return Loaded(read, study, plan, problems)
+    others = read.trials[~read.trials["trial_id"].isin(withheld)]
+    problems = (*read.problems, *([lacking] if missing else []), *oddities(others, plan))
+    return Loaded(read, study, plan, problems, withheld)
 
 
 def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
@@ -111,33 +130,50 @@ def make_plan(study: StudyFile, trials: pd.DataFrame, uri: str = "") -> Plan:
 
 
 def oddities(trials: pd.DataFrame, plan: Plan) -> list[str]:
-    """Return sentences on odd rows: arms of two configurations, twice the same seed, missing scores."""
+    """Return sentences on odd rows: arms of two configurations, missing scores."""
     sentences = []
     done = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed") & (trials["arm"] != "")]
     config = [column for column in trials.columns if column.startswith("config/")]
     mixed = done[["arm", *config]].drop_duplicates().groupby("arm").size()
-    again = done[done.duplicated(["arm", "seed"])].dropna(subset=["seed"])
-    for arm in sorted({*mixed[mixed > 1].index, *again["arm"]}):
-        if mixed[arm] > 1:
-            sentences.append(
-                f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
-            )
-        twice = sorted(again.loc[again["arm"] == arm, "seed"].unique())
-        if twice:
-            seeds = ", ".join(str(int(seed)) for seed in twice)
-            sentences.append(
-                f"Arm `{arm}` has more than one trial of seed {seeds}; the smallest `trial_id` counts."
-            )
+    for arm in sorted(mixed[mixed > 1].index):
+        sentences.append(
+            f"Arm `{arm}` holds trials of more than one configuration; they are reported together."
+        )
     score = f"val/{plan.metric}"
     if plan.metric and score not in trials.columns:
         sentences.append(f"`trials.csv` has no column `{score}`; no score is shown.")
-    elif plan.metric:
-        lost = int(pd.to_numeric(done[score], errors="coerce").isna().sum())
+    for column in (f"{split}/{plan.metric}" for split in ("val", "test") if plan.metric):
+        lost = int(numbers(done, column).isna().sum()) if column in trials.columns else 0
         if lost:
-            sentences.append(f"{lost} completed trials have no `{score}`; they are left out of every mean.")
+            sentences.append(
+                f"{count(lost, 'completed trial')} without a `{column}`: left out of every mean."
+            )
     if plan.control and plan.control not in {arm.name for arm in plan.arms}:
         sentences.append(f"The control `{plan.control}` is not among the arms; no arm can be compared.")
     return sentences
+
+
+def _twice(trials: pd.DataFrame) -> dict[str, str]:
+    """Return the confirmed trials of one arm and seed, where there are several: nothing says which is meant."""
+    ended = trials[(trials["stage"] == "confirm") & trials["status"].isin(["completed", "diverged"])]
+    ended = ended[ended["arm"] != ""].dropna(subset=["seed"])
+    again = ended[ended.duplicated(["arm", "seed"], keep=False)]
+    return {
+        str(trial_id): f"it is one of several of arm {arm}, seed {seed:.0f}"
+        for trial_id, arm, seed in zip(again["trial_id"], again["arm"], again["seed"], strict=True)
+    }
+
+
+def without_scores(trials: pd.DataFrame, trial_ids: Collection[str]) -> pd.DataFrame:
+    """Return the trials, some without scores and predictions; without these where another is of their arm and seed."""
+    if not trial_ids:
+        return trials
+    lost = trials["trial_id"].isin(list(trial_ids))
+    of_pair = pd.MultiIndex.from_frame(trials[["stage", "arm", "seed"]])
+    scores = [name for name in trials.columns if name.startswith(("val/", "test/"))]
+    columns = {name: trials[name].mask(lost) for name in scores}
+    columns |= {"predictions": trials["predictions"].mask(lost, "")}
+    return trials.assign(**columns)[~(lost & of_pair.isin(of_pair[~lost]))]
 
 
 def with_floor(trials: pd.DataFrame, metric: str, baseline: Mapping[str, float]) -> pd.DataFrame:

@@ -39,9 +39,7 @@ def tied(made: MadeUp) -> MadeUp:
     """Give every arm the control's predictions and scores on each seed."""
     for row in made.trials:
         if row["stage"] == "confirm":
-            row["test/matthews"] = 0.4 + 0.01 * row["seed"]
-    for row in made.predictions:
-        row["prediction"] = 1
+            row |= {"test/matthews": 0.4 + 0.01 * row["seed"], "predictions": "p"}
     return made
 
 

@@ -55,7 +55,7 @@ class MadeUp:
     stopped:   search trials that the scheduler stopped, among `search` of them
     evaluations: rows of history per trial, `between` rows of mix weights before each
     examples:  of the test split; with any, test scores are those of predictions that are right as often as
-               the trial's level says; without, predictions differ from arm to arm and give no score
+               the trial's level says; without, there are none, and their hashes differ from arm to arm
     """
 
     seeds: int = 3
@@ -94,11 +94,20 @@ class MadeUp:
         predictions = pd.DataFrame(self.predictions, columns=names)
         said = predictions.groupby("trial_id")
         hashes = {trial_id: results.prediction_hash(rows) for trial_id, rows in said}
-        trials = [row | {"predictions": hashes.get(row["trial_id"], "")} for row in self.trials]
+        trials = [
+            {"predictions": ""}
+            | row
+            | ({"predictions": hashes[key]} if (key := row["trial_id"]) in hashes else {})
+            for row in self.trials
+        ]
         results.write_trials(place, trials)
         study = copy.deepcopy(self.study)
         if counted and "runs" in study:
             study["runs"]["counts"] = results.counts(results.read_trials(place))
+        if "environment" in study:
+            for split, rows in predictions.groupby("split"):
+                sizes = study["environment"]["dataset"]["examples"]
+                sizes[{"val": "validation"}.get(split, split)] = int(rows.groupby("trial_id").size().max())
         if "request" in study and not study.get("runs", {}).get("history", True):
             study["runs"]["history"] = [self._one_run()]
         place.write_json(results.STUDY, study)
@@ -198,19 +207,7 @@ class MadeUp:
         if self.examples:
             self._predict(row, level)
         else:
-            number = self.arms.index(dict(arm))
-            bits = [number >> i & 1 for i in range(len(self.arms).bit_length())]
-            self.predictions += [
-                {
-                    "trial_id": trial_id,
-                    "split": "test",
-                    "index": i,
-                    "label": 1,
-                    "score": 0.9,
-                    "prediction": bit,
-                }
-                for i, bit in enumerate([*bits, 1 - bits[0]])  # of no arm one answer to all
-            ]
+            row["predictions"] = f"p{self.arms.index(dict(arm))}"
 
     def _predict(self, row: dict[str, Any], level: float) -> None:
         """Add predictions on the test split, and the score that they have."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,6 +120,14 @@ class SequenceClassification(Classification):
         """Return the names of classes."""
         return np.array(gold.names)[values].tolist()
 
+    def rescored(
+        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the scores of class names; one that is not in `names` is a class more."""
+        number = {name: i for i, name in enumerate(dict.fromkeys([*names, *labels, *predictions]))}
+        gold, predicted = (np.array([number[text] for text in texts]) for texts in (labels, predictions))
+        return sequence_scores(gold, predicted, len(number))
+
 
 class TokenClassification(Classification):
     """One tag per word of texts that come as words."""
@@ -162,6 +171,12 @@ class TokenClassification(Classification):
         """Return the tags of a sentence joined by spaces."""
         return [" ".join(sentence) for sentence in tags(gold, values)]
 
+    def rescored(
+        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the scores of sentences of tags."""
+        return token_scores([text.split() for text in labels], [text.split() for text in predictions])
+
 
 class WordClassification(Classification):
     """One class per word of texts that come as words; no class stands for words outside any entity."""
@@ -191,6 +206,21 @@ class WordClassification(Classification):
         """Return the classes of a sentence's words joined by spaces; within a name they become underscores."""
         names = np.array(["_".join(name.split()) for name in self.prediction_names(gold.names)])
         return [" ".join(names[sentence]) for sentence in gold.by_example(values)]
+
+    def rescored(
+        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
+        gold, predicted = ([text.split() for text in texts] for texts in (labels, predictions))
+        if list(map(len, gold)) != list(map(len, predicted)):
+            raise ValueError("wanted as many classes as words in each sentence")
+        words, said = (list(itertools.chain.from_iterable(texts)) for texts in (gold, predicted))
+        number = {
+            name: i
+            for i, name in enumerate(dict.fromkeys(["_".join(name.split()) for name in names] + words))
+        }
+        true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))
+        return word_scores(true, guessed, len(number))
 
 
 def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, list[int]]]:

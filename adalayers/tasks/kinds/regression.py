@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,6 +135,12 @@ class Regression(TaskKind):
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
         """Return numbers to nine digits, which give a float32 back."""
         return [f"{value:.9g}" for value in values]
+
+    def rescored(
+        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float]:
+        """Return the scores of numbers."""
+        return number_scores(*(np.array(texts, dtype=np.float64) for texts in (labels, predictions)))
 
     def mistakes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return all rows, the largest errors first."""

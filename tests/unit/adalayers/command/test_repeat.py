@@ -6,7 +6,7 @@ from adalayers.__main__ import main
 from adalayers.config import as_values
 from adalayers.data.prepare import DataRequest, prepare
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.results.files import STUDY, write_trials
+from adalayers.results.files import STUDY, TRIALS, write_trials
 from adalayers.results.study_file import (
     BackboneRecord,
     DatasetRecord,
@@ -83,6 +83,67 @@ def test_other_scores_are_told(study, backbone, capsys):
     said = capsys.readouterr().out
     assert "0.987654  again" in said
     assert "not the same" in said
+
+
+def edit(folder: str, change) -> None:
+    """Change `trials.csv` as text."""
+    path = Folder(folder).path() / TRIALS
+    path.write_text(change(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("test/matthews", "test/mathews"), "wanted a number as test/matthews of"),
+        (lambda text: text.replace("val/accuracy", "val/acuracy"), "val/acuracy, which this one has not"),
+        (lambda text: text + text.splitlines(keepends=True)[1], "more than once"),
+        (lambda text: text.replace(",", ";"), "columns are separated by ';' where a study writes commas"),
+    ],
+    ids=["the score that selects is renamed", "another score is renamed", "a doubled row", "semicolons"],
+)
+def test_nothing_to_compare_is_bad_input(study, backbone, capsys, change, message):
+    folder, identity, _ = study()
+    edit(folder, change)
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("test/matthews", "", "got ''"),
+        ("val/accuracy", "n/a", "got 'n/a'"),
+        ("test/f1_macro", "nan", "got 'nan'"),
+        ("config/k", "16", "restore trials.csv from a copy if the row was edited"),
+    ],
+)
+def test_a_row_that_was_edited_is_bad_input(study, backbone, capsys, column, value, told):
+    folder, identity, _ = study(**{column: value})
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_other_predictions_of_the_same_score_are_not_the_same(study, backbone, capsys):
+    folder, identity, _ = study(predictions="p0123456789abcdef")
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 1
+    assert "not the same" in capsys.readouterr().out
+
+
+def test_a_byte_order_mark_changes_nothing(study, backbone):
+    folder, identity, _ = study()
+    edit(folder, lambda text: "\ufeff" + text)
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 0
+
+
+def test_own_data_that_are_gone_are_asked_for_by_name(study, backbone, tmp_path, capsys):
+    """A folder of the user's own may be called like a dataset that has a name here."""
+    folder, identity, _ = study()
+    document = Folder(folder).read_json(STUDY)
+    gone = str(tmp_path / "cola")
+    document["environment"]["dataset"] |= {"name": "cola", "source": "local:cola", "path": gone}
+    Folder(folder).write_json(STUDY, document)
+    assert main(["repeat", folder, identity, "--backbone", backbone]) == 2
+    assert f"the folder {gone}, it is not here; name it with --dataset" in capsys.readouterr().err
 
 
 def test_what_cannot_be_repeated_is_bad_input(study, backbone, tmp_path, capsys):

@@ -169,7 +169,7 @@ def test_better_only_on_these_examples(tmp_path):
     made.metric = made.study["request"]["metric"] = "accuracy"
     for row in made.trials:
         right = 9 + int(row["seed"]) % 2 if row["arm"] == "uniform" else 7
-        row["test/accuracy"] = right / 12
+        row |= {"test/accuracy": right / 12, "test/matthews": None}
         made.predictions += [
             {"trial_id": row["trial_id"], "split": "test", "index": i, "label": "a"}
             | {"prediction": "a" if i < right else "b", "score": 1.0}
@@ -210,10 +210,20 @@ def test_arms_that_learned_nothing_and_averages_over_them(tmp_path, metric):
 
 
 def test_one_answer_to_all_is_said_on_top_where_the_control_gives_it(tmp_path):
-    made = MadeUp(seeds=6, search=0, effects={"uniform": 0.3}, examples=0)
-    trials = {row["trial_id"] for row in made.of(CONTROL)}
-    for row in made.predictions:
-        row["prediction"] = 1 if row["trial_id"] in trials else row["prediction"]
+    made = MadeUp(seeds=6, search=0, effects={"uniform": 0.3})
+    made.study["environment"]["dataset"]["kind"] = "another package's"
+    made.predictions = [
+        {
+            "trial_id": row["trial_id"],
+            "split": "test",
+            "index": i,
+            "label": i % 2,
+            "prediction": 1,
+            "score": 1.0,
+        }
+        for row in made.of(CONTROL)
+        for i in range(2)
+    ]
     (caveat,) = (caveat for caveat in found(made, tmp_path) if caveat.finding.startswith("Nothing learned"))
     assert caveat.on_top
     assert f"`{CONTROL}` (on 6 of 6 seeds). These verdicts say which arm was trained" in caveat.finding
@@ -229,7 +239,7 @@ def test_sentences_of_one_document_that_are_wrong_together(tmp_path, together):
     for row in made.of("uniform") + made.of(CONTROL):
         of_arm = 0.7 if row["arm"] == "uniform" else 1.1
         right = np.repeat(rng.random(1800 // together) < of_arm, together)
-        row["test/f1"] = 2 * right.sum() / (1800 + right.sum())
+        row |= dict.fromkeys(("test/f1", "test/f1/PER"), 2 * right.sum() / (1800 + right.sum()))
         made.predictions += [
             {"trial_id": row["trial_id"], "split": "test", "index": i, "label": "B-PER", "score": 1.0}
             | {"prediction": "B-PER" if is_right else "O"}

@@ -1,0 +1,91 @@
+"""Scores of trials, held against the predictions that they follow from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from adalayers.results.files import PREDICTIONS, prediction_hash
+from adalayers.tasks.kinds import KINDS
+
+ROUNDING = 1e-6
+"""Scores that are this near, relative to those above 1, are one: predicted numbers are written with nine digits."""
+
+SPLITS = {"val": "validation", "test": "test"}
+
+
+def contradictions(
+    trials: pd.DataFrame,
+    predictions: pd.DataFrame,
+    *,
+    kind: str,
+    labels: Sequence[str],
+    examples: Mapping[str, int],
+) -> dict[str, str]:
+    """Return the confirmed trials whose rows are not what their predictions say, each with why.
+
+    A trial without predictions, and scores that a kind of task does not read from them, contradict nothing.
+
+    Args:
+        trials: Rows of `trials.csv`.
+        predictions: Rows of `predictions.parquet`.
+        kind: The kind of task, by name.
+        labels: Names of the classes.
+        examples: By split, how many the study has; of a split that is not there the number that most trials have.
+    """
+    if not {"trial_id", "split", "index", "label", "prediction"} <= set(predictions.columns):
+        return {}
+    rows = trials[(trials["stage"] == "confirm") & (trials["status"] == "completed")]
+    of_trial = {str(row["trial_id"]): row for row in rows.to_dict("records")}
+    found: dict[str, str] = {}
+    for split, name in SPLITS.items():
+        given = predictions[predictions["split"] == split]
+        wanted = examples.get(name, int(given.groupby("trial_id").size().mode().max()) if len(given) else 0)
+        for trial_id, own in given.groupby(given["trial_id"].astype(str)):
+            row = of_trial.get(str(trial_id))
+            if row is None or str(trial_id) in found:
+                continue
+            if len(own) != wanted or own["index"].duplicated().any():
+                why = f"{PREDICTIONS} has {len(own):,} rows of {name}, the study {wanted:,} examples"
+            else:
+                why = next(contradicted(row, own, split, kind=kind, labels=labels), "")
+            if why:
+                found[str(trial_id)] = why
+    return found
+
+
+def contradicted(
+    row: Mapping[Hashable, Any], predictions: pd.DataFrame, split: str, *, kind: str, labels: Sequence[str]
+) -> Iterator[str]:
+    """Yield what of a trial's row is not what its predictions on one split say.
+
+    Args:
+        row: Of `trials.csv`.
+        predictions: Its rows of `predictions.parquet` of the split.
+        split: "val" or "test".
+        kind: The kind of task, by name.
+        labels: Names of the classes.
+    """
+    gold, said = (predictions[name].astype(str).tolist() for name in ("label", "prediction"))
+    try:
+        scores = KINDS[kind].rescored(gold, said, labels) if kind in KINDS else None
+    except ValueError as error:
+        yield f"its predictions of {SPLITS[split]} cannot be scored ({error})"
+        return
+    for name, score in (scores or {}).items():
+        column = f"{split}/{name}"
+        if (given := row.get(column)) is None or pd.isna(given):
+            continue
+        try:
+            same = math.isclose(float(given), score, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        except (TypeError, ValueError):  # no number
+            same = False
+        if not same:
+            yield f"{column} is {given}, its predictions give {score:.6f}"
+    # It stands for the test split, or for validation where that is all.
+    hashed = split == "test" or not any(str(name).startswith("test/") for name in row)
+    if hashed and (known := row.get("predictions")) and known != prediction_hash(predictions):
+        yield f"its predictions of {SPLITS[split]} are not those that its row was written for"
