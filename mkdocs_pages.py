@@ -34,7 +34,10 @@ def start() -> str:
 
 def notebook(path: Path) -> str:
     """Return a notebook's cells as Markdown, code fenced."""
-    cells = ((cell["cell_type"], "".join(cell["source"])) for cell in json.loads(path.read_text())["cells"])
+    cells = (
+        (cell["cell_type"], "".join(cell["source"]))
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    )
     return "\n\n".join(f"```python\n{source}\n```" if kind == "code" else source for kind, source in cells)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from adalayers.console.command_line import BAD_INPUT, DONE, Parser, run_command
 from adalayers.errors import BadInput
 from adalayers.escaping import plain
+from reports import check
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
@@ -62,6 +63,7 @@ def rebuild(folder: str, *, html: bool = False) -> tuple[list[str], list[BadInpu
 
     root = Folder(folder)
     studies = find_studies(root)
+    check()
     built: list[Evidence] = []
     written, errors = [], []
     for study in studies:

@@ -29,7 +29,7 @@ LONG = 10_000
 
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
-    page = (folder / REPORT).read_text()
+    page = (folder / REPORT).read_text(encoding="utf-8")
     for name in (DETAILS, CONTRASTS, BEST_SET, HTML, "optuna.journal"):
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
@@ -39,10 +39,10 @@ def publish(folder: Path) -> None:
     if (folder / HISTORY).exists():
         _keep_evaluations(folder / HISTORY)
     if (folder / STUDY).exists():
-        document = json.loads((folder / STUDY).read_text())
+        document = json.loads((folder / STUDY).read_text(encoding="utf-8"))
         for record in (document["environment"]["dataset"], document["environment"]["backbone"]):
             record["path"] = Path(record.get("path", "")).name  # of no use on another machine
-        (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n")
+        (folder / STUDY).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     for figure in (folder / FIGURES).glob("*"):
         if f"({FIGURES}/{figure.name})" not in page:
             figure.unlink()

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -151,9 +150,17 @@ def _write_figure(directory: Folder, name: str, figure: Figure) -> None:
         directory.write_bytes(f"{FIGURES}/{name}.{ending}", image)
 
 
+def try_figure() -> None:
+    """Draw a figure of a word and a line and keep nothing: what keeps a page from its figures is met here."""
+    with style.own_style():
+        figure = style.new_figure(1.0)
+        figure.add_subplot().set_title("word")
+    images(figure)
+
+
 def images(figure: Figure) -> dict[str, bytes]:
     """Return a figure as PNG and as SVG, the same bytes each time."""
-    with mpl.rc_context(style.RC):
+    with style.own_style():
         canvas = FigureCanvasAgg(figure)
         # Laid out once, not once per file and again before each: half of the time of a report.
         if layout := figure.get_layout_engine():

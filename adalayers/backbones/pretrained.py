@@ -104,7 +104,7 @@ def weights(folder: Path) -> list[Path]:
     if not (folder / _WEIGHTS_INDEX).is_file():
         return []
     try:
-        shards = set(json.loads((folder / _WEIGHTS_INDEX).read_text())["weight_map"].values())
+        shards = set(json.loads((folder / _WEIGHTS_INDEX).read_text(encoding="utf-8"))["weight_map"].values())
         if not all(
             re.fullmatch(r"[^/\\]+\.safetensors", shard) for shard in shards
         ):  # no pickle, none elsewhere
@@ -163,7 +163,7 @@ def staged(folder: Path, *, with_weights: bool = False) -> Iterator[Path]:
 def _without(path: Path, left_out: re.Pattern[str]) -> str | None:
     """Return a file of JSON without the entries that a loader must not see; None where there are none."""
     try:
-        document = json.loads(path.read_text())
+        document = json.loads(path.read_text(encoding="utf-8"))
         pruned = _pruned(document, left_out)
     except (OSError, ValueError, RecursionError):  # whoever loads it says what is wrong
         return None
@@ -195,7 +195,7 @@ def require_plain(folder: Path, identifier: str) -> None:
             "the weights (merge_and_unload of peft, then save_pretrained), or remove its files to leave it out"
         )
     try:
-        document = json.loads((folder / "config.json").read_text())
+        document = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # as `read_config` says
         return
     for name, value in _entries(document):
@@ -237,7 +237,7 @@ def read_config(folder: Path, identifier: str) -> Any:
 
     with hub.quiet():
         try:
-            _require_possible(json.loads((folder / "config.json").read_text()), identifier)
+            _require_possible(json.loads((folder / "config.json").read_text(encoding="utf-8")), identifier)
             with staged(folder) as place:
                 config = AutoConfig.from_pretrained(place, local_files_only=True, trust_remote_code=False)
             config._name_or_path = str(folder)
@@ -343,7 +343,7 @@ def max_length(config: Any, folder: Path) -> int:
             )
         return positions - pad - 1
     try:
-        limit = json.loads((folder / "tokenizer_config.json").read_text()).get("model_max_length")
+        limit = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
     except (OSError, ValueError):
         limit = None
     # transformers writes 1e30 for a tokeniser without a limit.

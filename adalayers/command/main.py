@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from adalayers import environ
 from adalayers.command.flags import parse
 from adalayers.console.command_line import DONE, MOST_FAILED, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
@@ -83,6 +84,7 @@ def _run(
     require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
     code_hash()  # of what is about to be imported: workers compare theirs with it
+    environ.refuse()
     from adalayers.command.cases import cases
 
     if flags.dry_run:
@@ -105,6 +107,7 @@ def _run(
                 holding.add(folder.address)
 
         pages = reports or cast("Reports", own_module("reports"))
+        pages.check()
         found = cases(study, flags, hold)
         if flags.fresh:
             move_aside([case.folder for case in found])

@@ -65,6 +65,10 @@ def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
     """Return the case with its hidden states, computed where they are missing, and its mirror."""
     prepared = case.prepared
     logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
+    mirror = Mirror(
+        tracking_uri(flags), experiment=study.name, run_name=case.folder.name, study_key=case.before.id
+    )
+    mirror.check()
     if study.measures:
         _measure(study, flags, case)
     features = feature_plan(
@@ -76,9 +80,6 @@ def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
     )
     logger.info(f"hidden states: {features.mode} ({features.why})")
     data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates())
-    mirror = Mirror(
-        tracking_uri(flags), experiment=study.name, run_name=case.folder.name, study_key=case.before.id
-    )
     return ReadyCase(case=case, features=features, data=data, mirror=mirror)
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from adalayers import environ
 from adalayers.console.interrupts import INTERRUPTED
 from adalayers.console.progress import log_to_stderr
 from adalayers.errors import FULL, BadInput
@@ -42,7 +43,8 @@ def run_command(command: Callable[[], int]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            code = command()
+            with environ.prepared():
+                code = command()
         except SystemExit as ended:  # --help
             code = ended.code if isinstance(ended.code, int) else DONE
         sys.stdout.flush()

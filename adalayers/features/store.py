@@ -208,7 +208,7 @@ class Writer:
         """Go on with a started store; return False where there is none, or it is not what was kept."""
         self._files, self._hashers = [], []
         try:
-            progress = json.loads((self.folder / PROGRESS).read_text())
+            progress = json.loads((self.folder / PROGRESS).read_text(encoding="utf-8"))
             if progress["spec"] != json.loads(json.dumps(self._spec)):
                 return False
             rows, batches = int(progress["rows"]), int(progress["batches"])
@@ -241,7 +241,7 @@ def is_complete(folder: Path) -> bool:
 def started_as(folder: Path) -> str | None:
     """Return the precision of a store that was begun and not finished, None where there is none."""
     try:
-        return str(json.loads((folder / PROGRESS).read_text())["spec"]["stored_as"])
+        return str(json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["spec"]["stored_as"])
     except (OSError, ValueError, KeyError):
         return None
 
@@ -291,7 +291,7 @@ def checked(folder: Path) -> tuple[dict[str, Any], str | None]:
     try:
         if not path.is_file():  # a pipe would be waited for
             return {}, f"it has no {META}"
-        meta = json.loads(path.read_text())
+        meta = json.loads(path.read_text(encoding="utf-8"))
         if meta.pop("checksum") != _checksum(meta):
             return {}, f"the checksum of {META} is wrong"
         for name, file in meta["files"].items():
@@ -390,5 +390,5 @@ def _digest(path: Path) -> str:
 
 def _write_json(path: Path, value: Any) -> None:
     beside = path.with_name(f".{path.name}")
-    beside.write_text(json.dumps(value, indent=1))
+    beside.write_text(json.dumps(value, indent=1), encoding="utf-8")
     beside.replace(path)

@@ -17,27 +17,35 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
+from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import read_document, study_folder
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
-from adalayers.tracking.session import RUN_STATUS, SQLITE, Session, is_outage, set_environment
+from adalayers.tracking.session import RUN_STATUS, SQLITE, Deleted, Session, is_outage, refusal
 from adalayers.tracking.values import Trial
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 30.0
 """A server that failed is left alone for so long."""
+TRY_SECONDS = 30.0
+"""How long the first attempt to open it may take before a study starts without an answer."""
 
 
 def default_uri(output: Folder) -> str:
-    """Return MLFLOW_TRACKING_URI, else a sqlite file in a local results root, else "none"."""
+    """Return MLFLOW_TRACKING_URI, else a sqlite file in a local results root, else "none".
+
+    Raises:
+        BadInput: The file would be another one, as MLflow reads its path.
+    """
     if uri := os.environ.get("MLFLOW_TRACKING_URI", "").strip():
         return uri
     if not output.is_local:
         return "none"
     path = output.path("mlflow.db")
+    _require_plain(str(path))
     if path.is_symlink():
         raise BadInput(
             f"wanted a database of our own at {path}, it is a link; remove it, or name the database that it points to "
@@ -53,11 +61,17 @@ def check_uri(uri: str) -> None:
         BadInput: It is none, or names a database of which nothing would stay.
     """
     try:
-        urlsplit(uri)
+        scheme = urlsplit(uri).scheme
     except ValueError as error:
         raise BadInput(
             f"wanted an MLflow tracking URI, got {redacted(uri)!r} ({error}); see --tracking-uri"
         ) from None
+    if scheme in ("", "file") and uri not in ("none", "databricks") and not _allows_files():
+        raise BadInput(
+            f"wanted a database or a server for MLflow, got {redacted(uri)!r}, a folder, which MLflow no longer takes; "
+            "give --tracking-uri sqlite:///mlflow.db (`mlflow migrate-filestore --source FOLDER --target "
+            "sqlite:///mlflow.db` moves what is there), or set MLFLOW_ALLOW_FILE_STORE=true"
+        )
     if not uri.startswith("sqlite"):
         return
     match = SQLITE.match(uri)
@@ -69,6 +83,20 @@ def check_uri(uri: str) -> None:
         )
     if os.path.isdir(path):
         raise BadInput(f"wanted a file as MLflow's database, {path} is a folder; name a file in it")
+    _require_plain(path)
+
+
+def _allows_files() -> bool:
+    return os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
+
+
+def _require_plain(path: str) -> None:
+    """Raise `BadInput` for a path that MLflow, which reads it as part of an address, takes for another one."""
+    if odd := sorted({*path} & {*"?#%"}):
+        raise BadInput(
+            f"wanted MLflow's database at a path without {' and '.join(odd)}, got {path}; name another --output, or "
+            "give --tracking-uri (none turns MLflow off)"
+        )
 
 
 def runs_page(uri: str, page: str) -> str:
@@ -93,7 +121,8 @@ def sync(folder: Folder | str, uri: str) -> int:
     if uri == "none":
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
     check_uri(uri)
-    set_environment()
+    environ.set_defaults()
+    from alembic.util import CommandError
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -103,11 +132,11 @@ def sync(folder: Folder | str, uri: str) -> int:
         session = Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"])
         written = session.mirror(opened)
     # A database's driver may not be installed, hence ImportError.
-    except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
+    except (MlflowException, SQLAlchemyError, CommandError, Deleted, OSError, ImportError) as error:
+        advice = refusal(error, uri) or "see that the server runs, then do the same again"
         raise BadInput(
-            f"wanted to mirror {redacted(opened.uri)} to MLflow at {redacted(uri)}, "
-            f"which failed ({reason(error, uri)})\n"
-            "Check that the server runs and that the URI is right; the results folder itself is complete."
+            f"wanted to mirror {redacted(opened.uri)} to MLflow at {redacted(uri)}, which failed "
+            f"({reason(error, uri)}); {advice}\nThe results folder itself is complete."
         ) from None  # the libraries' own messages may repeat the URI with its password
     logger.info(f"MLflow: {runs_page(uri, session.page)}")
     return written
@@ -135,7 +164,29 @@ class Mirror:
         self._queue: queue.SimpleQueue[Callable[[Session], object] | Folder] = queue.SimpleQueue()
         # A daemon, so that a server that hangs does not hold up the end of the process.
         self._thread = threading.Thread(target=self._run, name="adalayers-mirror", daemon=True)
-        self._why = self.page = ""
+        self._tried = threading.Event()
+        self._why = self._advice = self.page = ""
+
+    def check(self) -> None:
+        """Open it before anything is computed. A server that is down keeps nothing from beginning, and it is said.
+
+        Raises:
+            BadInput: It refuses, and would refuse after the last trial as well; what helps is named.
+        """
+        if self._uri == "none":
+            return
+        self._begin()
+        self._tried.wait(TRY_SECONDS)
+        if self._advice:
+            raise BadInput(
+                f"wanted to write to MLflow at {redacted(self._uri)}, which refuses ({self._why}); {self._advice}, "
+                "or give another --tracking-uri (none turns MLflow off)"
+            )
+        if self._why or not self._tried.is_set():
+            why = self._why or f"no answer within {TRY_SECONDS:g} s"
+            logger.warning(
+                f"MLflow at {redacted(self._uri)} is out of reach ({why}); the study goes on without it"
+            )
 
     def start(self, study: dict[str, Any]) -> None:
         """Find or create the parent run, and write what study.json says was asked, and on what.
@@ -145,6 +196,11 @@ class Mirror:
         """
         if self._uri != "none":
             self._study = to_json(study)  # a copy: the caller goes on filling its own
+            self._begin()
+            self._queue.put(lambda session: session.describe(self._study))
+
+    def _begin(self) -> None:
+        if not self._thread.is_alive():
             self._queue.put(lambda session: None)
             self._thread.start()
 
@@ -176,9 +232,10 @@ class Mirror:
             self._why = self._why or f"no answer within {timeout:g} s"
         if not self._why:
             return []
+        first = f"{self._advice}; then " if self._advice else ""
         return [
             f"MLflow at {redacted(self._uri)} could not be written ({self._why}): the study is not wholly tracked; "
-            f"`adalayers sync {redacted(folder.uri)}` writes what is missing later"
+            f"{first}`adalayers sync {redacted(folder.uri)}` writes what is missing later"
         ]
 
     def _run(self) -> None:
@@ -192,14 +249,16 @@ class Mirror:
             try:
                 if session is None:
                     session = self._open()
-                    session.describe(self._study)
+                    if self._study:
+                        session.describe(self._study)
                 if isinstance(item, Folder):
                     session.mirror(item)
-                    self._why, self.page = "", runs_page(self._uri, session.page)
+                    self._why, self._advice, self.page = "", "", runs_page(self._uri, session.page)
                 else:
                     item(session)
             except Exception as error:  # the thread's boundary: a mirror that fails must not fail the study
-                self._why = reason(error, self._uri)
+                self._why, self._advice = reason(error, self._uri), refusal(error, self._uri)
                 if session is None or is_outage(error):
                     # A new session asks again what is there: a call that timed out may have been carried out.
                     session, retry_at = None, time.monotonic() + RETRY_SECONDS
+            self._tried.set()

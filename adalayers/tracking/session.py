@@ -35,6 +35,7 @@ from urllib.request import url2pathname
 
 import pandas as pd
 
+from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import (
     BEST,
@@ -72,16 +73,6 @@ KIND = {"mlflow.experimentKind": "custom_model_development"}
 VIEW = "mlflow.sharedViewState."
 """With a key behind it, a tag of an experiment: how MLflow's page of runs looks when an address names that key."""
 
-# Without these a dead server holds one call for minutes, and MLflow writes to the terminal. What the user set
-# stays.
-_ENVIRONMENT = {
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "1",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-}
-
 SQLITE = re.compile(r"sqlite(?:\+\w+)?:///(?P<path>[^?]+)")
 
 
@@ -92,7 +83,7 @@ class Session:
     """
 
     def __init__(self, uri: str, *, experiment: str, run_name: str, study_key: str):
-        set_environment()
+        environ.set_defaults()
         from mlflow import MlflowClient
 
         self._artifacts: Path | None = None
@@ -198,14 +189,16 @@ class Session:
                 target = Path(staged, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if name.endswith(_READABLE):
-                    target.write_text(clean(folder.read_bytes(name).decode(errors="replace")))
+                    target.write_text(
+                        clean(folder.read_bytes(name).decode(errors="replace")), encoding="utf-8"
+                    )
                 else:
                     target.write_bytes(folder.read_bytes(name))
             if self._artifacts:
                 self._refuse_links(self._artifacts, _artifacts(folder))
             self._client.log_artifacts(self._parent, staged)
             if folder.exists(REPORT):
-                outcome["mlflow.note.content"] = Path(staged, REPORT).read_text()[:_NOTE]
+                outcome["mlflow.note.content"] = Path(staged, REPORT).read_text(encoding="utf-8")[:_NOTE]
             before = self._client.get_run(self._parent).data.tags
             changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
             self._log_to_parent([], changed)
@@ -268,6 +261,8 @@ class Session:
             except MlflowException:  # another study of this name may have been quicker
                 if (experiment := self._client.get_experiment_by_name(name)) is None:
                     raise
+        if experiment.lifecycle_stage == "deleted":
+            raise Deleted(name, str(experiment.experiment_id))
         return str(experiment.experiment_id)
 
     def _find_parent(self, run_name: str) -> str:
@@ -299,10 +294,43 @@ class Session:
         return runs
 
 
-def set_environment() -> None:
-    """Keep MLflow quiet and quick to give up, where the user has set nothing else."""
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+class Deleted(Exception):
+    """The study's experiment was deleted, so that MLflow writes no run of it."""
+
+    def __init__(self, name: str, identity: str):
+        super().__init__(f"its experiment {name!r} was deleted")
+        self.identity = identity
+
+
+_REFUSALS = {
+    "UNAUTHENTICATED": "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN",
+    "PERMISSION_DENIED": "take an account that may write there",
+    "ENDPOINT_NOT_FOUND": "name the address of an MLflow server",
+    "INVALID_PARAMETER_VALUE": "mend what it names",
+}
+
+
+def refusal(error: Exception, uri: str) -> str:
+    """Return what helps where a server or database refuses, and will do so again; "" where it may answer later."""
+    from alembic.util import CommandError
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    shown, said = redacted(uri), str(error)
+    if isinstance(error, Deleted):
+        restore = f"mlflow experiments restore --experiment-id {error.identity}"
+        return f"`MLFLOW_TRACKING_URI={shown} {restore}` brings it back"
+    if isinstance(error, ImportError):
+        return "install the driver of that database"
+    if "out-of-date database schema" in said:
+        return f"make a copy of the database, then `mlflow db upgrade {shown}` with this MLflow"
+    if isinstance(error, CommandError):
+        return "install the MLflow that wrote it, which is newer"
+    if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
+        return _REFUSALS[error.error_code]
+    if SQLITE.match(uri) and isinstance(error, SQLAlchemyError | MlflowException) and "is locked" not in said:
+        return "see that it is a database of MLflow's which can be written"
+    return ""
 
 
 def is_outage(error: Exception) -> bool:

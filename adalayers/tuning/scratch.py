@@ -15,11 +15,13 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 from filelock import FileLock, Timeout
+
+from adalayers.errors import BadInput
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,10 @@ MARK = "ADALAYERS_RAY"
 
 _NAME = re.compile(r"adalayers-ray-[0-9a-f]{8}")
 _LOCK = "lock"
+_SOCKET_ROOM = 41
+"""Longest folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
+_SHORT = Path("/tmp")
+"""Where Ray's session goes whose name is too long below TMPDIR, or not ASCII, which is all that Ray takes."""
 _UNLOCKED_SECONDS = 60.0
 """A folder without a lock is being made; after so long it is left over."""
 _REMOVE_SECONDS = 2.0
@@ -47,19 +53,34 @@ def scratch_folder() -> Iterator[Path]:
             _remove(folder)
 
 
-@contextlib.contextmanager
-def inherited(more: Mapping[str, str]) -> Iterator[None]:
-    """Set these variables for the processes that are started within the block."""
-    before = {name: os.environ.get(name) for name in more}
-    os.environ.update(more)
+def session_folder(scratch: Path) -> Path:
+    """Return the folder of Ray's session, which is this user's alone: Ray lets everybody into the one that it is given.
+
+    It lies in the scratch folder, or has its name in `_SHORT`; it goes with it.
+
+    Raises:
+        BadInput: Neither can be had.
+    """
+    inner = scratch / "r"
+    if _fits(inner):
+        return inner
+    twin = _twin(scratch)
     try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        twin.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"wanted a temporary folder of ASCII characters, at most {_SOCKET_ROOM - len(scratch.name) - 3} of them, "
+            f"for Ray, got {scratch.parent}, and {_SHORT} cannot be written ({error.strerror}); set TMPDIR"
+        ) from error
+    return twin
+
+
+def _fits(folder: Path) -> bool:
+    return len(str(folder)) <= _SOCKET_ROOM and str(folder).isascii()
+
+
+def _twin(scratch: Path) -> Path:
+    return _SHORT / f"{scratch.name}-r"
 
 
 def clear_dead() -> None:
@@ -120,16 +141,18 @@ def _belongs(process: psutil.Process, folder: Path) -> bool:
     # Workers rename themselves, which on Linux overwrites the environment that others see.
     for number in (1, 2):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/{process.pid}/fd/{number}").startswith(f"{folder}/"):
+            output = os.readlink(f"/proc/{process.pid}/fd/{number}")
+            if output.startswith((f"{folder}/", f"{_twin(folder)}/")):
                 return True
     return False
 
 
 def _remove(folder: Path) -> None:
     """Delete a scratch folder; Ray's processes may still write to it for a moment."""
-    end = time.monotonic() + _REMOVE_SECONDS
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
+    end, both = time.monotonic() + _REMOVE_SECONDS, (_twin(folder), folder)
+    while any(map(Path.exists, both)):
+        for each in both:
+            shutil.rmtree(each, ignore_errors=True)
         if time.monotonic() > end:
             return
         time.sleep(0.05)

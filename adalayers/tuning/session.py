@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import logging
 import os
 import threading
@@ -15,27 +16,17 @@ from typing import Any
 import psutil
 from ray.tune import Stopper
 
+from adalayers import environ
 from adalayers.console import interrupts
+from adalayers.console.progress import size
 from adalayers.errors import BadInput
 from adalayers.installed import worker_path
 from adalayers.storage.redaction import reason
 from adalayers.tuning import ray_private
 from adalayers.tuning.cluster import cluster_address
-from adalayers.tuning.scratch import MARK, end_processes, inherited, scratch_folder
+from adalayers.tuning.scratch import MARK, end_processes, scratch_folder, session_folder
 
 logger = logging.getLogger(__name__)
-
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_AIR_NEW_OUTPUT": "0",
-    "RAY_CHDIR_TO_TRIAL_DIR": "0",
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",
-    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
-    "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "1000000",
-    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
-    "TOKENIZERS_PARALLELISM": "false",
-}
 
 MALLOC = {
     "MALLOC_ARENA_MAX": "1",
@@ -58,8 +49,6 @@ Often: Ray's C++ ends this process, with exit 1 and without a word, when it next
 """
 STARTS = 2
 """How often a local Ray is started before that counts as failed."""
-SOCKET_ROOM = 41
-"""Longest temporary folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
 
 
 @contextmanager
@@ -74,15 +63,13 @@ def ray_session(asked: str | None) -> Iterator[None]:
     Raises:
         BadInput: For a cluster that cannot be joined, or a local one that does not start.
     """
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
     import ray
 
     if ray.is_initialized():
         yield
         return
     address = cluster_address(asked)
-    with scratch_folder() as scratch:
+    with environ.prepared(), scratch_folder() as scratch:
         try:
             if address is None:
                 _start(scratch)
@@ -96,15 +83,13 @@ def ray_session(asked: str | None) -> Iterator[None]:
 
 def _start(scratch: Path) -> None:
     """Start a local Ray, again where it did not come up: on a machine that is very busy, half a minute may not do."""
-    # Within the scratch folder, which is this user's alone: Ray lets everybody into the one that it is given.
-    inner = scratch / "r"
-    folder = str(inner) if len(str(inner)) <= SOCKET_ROOM else None
+    folder = session_folder(scratch)
     for left in reversed(range(STARTS)):
         try:
             # Inherited, not asked of Ray: to give a worker an environment, Ray starts a process that loads Ray, and
             # from there the worker. Ray's own processes inherit it too.
-            with inherited({MARK: scratch.name, **_malloc()}), interrupts.insisting():
-                _init("local", include_dashboard=False, **{ray_private.TEMP_DIR: folder})
+            with environ.inherited({MARK: scratch.name, **_malloc()}), interrupts.insisting():
+                _init("local", include_dashboard=False, **{ray_private.TEMP_DIR: str(folder)})
             return
         except (KeyboardInterrupt, BadInput):
             raise
@@ -113,10 +98,15 @@ def _start(scratch: Path) -> None:
             if not left:
                 raise BadInput(
                     f"wanted a Ray of this machine's own, it did not start in {STARTS} attempts "
-                    f"({reason(error, '')}); check that memory, processes and room in {scratch.parent} suffice, and "
-                    "try again"
+                    f"({reason(error, '')}; {_room(folder)}); try again"
                 ) from error
             logger.warning(f"Ray did not start ({reason(error, '')}); once more")
+
+
+def _room(folder: Path) -> str:
+    """Return what there is of what a local Ray needs, as it was measured."""
+    memory, disk = psutil.virtual_memory().available, psutil.disk_usage(str(folder.parent)).free
+    return f"free are {size(memory)} of memory and {size(disk)} in {folder.parent}"
 
 
 def _end(scratch: Path) -> None:
@@ -179,10 +169,11 @@ def watched() -> Iterator[None]:
 
     def watch() -> None:
         while not ended.wait(WATCH_SECONDS):
-            if dead := [name for process, name in ours.items() if not _lives(process)]:
+            if dead := [process for process in ours if not _lives(process)]:
                 if not listening.heard:
-                    why = "killed from outside, or out of memory; the same command goes on"
-                    logger.error(f"Ray's own process {dead[0]} has died: {why}")
+                    logger.error(
+                        f"Ray's own process {ours[dead[0]]} has died{_how(dead[0])}; the same command goes on"
+                    )
                     _thread.interrupt_main()
                 if not ended.wait(LEAVE_SECONDS):
                     listening.quit()
@@ -200,6 +191,15 @@ def _lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def _how(process: psutil.Process) -> str:
+    """Return how a child of this process ended, " (exit code 1)"; "" where the system no longer says."""
+    with contextlib.suppress(psutil.Error):
+        code = process.wait(timeout=0)
+        if code is not None:
+            return f" (signal {-code})" if code < 0 else f" (exit code {code})"
+    return ""
 
 
 class Interrupt(Stopper):

@@ -7,7 +7,8 @@ first), so that points of one arm look alike in every figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -62,8 +63,18 @@ LONGEST = 200
 LEGEND_CHARACTERS = 80
 """Characters of names side by side along x above which they would overlap, so are written at an angle."""
 
-styled = mpl.rc_context(RC)
-"""Decorator: draw with these settings and leave matplotlib's own as they were."""
+
+@contextlib.contextmanager
+def own_style() -> Iterator[None]:
+    """Draw with these settings alone, whatever a matplotlibrc says, and leave matplotlib's own as they were."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        yield
+
+
+styled = own_style()
+"""Decorator: draw so."""
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:

@@ -86,6 +86,7 @@ class Ran:
 class NoPages:
     """The reports of a study whose pages nobody reads."""
 
+    check = staticmethod(reports.check)
     undecided_arms = staticmethod(reports.undecided_arms)
     undecided_across = staticmethod(reports.undecided_across)
     write_cover = staticmethod(reports.write_cover)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from adalayers import environ
 from adalayers.errors import BadInput
 from adalayers.results.files import write_trials
 from adalayers.storage.folder import Folder
@@ -121,7 +122,7 @@ def uri(fresh_uri, tmp_path, empty_database):
 def _no_server_named(monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     # Set by the mirror for the process; undone after each test.
-    for name in mlflow_session._ENVIRONMENT:
+    for name in environ.DEFAULTS:
         monkeypatch.delenv(name, raising=False)
 
 

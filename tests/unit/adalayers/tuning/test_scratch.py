@@ -17,7 +17,8 @@ DRIVER = """
 import os, subprocess, sys, types
 room = sys.modules["adalayers.tuning"] = types.ModuleType("adalayers.tuning")
 room.__path__ = ["adalayers/tuning"]  # this room without torch and Ray, which take seconds
-from adalayers.tuning.scratch import MARK, inherited, scratch_folder
+from adalayers.environ import inherited
+from adalayers.tuning.scratch import MARK, scratch_folder
 
 with scratch_folder() as folder:
     sleep = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]

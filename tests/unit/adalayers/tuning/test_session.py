@@ -14,7 +14,7 @@ import ray
 
 from adalayers.console.interrupts import Interrupts
 from adalayers.errors import BadInput
-from adalayers.tuning import scratch, session
+from adalayers.tuning import scratch
 from adalayers.tuning.session import MALLOC, ray_session, watched
 
 TRIALS = """
@@ -106,8 +106,7 @@ def test_a_raylet_that_dies_is_said_and_ends_what_runs(tmp_path, capsys):
 def init(monkeypatch, tmp_path):
     """Ray's start, which does nothing; no Ray runs."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    for name in ("RAY_ADDRESS", *session.QUIET):
-        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("RAY_ADDRESS", "")
     monkeypatch.setattr(scratch.tempfile, "tempdir", None)  # it is looked for once
     with (
         mock.patch.object(ray, "init") as init,
