@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from adalayers.errors import BadInput
+from adalayers.errors import BadInput, require_readable
 
 HOME_PREFIX = "adalayers-home-"
 """Of the home of a user who has none."""
@@ -70,6 +70,7 @@ def prepared() -> Iterator[None]:
         cleared = [name for name in os.environ if any(fnmatch.fnmatch(name, of) for of in CLEARED)]
         defaults = {name: value for name, value in DEFAULTS.items() if name not in os.environ}
         stack.enter_context(inherited({**dict.fromkeys(cleared), **SET, **defaults}))
+        stack.enter_context(inherited(_temporary()))
         stack.enter_context(inherited(_person(stack)))
         if sys.warnoptions:  # of PYTHONWARNINGS, or -W
             stack.enter_context(warnings.catch_warnings())
@@ -100,6 +101,16 @@ def _set(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+def _temporary() -> dict[str, str | None]:
+    """Return TMPDIR cleared, where it is a path that this process's locale does not read as the libraries do."""
+    try:
+        require_readable(os.environ.get("TMPDIR", ""))
+    except BadInput:
+        tempfile.tempdir = None  # it is looked for once
+        return {"TMPDIR": None}
+    return {}
 
 
 def _person(stack: contextlib.ExitStack) -> dict[str, str]:

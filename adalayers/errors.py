@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -28,6 +30,18 @@ class Unreachable(CannotWrite, OSError):
     """A store at a URI that refuses a call, or does not answer it in time."""
 
 
+def require_readable(path: str) -> None:
+    """Raise `BadInput` for a path that this process's locale does not read as the libraries do, as UTF-8."""
+    locale = sys.getfilesystemencoding()
+    if path.isascii() or (locale == "utf-8" and not re.search("[\ud800-\udfff]", path)):
+        return
+    shown = path.encode("ascii", "backslashreplace").decode()[:200]
+    raise BadInput(
+        f"wanted a path that is UTF-8, got {shown} in a locale that reads paths as {locale}; set PYTHONUTF8=1, or "
+        "name another"
+    )
+
+
 def local_path(text: str | os.PathLike[str], what: str) -> Path:
     """Return an absolute path, `~` filled in.
 
@@ -41,12 +55,13 @@ def local_path(text: str | os.PathLike[str], what: str) -> Path:
     try:
         path = Path(text).expanduser().resolve()
         path.exists()
-        return path
     # No such user, a loop of links, a NUL, a name too long.
     except (RuntimeError, OSError, ValueError) as error:
         raise BadInput(
             f"wanted a path as {what}, got {str(text)[:200]!r} ({_said(error)}); name another"
         ) from error
+    require_readable(str(path))
+    return path
 
 
 def _said(error: BaseException) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from adalayers import environ
 from adalayers.command.flags import parse
 from adalayers.console.command_line import DONE, MOST_FAILED, run_command
 from adalayers.console.interrupts import INTERRUPTED, Interrupts
@@ -84,7 +83,6 @@ def _run(
     require_own_script()
     flags = parse(study, argv, command, program.removeprefix("python "))
     code_hash()  # of what is about to be imported: workers compare theirs with it
-    environ.refuse()
     from adalayers.command.cases import cases
 
     if flags.dry_run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -74,11 +75,14 @@ def git_state(folder: Path | None = None) -> dict[str, Any]:
     def git(*arguments: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", "-C", str(where), *arguments], capture_output=True, text=True, timeout=10, check=False
+                ["git", "-c", f"safe.directory={where}", "-C", str(where), *arguments],
+                capture_output=True,
+                timeout=10,
+                check=False,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        return done.stdout.strip() if done.returncode == 0 else None
+        return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
     if (root := git("rev-parse", "--show-toplevel")) is None or Path(root).resolve() != where.resolve():
         return {"commit": None, "dirty": None}

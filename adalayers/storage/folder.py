@@ -23,7 +23,7 @@ import pandas as pd
 import xxhash
 from pyarrow import fs
 
-from adalayers.errors import FULL, BadInput, CannotWrite, Unreachable
+from adalayers.errors import FULL, BadInput, CannotWrite, Unreachable, require_readable
 from adalayers.storage.redaction import reason, redacted
 from adalayers.storage.to_json import to_json
 
@@ -112,6 +112,8 @@ class Folder:
                 "name another"
             ) from None
         self.is_local = isinstance(self._fs, fs.LocalFileSystem)
+        if self.is_local:
+            require_readable(self._root)
         self._trusted = self._root
 
     def __repr__(self) -> str:

@@ -33,8 +33,10 @@ _NAME = re.compile(r"adalayers-ray-[0-9a-f]{8}")
 _LOCK = "lock"
 _SOCKET_ROOM = 41
 """Longest folder below which Ray's sockets have names that every system takes (103 characters on a Mac)."""
+_PLAIN = re.compile(r"[A-Za-z0-9_./+~-]+")
+"""Names that Ray takes: it splits others at blanks, reads them as addresses, or wants ASCII."""
 _SHORT = Path("/tmp")
-"""Where Ray's session goes whose name is too long below TMPDIR, or not ASCII, which is all that Ray takes."""
+"""Where Ray's files go where TMPDIR has another name, and its session's where that is too long."""
 _UNLOCKED_SECONDS = 60.0
 """A folder without a lock is being made; after so long it is left over."""
 _REMOVE_SECONDS = 2.0
@@ -45,7 +47,13 @@ def scratch_folder() -> Iterator[Path]:
     """Make a folder for Ray that goes in the end, once what killed drivers have left is gone."""
     clear_dead()
     folder = _root() / f"adalayers-ray-{secrets.token_hex(4)}"
-    folder.mkdir(mode=0o700)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise BadInput(
+            f"wanted a temporary folder for Ray in {folder.parent}, which cannot be written ({error.strerror}); set "
+            "TMPDIR to one whose path is of ASCII letters, without blanks"
+        ) from error
     with FileLock(folder / _LOCK, timeout=0):
         try:
             yield folder
@@ -62,21 +70,17 @@ def session_folder(scratch: Path) -> Path:
         BadInput: Neither can be had.
     """
     inner = scratch / "r"
-    if _fits(inner):
+    if len(str(inner)) <= _SOCKET_ROOM:
         return inner
     twin = _twin(scratch)
     try:
         twin.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise BadInput(
-            f"wanted a temporary folder of ASCII characters, at most {_SOCKET_ROOM - len(scratch.name) - 3} of them, "
-            f"for Ray, got {scratch.parent}, and {_SHORT} cannot be written ({error.strerror}); set TMPDIR"
+            f"wanted a temporary folder for Ray whose path has at most {_SOCKET_ROOM - len(scratch.name) - 3} "
+            f"characters, got {scratch.parent}, and {_SHORT} cannot be written ({error.strerror}); set TMPDIR"
         ) from error
     return twin
-
-
-def _fits(folder: Path) -> bool:
-    return len(str(folder)) <= _SOCKET_ROOM and str(folder).isascii()
 
 
 def _twin(scratch: Path) -> Path:
@@ -112,7 +116,8 @@ def end_processes(folders: Sequence[Path]) -> int:
 
 
 def _root() -> Path:
-    return Path(tempfile.gettempdir()).resolve()
+    root = Path(tempfile.gettempdir()).resolve()
+    return root if _PLAIN.fullmatch(str(root)) else _SHORT
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from reports.drawing.style import styled
 from reports.evidence.across import Across, CaseEvidence, across, case_of, run_alike
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
@@ -96,6 +97,7 @@ def cover(
     return "\n\n".join(parts) + "\n"
 
 
+@styled
 def draw_cover(entries: Sequence[CoverEntry]) -> dict[str, Figure]:
     """Draw the figures of the cover: file name without ending -> figure; none without learned mix weights."""
     profiles, measured = _profiles(entries), _distances(entries)

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from adalayers.results.files import REPORT
-from reports.drawing.style import plain_text
+from reports.drawing.style import plain_text, styled
 from reports.evidence.caveats import caveats, uniform_mix
 from reports.evidence.evidence import Evidence
 from reports.parts.part import DETAILS, Part, own_parts
@@ -86,6 +86,7 @@ class ReportPage:
         head = [_title(self.evidence, self.short), *top]
         return "\n\n".join([*head, *self._sections(), *([MORE] if self.short else [])]) + "\n"
 
+    @styled
     def figures(self) -> dict[str, Figure]:
         """Draw every figure: file name without ending -> figure."""
         drawn = {

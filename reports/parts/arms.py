@@ -12,7 +12,7 @@ from adalayers.comparisons import FIRST
 from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point
-from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.drawing.style import new_figure, plain_text, say_empty
 from reports.evidence.best_set import BestSet
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
@@ -105,7 +105,6 @@ def _may_be_best(best: BestSet) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean score of every arm with its interval, a row each."""
     shown = info.arms.dropna(subset=["mean"]).reset_index(drop=True)

@@ -12,7 +12,7 @@ from adalayers.results.intervals import LEVEL
 from adalayers.results.study_file import Published
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point, seeds_text
-from reports.drawing.style import look, new_figure, styled
+from reports.drawing.style import look, new_figure
 from reports.evidence import predicted
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
@@ -75,7 +75,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Precision, recall and F1 of each entity class of the best arm, and how many there are."""
     figure = new_figure(3.8)

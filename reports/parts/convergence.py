@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import seeds_text, unit_below
-from reports.drawing.style import LINES, new_figure, pick, plain_text, styled
+from reports.drawing.style import LINES, new_figure, pick, plain_text
 from reports.evidence import tables
 from reports.evidence.claims import Claim
 from reports.evidence.convergence import convergence_by_arm
@@ -102,7 +102,6 @@ def _median(row: Mapping[str, Any]) -> str:
     return f"{number(row['median'], 0)}{span}, {', '.join(counts)}"
 
 
-@styled
 def draw_curves(info: Info) -> Figure:
     """Mean best validation score so far against steps, a panel per level of the first factor, one for other arms.
 

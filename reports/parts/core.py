@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from adalayers.results.study_file import Factor
 from reports.drawing import style
 from reports.drawing.pieces import heat_map, unit_below
-from reports.drawing.style import new_figure, plain_text, say_empty, styled
+from reports.drawing.style import new_figure, plain_text, say_empty
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
 from reports.reading.factors import Level, cell_names, column, label, level, level_name, levels, short
@@ -64,7 +64,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean score in each cell of the factorial core, with n."""
     figure = new_figure(1.6 + 0.75 * max(len(info.rows), 2))

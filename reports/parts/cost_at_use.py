@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.drawing.fronts import cost_panel, front_legend, number_points
 from reports.drawing.pieces import unit_below
-from reports.drawing.style import COLOURS, new_figure, styled
+from reports.drawing.style import COLOURS, new_figure
 from reports.evidence.costs import front as pareto_front
 from reports.evidence.evidence import Evidence
 from reports.parts.part import Part, figure_link
@@ -79,7 +79,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean score of each arm against its operations per token; the front is a line."""
     figure = new_figure(3.8)

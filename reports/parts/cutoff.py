@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
+from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import relative, summary
 from reports.parts.part import Part, figure_link
@@ -94,7 +94,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Score (left) and live layers (right) against the cutoff; filled lines always, dashed after training."""
     figure = new_figure(3.9)

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
-from reports.drawing.style import look, new_figure, plain_text, styled
+from reports.drawing.style import look, new_figure, plain_text
 from reports.evidence import methods
 from reports.evidence.claims import BETTER, SAME, WORSE, Claim
 from reports.evidence.data_size import SIZE, by_size
@@ -104,7 +104,6 @@ def _overlap(info: Info) -> str:
     )
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean score against the number of training examples, a line per kind of arm."""
     figure = new_figure(3.9)

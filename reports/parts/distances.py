@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from adalayers.results.intervals import Interval
 from adalayers.results.measures import Measured, measured
 from reports.drawing.pieces import legend_right, point
-from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text, styled
+from reports.drawing.style import COLOURS, MARKERS, new_figure, pick, plain_text
 from reports.evidence.distances import MIN_CASES, Correlation, Placed, correlations, reached
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import interval_cell
@@ -137,7 +137,6 @@ def _measures(info: Info) -> str:
     return table(["report", "measure", "value [95% of draws]", "baseline", "above baseline", "n"], rows)
 
 
-@styled
 def draw(info: Info) -> Figure:
     """The share of the gap closed over each distance, a point per case."""
     names = info.drawn

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from reports.drawing import style
 from reports.drawing.pieces import heat_map
-from reports.drawing.style import new_figure, plain_text, styled
+from reports.drawing.style import new_figure, plain_text
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.evidence.predicted import differing_words
@@ -111,7 +111,6 @@ def _wrong(info: Info, split: str) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean counts by true and predicted class, shaded by the share of the row."""
     grid, n = _grid(info), int(info.confusion["n"].iloc[0])

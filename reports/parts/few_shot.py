@@ -17,7 +17,7 @@ from adalayers.comparisons import At
 from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
-from reports.drawing.style import look, new_figure, plain_text, styled
+from reports.drawing.style import look, new_figure, plain_text
 from reports.evidence.claims import SAME, Claim
 from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
@@ -151,7 +151,6 @@ def _scores_table(info: Info) -> str:
     return folded("The scores as a table", len(rows), table(heads, rows))
 
 
-@styled
 def draw_scores(info: Info) -> Figure:
     """Scores against the number of examples: a column of panels per number of epochs, a line per method."""
     epochs = sorted(info.core["epochs"].unique())
@@ -189,7 +188,6 @@ def _by_size(axes: Axes, info: Info, rows: pd.DataFrame, prefix: str) -> None:
     axes.set_xlim(sizes[0] / 1.5, sizes[-1] * 1.5)
 
 
-@styled
 def draw_curves(info: Info) -> Figure | None:
     """Mean validation score over steps, with its band: a panel with the fewest examples, one with the most."""
     if info.curves.empty:
@@ -221,7 +219,6 @@ def draw_curves(info: Info) -> Figure | None:
     return figure
 
 
-@styled
 def draw_fine_tuning(info: Info) -> Figure | None:
     """Best validation scores of each method, frozen and fine-tuned: a panel per number of examples."""
     rows = info.beside

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from adalayers.comparisons import IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM
 from reports.drawing import style
 from reports.drawing.pieces import legend_right, point
-from reports.drawing.style import COLOURS, HATCHES, new_figure, styled
+from reports.drawing.style import COLOURS, HATCHES, new_figure
 from reports.evidence import importances as evaluating
 from reports.evidence.evidence import Evidence
 from reports.evidence.importances import MAX_TRIALS, RESAMPLES, target_share
@@ -95,7 +95,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure | None:
     """Share of importance of each hyperparameter with its spread; None without importances."""
     table = info.importances

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reports.drawing.pieces import legend_right, point
-from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
+from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text
 from reports.parts.part import figure_link
 from reports.reading.frames import records
 from reports.words.text import code, escape, estimate, folded, table
@@ -44,7 +44,6 @@ def section(profiles: Sequence[Profile]) -> list[str]:
     ]
 
 
-@styled
 def draw(profiles: Sequence[Profile]) -> Figure:
     """Mix weights over relative depth, a line per backbone and dataset, 1 being the uniform mix."""
     figure = new_figure(4.0)

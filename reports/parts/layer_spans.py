@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import heat_map
-from reports.drawing.style import new_figure, plain_text, styled
+from reports.drawing.style import new_figure, plain_text
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import relative
 from reports.parts.part import Part, figure_link
@@ -125,7 +125,6 @@ def _name(first: int, last: int) -> str:
     return f"layer {first}" if first == last else f"layers {first} to {last}"
 
 
-@styled
 def draw(info: Info) -> Figure | None:
     """A heat map per arm: from the first layer taken away (down) to the last (across)."""
     arms = info.arms[:MAX_ARMS]

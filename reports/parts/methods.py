@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from adalayers.comparisons import PlannedArm
 from reports.drawing.fronts import cost_panel, front_legend, legend_height, number_points
-from reports.drawing.style import COLOURS, new_figure, plain_text, styled
+from reports.drawing.style import COLOURS, new_figure, plain_text
 from reports.evidence import costs
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -151,7 +151,6 @@ def _short(value: float, how: str) -> str:
     return NONE if pd.isna(value) else format(value, how)
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Mean score of each method against the cost of training, and of one more task; each front is a line."""
     names = info.costs["arm"].tolist()

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from adalayers.results.study_file import Factor
 from reports.drawing.axes import FactorAxis
 from reports.drawing.pieces import brief, legend_right
-from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text, styled
+from reports.drawing.style import COLOURS, LINES, MARKERS, new_figure, pick, plain_text
 from reports.evidence import layer_weights, tables
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
@@ -194,7 +194,6 @@ def _at_level(rows: pd.DataFrame, value: object) -> pd.DataFrame:
     return rows[[level(of_row) == value for of_row in rows["level"]]]
 
 
-@styled
 def draw_entropy(info: Info) -> Figure | None:
     """Entropy of p~ against the first factor: a dot per seed, a line through the means for each cell of the others."""
     if info.rows.empty:
@@ -232,7 +231,6 @@ def _handles(info: Info, markers: tuple[str, ...] = ("",)) -> list[Line2D]:
     ]
 
 
-@styled
 def draw_layers(info: Info) -> Figure | None:
     """Mix weight against layer, a panel per level of the first factor, a line per trained model."""
     if not info.layers:
@@ -259,7 +257,6 @@ def draw_layers(info: Info) -> Figure | None:
     return figure
 
 
-@styled
 def draw_history(info: Info) -> Figure | None:
     """Each component of the best model's p~ over training steps; None without a history."""
     if info.best is None:

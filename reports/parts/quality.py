@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from reports.drawing import style
 from reports.drawing.pieces import point, unit_below
-from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, styled
+from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text
 from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import compared
@@ -93,7 +93,6 @@ def _curse(info: Info) -> str:
     )
 
 
-@styled
 def draw(info: Info) -> Figure:
     """A row per primary comparison: its difference by seed, their mean and its interval, over the smallest effect."""
     shown = info.claims

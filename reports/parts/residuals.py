@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import point
-from reports.drawing.style import look, new_figure, plain_text, styled
+from reports.drawing.style import look, new_figure, plain_text
 from reports.evidence import predicted, tables
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
@@ -90,7 +90,6 @@ def _largest(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Predictions of one trial over labels, with the line of perfect ones; mean errors by quarter of the labels."""
     figure = new_figure(3.8)

@@ -16,7 +16,6 @@ from matplotlib.ticker import NullFormatter
 from adalayers.comparisons import IMPORTANCES_FROM
 from reports.drawing import style
 from reports.drawing.pieces import BLANK
-from reports.drawing.style import styled
 from reports.evidence import rungs
 from reports.evidence.evidence import Evidence
 from reports.evidence.importances import rebuilt_study
@@ -129,7 +128,6 @@ def _brief(value: Any) -> str:
     return NONE if parsed is None else f"{parsed:.3g}" if isinstance(parsed, float) else escape(parsed)
 
 
-@styled
 def draw(info: Info) -> Figure | None:
     """Draw Optuna's parallel coordinates, with this report's names and readable numbers on its axes."""
     if info.completed.empty:

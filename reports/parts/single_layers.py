@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from adalayers.results.intervals import LEVEL
 from reports.drawing import style
 from reports.drawing.pieces import brief, legend_right, point, seeds_text, unit_below
-from reports.drawing.style import COLOURS, CONTROL, LINES, new_figure, styled
+from reports.drawing.style import COLOURS, CONTROL, LINES, new_figure
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.tables import is_learned
@@ -101,7 +101,6 @@ def section(info: Info) -> list[str]:
     ]
 
 
-@styled
 def draw(info: Info) -> Figure:
     """Score of each single layer with its interval, against the line and band of the learned mix."""
     figure = new_figure(3.7)

@@ -13,7 +13,7 @@ from adalayers.results.intervals import LEVEL, Interval, mean_interval
 from adalayers.results.measures import measured
 from reports.drawing import style
 from reports.drawing.pieces import brief, point
-from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text, styled
+from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text
 from reports.evidence import layers
 from reports.evidence.evidence import Evidence
 from reports.evidence.layer_weights import WEIGHT, at_best, state_name
@@ -199,7 +199,6 @@ def _chance(info: Info) -> str:
     )
 
 
-@styled
 def draw(info: Info) -> Figure:
     """ν by layer on the left, learned weights by layer on the right."""
     figure = new_figure(3.4)

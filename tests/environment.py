@@ -1,0 +1,274 @@
+"""Environments that must change nothing, or be refused before anything is computed: python -m tests.environment
+
+Variables, current folders, users and names of folders that other programs leave. Those that are to change nothing meet
+in two tiny studies, as they are independent of each other; a study ends 0 with its report and its files in its folder.
+`--apart` gives each a study of its own, to see which one it was. The others must exit 2 with their line on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from adalayers.command.main import DONE
+from adalayers.console.command_line import BAD_INPUT
+from adalayers.results.files import REPORT, load
+from tests.helpers.studying import ROOT, SCRIPT, world
+
+SECONDS = 240
+FLAGS = (
+    *(
+        "--set",
+        "alpha=8",
+        "entropy_weight=0",
+        "k=8",
+        "heads=2",
+        "--epochs",
+        "1",
+        "--trials",
+        "0",
+        "--seeds",
+        "1",
+    ),
+    *("--max-concurrent", "1"),
+)
+STUDY_FILES = {"study.json", "trials.csv", "claims.json", REPORT, "details.md", "best", "figures"}
+
+IGNORED: dict[str, dict[str, str]] = {
+    "a notebook's backend": {"MPLBACKEND": "module://no_such_module.backend_inline"},
+    "variables of older Rays": {"TUNE_RESULT_DIR": "/nowhere", "RAY_AIR_LOCAL_CACHE_DIR": "/nowhere"},
+    "variables of Ray": {
+        "RAY_RUNTIME_ENV_HOOK": "no.such.hook",
+        "RAY_TMPDIR": "/nowhere",
+        "TUNE_MAX_PENDING_TRIALS_PG": "many",
+        "TUNE_RESULT_BUFFER_LENGTH": "1000",
+    },
+    "an ASCII locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "variables of Python": {
+        "PYTHONWARNINGS": "error",
+        "PYTHONHASHSEED": "1",
+        "PYTHONSAFEPATH": "1",
+        "PYTHONOPTIMIZE": "1",
+    },
+    "another MLflow's run": {"MLFLOW_RUN_ID": "0" * 32, "MLFLOW_EXPERIMENT_NAME": "another"},
+    "a git hook": {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
+    "folders that cannot be written": {
+        "MPLCONFIGDIR": "/dev/null/matplotlib",
+        "HF_HOME": "/dev/null/hub",
+        "TRANSFORMERS_CACHE": "/dev/null/transformers",
+    },
+    "no proxy that answers": {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"},
+    "a terminal of one column": {"COLUMNS": "1", "NO_COLOR": "1"},
+    "no GPU, one thread": {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+}
+"""Variables that change nothing, by what leaves them there."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command in an environment.
+
+    environment: variables beside those of this process; clean: instead of them
+    cwd:         makes the current folder what the case is about, and returns it
+    argv:        flags beside `FLAGS`; "{output}" and "{outside}" are filled in
+    before:      words of the command in front of Python's
+    said:        what the first line of stderr must hold of one that is refused; "" of a study that ends 0
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    clean: bool = False
+    cwd: Callable[[Path], Path] = lambda folder: folder
+    output: str = "results"
+    argv: Sequence[str] = ("--tracking-uri", "none")
+    before: Sequence[str] = ()
+    said: str = ""
+
+
+def matplotlibrc(text: bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / "matplotlibrc").write_bytes(text)
+        return folder
+
+    return write
+
+
+def large(folder: Path) -> Path:
+    """Put into a folder what Ray does not take in a working directory, and the launcher of `uv run`."""
+    with (folder / "data.bin").open("wb") as file:
+        file.truncate(620_000_000)
+    (folder / "run").write_text('"$@"\n')  # `bash run ...` under the name uv is a process "uv run ..."
+    return folder
+
+
+def gone(folder: Path) -> Path:
+    (folder / "here").mkdir()
+    return folder / "here"
+
+
+NOBODY = (
+    *("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"),
+    *("--inh-caps=+dac_override,+dac_read_search", "--ambient-caps=+dac_override,+dac_read_search"),
+)
+UV = ("bash", "-c", 'exec -a uv bash run "$@"', "uv")
+ODD = "what?now=1&x %41 #1 'q' \"d\" jürgen"
+RC = b"backend: TkAgg\ntext.usetex: True\nfont.family: No Such Font\nno.such.key: 1\n"
+
+
+def studies(apart: bool) -> dict[str, Case]:
+    """Return the cases that end 0, by name."""
+    tracked: Sequence[str] = ()
+    everything = {name: value for values in IGNORED.values() for name, value in values.items()}
+    nobody = {"before": NOBODY, "clean": True} if can_be_nobody() else {}
+    if not apart:
+        return {
+            "variables and a matplotlibrc": Case(
+                environment=everything | {"TMPDIR": "{outside}/jürgen tmp"},
+                cwd=matplotlibrc(RC),
+                argv=tracked,
+            ),
+            "no user, no home, uv run in a large folder, odd names": Case(
+                **nobody | {"before": (*nobody.get("before", ()), *UV)}, cwd=large, output=ODD
+            ),
+        }
+    return {
+        **{name: Case(environment=values, argv=tracked) for name, values in IGNORED.items()},
+        "a matplotlibrc": Case(cwd=matplotlibrc(RC)),
+        "a TMPDIR that Ray does not take": Case(environment={"TMPDIR": "{outside}/jürgen tmp"}),
+        "a TMPDIR too long for sockets": Case(environment={"TMPDIR": "{outside}/" + 60 * "x"}),
+        "a TMPDIR that is not there": Case(environment={"TMPDIR": "/nowhere"}),
+        **({"no user, no home": Case(**nobody)} if nobody else {}),
+        "uv run in a large folder": Case(before=UV, cwd=large),
+        "an odd output": Case(output=ODD),
+    }
+
+
+REFUSED = {
+    "a current folder that is gone": Case(cwd=gone, said="wanted a current folder, this one is gone"),
+    "a matplotlibrc that is no text": Case(
+        cwd=matplotlibrc(b"font.family: J\xfcrgen\n"),
+        said="wanted to draw figures, which fails here (UnicodeDecode",
+    ),
+    "? in the output": Case(
+        output="what?now=1", argv=(), said="wanted MLflow's database at a path without ?, got "
+    ),
+    "% in the output": Case(
+        output="run%41", argv=(), said="wanted MLflow's database at a path without %, got "
+    ),
+    "a path that an ASCII locale cannot read": Case(
+        output="jürgen", environment=IGNORED["an ASCII locale"], said="set PYTHONUTF8=1, or name another"
+    ),
+    "a file store": Case(
+        argv=(), environment={"MLFLOW_TRACKING_URI": "./mlruns"}, said="`mlflow migrate-filestore --source"
+    ),
+    "a cluster that is dead": Case(
+        environment={"RAY_ADDRESS": "127.0.0.1:9"}, said="wanted a Ray cluster as --address 127.0.0.1:9"
+    ),
+}
+
+
+def can_be_nobody() -> bool:
+    return shutil.which("setpriv") is not None and hasattr(os, "getuid") and os.getuid() == 0
+
+
+def run(case: Case, folder: Path, shared: Path) -> str | None:
+    """Run a case; return what is wrong with it, None where nothing is."""
+    inside, outside = folder / "inside", folder / "outside"
+    for made in (inside, outside, outside / "jürgen tmp", outside / (60 * "x")):
+        made.mkdir(parents=True)
+        made.chmod(0o777)
+    cwd, output = case.cwd(outside), inside / case.output
+    own = {name: value.format(outside=outside) for name, value in case.environment.items()}
+    environment = {"PATH": os.defpath} if case.clean else {**os.environ, "PYTHONPATH": ""}
+    command = [
+        *(*case.before, sys.executable, "-B", str(SCRIPT), *FLAGS, *case.argv),
+        *("--backbone", str(shared / "tiny"), "--dataset", str(shared / "echo")),
+        *("--output", str(output), "--cache-dir", str(folder / "cache")),
+    ]
+    if cwd != outside:  # gone before Python starts, as after `rm -r` in another terminal
+        command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command]
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment | own,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    said = done.stderr.decode(errors="replace")
+    if "Traceback" in said:
+        return f"a traceback: {said[-3000:]}"
+    if case.said:
+        lines = [line for line in said.splitlines() if line.startswith("error: ")]
+        if done.returncode != BAD_INPUT or len(lines) != 1 or case.said not in lines[0]:
+            return f"exit code {done.returncode}: {said}"
+        left = [path for path in inside.rglob("*") if path.name in STUDY_FILES]
+        return f"it had begun: {left}" if left else None
+    if done.returncode != DONE:
+        return f"exit code {done.returncode}: {said[-3000:]}"
+    return next(wrong(output, inside, tracked=not case.argv), None)
+
+
+def wrong(output: Path, inside: Path, *, tracked: bool) -> Iterator[str]:
+    """Yield what is wrong with the files of a study that ended 0."""
+    study = output / "alpha_lambda" / "tiny-echo"
+    if missing := STUDY_FILES - {path.name for path in study.iterdir()}:
+        yield f"without {missing}"
+    results = load(study)
+    if results.problems or not (results.trials["status"] == "completed").all():
+        yield f"problems {results.problems}, trials {results.trials['status'].tolist()}"
+    if results.study["environment"]["git"]["commit"] != commit():
+        yield f"of another commit: {results.study['environment']['git']}"
+    if [path.name for path in inside.iterdir()] != [output.name]:
+        yield f"beside its folder: {[path.name for path in inside.iterdir()]}"
+    if tracked and not list(output.glob("mlartifacts/alpha_lambda/*/artifacts/report.md")):
+        yield "not in MLflow"
+
+
+def commit() -> str | None:
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--apart", action="store_true", help="a study for each environment")
+    parser.add_argument("--only", default="", metavar="WORDS", help="cases whose name holds these words")
+    asked = parser.parse_args(argv)
+    cases = {name: case for name, case in {**studies(asked.apart), **REFUSED}.items() if asked.only in name}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="e-") as scratch, ThreadPoolExecutor(2) as pool:
+        root = Path(scratch)
+        root.chmod(0o755)
+        world(root / "shared")
+        started = {
+            name: pool.submit(run, case, root / str(number), root / "shared")
+            for number, (name, case) in enumerate(cases.items())
+        }
+        problems = {}
+        for name, future in started.items():
+            problems[name] = future.result()
+            print(f"{name}: {problems[name] or 'ok'}", flush=True)
+    if not can_be_nobody():
+        print("SKIPPED: a user without a passwd entry (that needs root and setpriv)")
+    failed = sum(problem is not None for problem in problems.values())
+    print(f"{len(problems) - failed} passed, {failed} failed, {time.monotonic() - began:.0f} s")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        sys.exit(main())
