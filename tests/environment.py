@@ -25,7 +25,7 @@ from adalayers.console.command_line import BAD_INPUT
 from adalayers.results.files import REPORT, load
 from tests.helpers.studying import ROOT, SCRIPT, world
 
-SECONDS = 240
+SECONDS = 400
 FLAGS = (
     *(
         "--set",

@@ -160,7 +160,8 @@ def watched() -> Iterator[None]:
     then ends the process.
     """
     listening = interrupts.listening()
-    children = psutil.Process().children()
+    # Those of a first start that failed may still be there, dead.
+    children = filter(_lives, psutil.Process().children())
     ours = {child: name for child in children if (name := child.name()) in RAY_PROCESSES}
     if listening is None or not ours:
         yield
