@@ -19,8 +19,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adalayers.errors import BadInput
-
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
 
@@ -28,20 +26,10 @@ __all__ = ["check", "undecided_across", "undecided_arms", "write_cover", "write_
 
 
 def check() -> None:
-    """Try what pages need, before a study whose end they are.
+    """Raise `BadInput` where no figure can be drawn here, and so no page."""
+    from reports.ready import require_figures
 
-    Raises:
-        BadInput: No figure can be drawn here.
-    """
-    try:
-        from reports.write import try_figure
-
-        try_figure()
-    except Exception as error:  # of many kinds: matplotlib reads files and fonts of the user's
-        raise BadInput(
-            f"wanted to draw figures, which fails here ({type(error).__name__}: {' '.join(str(error).split())[:300]}); "
-            "mend Matplotlib's installation, or the matplotlibrc of the current folder or of yours"
-        ) from error
+    require_figures()
 
 
 def write_report(folder: Folder | str | Path) -> str:

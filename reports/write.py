@@ -150,14 +150,6 @@ def _write_figure(directory: Folder, name: str, figure: Figure) -> None:
         directory.write_bytes(f"{FIGURES}/{name}.{ending}", image)
 
 
-def try_figure() -> None:
-    """Draw a figure of a word and a line and keep nothing: what keeps a page from its figures is met here."""
-    with style.own_style():
-        figure = style.new_figure(1.0)
-        figure.add_subplot().set_title("word")
-    images(figure)
-
-
 def images(figure: Figure) -> dict[str, bytes]:
     """Return a figure as PNG and as SVG, the same bytes each time."""
     with style.own_style():
