@@ -343,7 +343,9 @@ def max_length(config: Any, folder: Path) -> int:
             )
         return positions - pad - 1
     try:
-        limit = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get("model_max_length")
+        limit = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")).get(
+            "model_max_length"
+        )
     except (OSError, ValueError):
         limit = None
     # transformers writes 1e30 for a tokeniser without a limit.
