@@ -11,7 +11,7 @@ from adalayers.errors import BadInput
 from adalayers.tasks.files import DataFile
 
 DOCUMENT, BORDER = "document", "-DOCSTART-"
-MANY_WORDS = 1000
+MANY_WORDS = 30
 _BLANKS = re.compile(r"[ \t]+")
 
 

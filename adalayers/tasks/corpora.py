@@ -171,9 +171,11 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
     described = description.read(folder, config)
     sources = described.sources or files.find(described.folder)
     if not sources:
+        there = files.listed(sorted(path.name for path in folder.iterdir()))
         raise BadInput(
-            f"wanted files of data in {str(folder)!r}, which has none; give a folder of files that are named by split "
-            f"(train..., validation..., test...) and format ({', '.join(files.FORMS)}), or save_to_disk's"
+            f"wanted files of data in {str(folder)!r}, which has {there or 'none'}; give a folder of files that are "
+            f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
+            "save_to_disk"
         )
     roles, unused = files.assign(
         str(folder),
@@ -190,6 +192,12 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
     splits = [source.split for source in read]
     keys = {source: source.split if splits.count(source.split) == 1 else source.name for source in read}
     come = tables.read({key: source for source, key in keys.items()}, described.features)
+    for source in roles.values():
+        if column := files.split_column(come.splits[keys[source]]):
+            raise BadInput(
+                f"wanted the rows of one split in {source.title} of {str(folder)!r}, its column {column!r} says train, "
+                "test and so on for each row; write a file for each of its values"
+            )
     return Corpus(
         come.splits,
         str(folder),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from adalayers.errors import BadInput, unknown
 from adalayers.tasks.packed import PACKED, members
@@ -25,7 +27,10 @@ _SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-
 FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", "conll", "iob", "iob2", "bio", "json", "txt")
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 ARCHIVES = ("zip", "tar", "tgz", "7z", "rar", "zst", "lz4")
-_NO_DATA = re.compile(r"(dataset_infos?|dataset_dict|state)\.json|(\.|__|~\$).*", re.DOTALL)
+_NO_DATA = re.compile(
+    r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
+    re.DOTALL | re.IGNORECASE,
+)
 _SHOWN = 6
 
 
@@ -136,6 +141,22 @@ def exact_role(split: str) -> str | None:
     """Return the role of a split whose whole name is a word for it, else None: "dev", not "dev_matched"."""
     match = _WORD.fullmatch(re.sub(r"[\W_]+", "", split.lower()))
     return _ROLE_OF[match[1]] if match else None
+
+
+def split_column(table: Any) -> str | None:
+    """Return the column of a table that says for each row which split it is of, None where none does."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in table.column_names:
+        if getattr(table.features[name], "dtype", "") == "string":
+            values = (
+                pc.unique(table.data[name].cast(pa.binary()).drop_null()).slice(0, _SHOWN + 1).to_pylist()
+            )
+            roles = {exact_role(value.decode("utf-8", "replace")) for value in values}
+            if "train" in roles and len(roles) > 1 and None not in roles:
+                return str(name)
+    return None
 
 
 def find(root: Path) -> list[Source]:
@@ -315,9 +336,16 @@ def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) 
 
 
 def _missing(where: str, role: str, split: str, sources: Sequence[Source]) -> BadInput:
+    name = (
+        shlex.quote(sources[0].name)
+        if len(sources) == 1
+        else "FILE"
+        if sources[:1] and sources[0].files
+        else "NAME"
+    )
     return BadInput(
         f"wanted split {split!r} of {where}, which has {_titles(sources) or 'none'}; add it, or name it with "
-        f"--splits {role}=NAME"
+        f"--splits {role}={name}"
     )
 
 
@@ -328,6 +356,12 @@ def _several(
     by_role: Mapping[str | None, Sequence[Source]],
     chosen: Mapping[str, Source],
 ) -> BadInput:
+    files = [file for source in of_role for file in source.files]
+    if len(files) > _SHOWN and {file.form for file in files} == {"txt"}:
+        return BadInput(
+            f"wanted a table for {role} in {where}, got {len(files):,} files: {_titles(of_role)}; a text in a file of "
+            f"its own is not read: write all into one, {role}.csv, with the columns text and label"
+        )
     return BadInput(
         f"wanted one {role} split in {where}, got {_titles(of_role)}; say which is which, others are then left out: "
         f"{_advice({**by_role, role: of_role}, chosen)}"
@@ -339,9 +373,8 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
     names = {role: source.name for role, source in chosen.items()}
     for role in ROLES:
         if of_role := [source.name for source in by_role.get(role, [])]:
-            folders = {name.rpartition("/")[0] for name in of_role}
-            parts = len(of_role) > 1 and len(folders) == 1 and role in roles_in("".join(folders))
-            names.setdefault(role, folders.pop() if parts else of_role[0])
+            folder = os.path.commonpath(of_role) if len(of_role) > 1 else ""
+            names.setdefault(role, folder if role in roles_in(folder) else of_role[0])
             called_eval = [name for name in of_role if "eval" in name.lower()]
             if len(of_role) == 2 and len(called_eval) == 1 and "validation" not in names:
                 [names["validation"]] = called_eval

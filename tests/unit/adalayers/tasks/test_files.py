@@ -79,6 +79,7 @@ def test_the_role_that_a_name_says(name, role):
         (["reviews.csv"], {"train": "reviews.csv"}),
         (["reviews.csv", "README.md", "dataset_infos.json", ".hidden/train.csv"], {"train": "reviews.csv"}),
         (["reviews.csv", "notes.txt", "labels.json"], {"train": "reviews.csv"}),
+        (["train.txt", "test.txt", "README.txt", "LICENSE.txt"], {"train": "train.txt", "test": "test.txt"}),
     ],
 )
 def test_files_by_their_names(tmp_path, names, roles):
@@ -120,6 +121,11 @@ def test_files_by_their_names(tmp_path, names, roles):
             "train=train ",
         ),
         (
+            ["train/x/a.csv", "train/y/b.csv", "dev.csv"],
+            "one train split",
+            "train=train validation=dev.csv",
+        ),
+        (
             ["train.csv", "test.csv", "unlabelled.csv"],
             "name of each file .* got unlabelled.csv",
             "train=train.csv",
@@ -144,10 +150,35 @@ def test_what_is_not_plain_is_an_error_whose_advice_works(tmp_path, names, said,
     assert set(assigned(where, *chosen)[0]) == {item.partition("=")[0] for item in chosen}
 
 
-def test_no_more_files_are_named_than_one_reads(tmp_path):
+def test_texts_in_files_of_their_own_are_refused_and_no_more_named_than_one_reads(tmp_path):
     where = folder(tmp_path, [f"train/pos/{i}.txt" for i in range(30)])
-    with pytest.raises(BadInput, match=r"train/pos/0.txt, .* and 24 more; say"):
+    with pytest.raises(
+        BadInput, match=r"got 30 files: train/pos/0.txt, .* and 24 more; .* into one, train.csv"
+    ):
         assigned(where)
+
+
+@pytest.mark.parametrize(
+    ("splits", "refused"),
+    [
+        ("train dev test", True),
+        ("train train test", True),
+        ("train", False),
+        ("train x test", False),
+        ("a b", False),
+    ],
+)
+def test_a_file_of_which_a_column_says_the_split_is_refused(tmp_path, splits, refused):
+    names = splits.split()
+    lines = [f"Row {i}.,{('no', 'yes')[i % 2]},{names[i % len(names)]}" for i in range(60)]
+    (tmp_path / "all.csv").write_text("text,label,set\n" + "\n".join(lines))
+    if refused:
+        with pytest.raises(
+            BadInput, match=r"rows of one split in all.csv .* column 'set' says .*; write a file for"
+        ):
+            load_task(str(tmp_path), text_column="text", label_column="label")
+    else:
+        assert load_task(str(tmp_path), text_column="text", label_column="label").splits
 
 
 @pytest.mark.parametrize("hashed", ["", "-0a1b2c3d"])
@@ -242,7 +273,7 @@ def test_splits_as_they_are_asked_for(tmp_path):
         (["train=a.csv", "test=a.csv"], "wanted another source for each split"),
         (
             ["test=a.csv"],
-            "wanted split 'train' of the folder, which has a.csv, b.csv; .* --splits train=NAME",
+            "wanted split 'train' of the folder, which has a.csv, b.csv; .* --splits train=FILE",
         ),
         (["train=mixed"], "wanted files of one format in .*mixed, got jsonl and csv; name one, mixed/FILE"),
     ],

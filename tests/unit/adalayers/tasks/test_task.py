@@ -247,6 +247,7 @@ def test_a_single_dataset_saved_to_disk_is_its_train_split(tmp_path):
     ("content", "message"),
     [
         ({}, r"wanted files of data in .*mine', which has none; give a folder"),
+        ({"train.xlsx": "x"}, "which has train.xlsx; give a folder"),
         ({"train.csv": "\xff\xfe"}, "wanted a header line and rows in train.csv, which is empty; fill it"),
         (
             {"train.parquet": "no parquet"},
