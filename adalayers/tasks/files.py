@@ -21,7 +21,7 @@ ROLES = {
 }
 """The words that say a role, in any case, with an ending or numbers or without: "my_TrainSet", "test1"."""
 _ROLE_OF = {word: role for role, words in ROLES.items() for word in words}
-_WORD = re.compile(rf"\d*({'|'.join(_ROLE_OF)})(set|data|dataset|split|file|examples)?\d*")
+_WORD = re.compile(rf"({'|'.join(_ROLE_OF)})(set|data|dataset|split|file|examples)?")
 _SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-f]+)?")
 
 FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", "conll", "iob", "iob2", "bio", "json", "txt")
@@ -133,7 +133,7 @@ def wanted(splits: Sequence[str]) -> Wanted:
 def roles_in(name: str) -> set[str]:
     """Return the roles that a name says: {"train"} of "my_Trainset.v2"."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name)
-    words = itertools.chain.from_iterable(re.split(r"[\W_]+", text.lower()) for text in (name, spaced))
+    words = itertools.chain.from_iterable(re.split(r"[\W\d_]+", text.lower()) for text in (name, spaced))
     return {_ROLE_OF[match[1]] for match in map(_WORD.fullmatch, words) if match}
 
 
@@ -379,6 +379,8 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
             if len(of_role) == 2 and len(called_eval) == 1 and "validation" not in names:
                 [names["validation"]] = called_eval
                 [names["test"]] = {*of_role} - {*called_eval}
+    if "train" not in names and len(by_role.get(None, [])) == 1:
+        names["train"] = by_role[None][0].name
     words = [f"{role}={shlex.quote(names[role])}" for role in ROLES if role in names]
     return f"--splits {' '.join(words if 'train' in names else ['train=FILE', *words])}"
 

@@ -44,7 +44,15 @@ def assigned(root, *splits, kept=False):
         ],
         *[
             (name, "train")
-            for name in ("my_train", "x-train", "TrainingData", "en.train", "train2", "train_v2")
+            for name in (
+                "my_train",
+                "x-train",
+                "TrainingData",
+                "en.train",
+                "train2",
+                "wnut17train",
+                "train_v2",
+            )
         ],
         *[
             (name, "validation")
@@ -130,6 +138,7 @@ def test_files_by_their_names(tmp_path, names, roles):
             "name of each file .* got unlabelled.csv",
             "train=train.csv",
         ),
+        (["a.csv", "dev.csv"], "name of each file .* got a.csv", "train=a.csv validation=dev.csv"),
         (["a.csv", "b.csv"], "name of each file .* got a.csv, b.csv", "train=FILE"),
         (["train.csv", "train_dev.csv"], "name of each file .* got train_dev.csv", "train=train.csv"),
         (["train.csv", "train.json"], "one train split .* train.csv, train.json", "train=train.csv"),
@@ -199,11 +208,12 @@ def test_shards_are_one_file_and_all_there(tmp_path, hashed):
 
 
 def test_names_of_splits_are_kept_where_there_are_such(tmp_path):
-    names = ["train", "test", "test_hard", "unsupervised"]
+    names = ["train", "test", "test_hard", "test2", "unsupervised"]
     where = folder(tmp_path, [f"{name}-00000-of-00001.csv" for name in names])
     roles, unused = assigned(where)
     assert list(roles) == ["train", "test"]
-    assert unused == {"test_hard": "", "unsupervised": ""}
+    assert unused == {"test_hard": "", "test2": "", "unsupervised": ""}
+    (where / "test2-00000-of-00001.csv").unlink()
     (where / "test-00000-of-00001.csv").rename(where / "test_easy-00000-of-00001.csv")
     with pytest.raises(
         BadInput, match=r"one test split .* test_easy-.*, test_hard-.*--splits train=train test=test_easy"
