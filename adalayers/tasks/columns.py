@@ -195,7 +195,7 @@ def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
     """Return the columns of texts and labels that a table without named classes may mean, the label last.
 
     Labels are numbers, or texts of which each occurs twice on average, as tags beside words do; columns of identifiers
-    are neither, nor are those without a value.
+    are neither, nor are those with one value or none.
     """
     shapes = {
         column: shape_of(feature)
@@ -209,10 +209,10 @@ def _likely(table: Any, dataset: str) -> list[tuple[str, ...]]:
         values = [value for value in _values(table, column, dataset) if value is not None]
         if shape == "words":
             values = list(itertools.chain.from_iterable(values))
-        few = 2 * len({*values}) <= min(len(values), 2 * MAX_CLASSES)
-        if values and (few or shape.startswith("float")):
+        distinct = len({*values})
+        if distinct > 1 and (2 * distinct <= min(len(values), 2 * MAX_CLASSES) or shape.startswith("float")):
             labels.append(column)
-        elif values and shape in ("text", "words"):
+        elif distinct > 1 and shape in ("text", "words"):
             texts.append(column)
     return [
         (text, label)

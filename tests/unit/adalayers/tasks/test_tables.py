@@ -348,8 +348,9 @@ def test_a_missing_text_is_named_by_its_line(tmp_path):
         load_task(str(tmp_path), text_column="text", label_column="label")
 
 
-def test_a_column_without_a_value_is_neither_text_nor_label(tmp_path):
-    rows = "".join(f"Row {i}.,,{'ab'[i % 2]}\n" for i in range(40))
+@pytest.mark.parametrize("value", ["", "all the same"])
+def test_a_column_of_one_value_or_none_is_neither_text_nor_label(tmp_path, value):
+    rows = "".join(f"Row {i}.,{value},{'ab'[i % 2]}\n" for i in range(40))
     (tmp_path / "train.csv").write_text(f"text,note,label\n{rows}")
     assert load_task(str(tmp_path)).reading.columns == ("text", "label")
 
