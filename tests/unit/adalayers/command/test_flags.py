@@ -50,6 +50,19 @@ def test_a_study_names_the_score_that_selects_by_kind_of_task():
     assert parse(named, ["--metric", "matthews"]).requests[0].metric == "matthews"
 
 
+def test_files_of_splits_are_named_from_the_datasets_folder_or_by_their_absolute_path(tmp_path):
+    for name in ("mine/a.csv", "mine/b.csv", "b.csv", "c.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    typed = ["validation=mine/a.csv", "train=b.csv", "test=c.csv"]
+    (request,) = parse(STUDY, ["--dataset", "mine", "--splits", *typed]).requests
+    assert request.splits == (f"test={tmp_path}/c.csv", "train=b.csv", "validation=a.csv")
+    (request,) = parse(
+        STUDY, ["--dataset", "mine", "--splits", "validation=10%", "--splits", "train=nowhere"]
+    ).requests
+    assert request.splits == ("train=nowhere", "validation=10%")
+
+
 def test_every_backbone_meets_every_dataset():
     flags = parse(
         STUDY, ["--backbone", "a", "b", "--dataset", "x", "y", "--seed", "3", "--precision", "float32"]

@@ -58,6 +58,7 @@ def test_an_empty_folder_starts_a_study_of_its_own(tmp_path, of):
         (["--scheduler", "fifo"], "scheduler"),
         (["--epochs", "3"], "epochs"),
         (["--max-length", "32"], "max_length"),
+        (["--splits", "validation=20%"], "splits"),
         (["--precision", "float32"], "precision"),
         (["--eval-examples", "9"], "eval_examples"),
         (["--test-examples", "9"], "test_examples"),
