@@ -61,35 +61,47 @@ def labelled(
         )
     text, label, fitting = _columns(dataset, features, text, label, bool(fallback_names), kinds, likely)
     per_word = fitting[0].per_word
-    inputs: dict[str, list[Any]] = {}
+    unlabelled = _unlabelled_rows(raw[roles["train"]], label, dataset, per_word=per_word)
+    examples: dict[str, tuple[list[Any], np.ndarray]] = {}
     values: dict[str, list[Any]] = {}
+    notes = []
     for role, source in roles.items():
         table, where = raw[source], f"split {source!r} of {dataset}"
         missing = [column for column in (*text, label) if column not in table.column_names]
         rows = [] if missing else _values(table, label, where)
-        if role == "test" and _unlabelled(rows):
+        without = unlabelled(rows)
+        if role == "test" and len(without) == len(rows):
             continue
         if missing:
             raise BadInput(f"wanted column {missing[0]!r} in {where}, which has none; add it")
         if not rows:
             raise BadInput(f"wanted examples in {where}, which is empty; fill it or leave it out")
-        if _unlabelled(rows):
+        if len(without) == len(rows):
             raise BadInput(
                 f"wanted labels in column {label!r} of {where}, got none; label it or leave it out"
             )
         if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
+        index = np.delete(np.arange(len(rows)), without)
+        if without:
+            found = ", ".join(sorted({"empty" if rows[row] in (None, "") else str(rows[row]) for row in without}))
+            which = "some words without a tag" if per_word else f"no label ({found}, as no row of train)"
+            if role == "train":
+                raise BadInput(
+                    f"wanted a label in every row of column {label!r} of {where}, got {len(without)} without; "
+                    "label or drop them"
+                )
+            notes.append(f"{len(without):,} of {len(rows):,} rows of {role} have {which} and are left out")
+            rows = [rows[row] for row in index]
         texts = [_values(table, column, where) for column in text]
+        if without:
+            texts = [[column_texts[row] for row in index] for column_texts in texts]
         for column, column_texts in zip(text, texts, strict=True):
-            _check_inputs(where, column, column_texts, rows if per_word else None, partial(place, source))
-        inputs[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True))
+            tags = rows if per_word else None
+            _check_inputs(where, column, column_texts, tags, index, partial(place, source))
+        examples[role] = texts[0] if len(texts) == 1 else list(zip(*texts, strict=True)), index
         values[role] = list(itertools.chain.from_iterable(rows)) if per_word else rows
     label_column = LabelColumn(f"column {label!r} of {dataset}", features[label], values, fallback_names)
-    without = sum(value is None for items in values.values() for value in items)
-    if without:
-        raise BadInput(
-            f"wanted a label in every row of {label_column.where}, got {without} without; label or drop them"
-        )
     for kind in fitting:
         label_names, labels = kind.read_labels(label_column)
         if kind.fits(label_names):
@@ -97,10 +109,45 @@ def labelled(
     by_example: Mapping[str, Labels] = labels
     if per_word:
         by_example = {
-            role: np.split(labels[role], np.cumsum([len(words) for words in examples])[:-1])
-            for role, examples in inputs.items()
+            role: np.split(labels[role], np.cumsum([len(words) for words in inputs])[:-1])
+            for role, (inputs, _) in examples.items()
         }
-    return {role: (inputs[role], by_example[role]) for role in inputs}, label_names, kind, (*text, label)
+    read = {role: (inputs, by_example[role], index) for role, (inputs, index) in examples.items()}
+    return read, label_names, kind, (*text, label), notes
+
+
+def _unlabelled_rows(
+    train: Any, label: str, dataset: str, *, per_word: bool
+) -> Callable[[Sequence[Any]], list[int]]:
+    """Return what tells, of the labels of a split, which rows have none.
+
+    A missing value is none, and so is an empty text, but for a tag of words that train has. So is -1, as the hub writes
+    it, where no row of train has it; of numbers that are learned as such only where all are -1.
+    """
+    rows = _values(train, label, dataset)
+    withheld = _unlabelled(rows)
+    signs = {"", "-1", -1}
+    if not withheld:
+        signs -= {value for row in rows for value in (row if per_word and row is not None else (row,))}
+    if not per_word:
+        signs.add("")
+    numeric = shape_of(train.features[label]).startswith("float")
+
+    def none(value: Any) -> bool:
+        if value is None or value != value:  # NaN
+            return True
+        return not numeric and (value.strip() if isinstance(value, str) and not per_word else value) in signs
+
+    def unlabelled(rows: Sequence[Any]) -> list[int]:
+        if numeric and _unlabelled(rows):
+            return list(range(len(rows)))
+        return [
+            row
+            for row, value in enumerate(rows)
+            if value is None or any(map(none, value if per_word else (value,)))
+        ]
+
+    return unlabelled
 
 
 def _values(table: Any, column: str, where: str) -> list[Any]:
@@ -238,16 +285,21 @@ def _unlabelled(rows: Iterable[Any]) -> bool:
 
 
 def _check_inputs(
-    where: str, text: str, inputs: list[Any], tags: list[Any] | None, place: Callable[[int], str]
+    where: str,
+    text: str,
+    inputs: list[Any],
+    tags: list[Any] | None,
+    index: np.ndarray,
+    place: Callable[[int], str],
 ) -> None:
     """Raise `BadInput` for a missing text, and for words and tags that differ in number."""
-    for row, value in enumerate(inputs):
+    for number, (row, value) in enumerate(zip(index.tolist(), inputs, strict=True)):
         if value is None or (tags is not None and None in value):
             raise BadInput(
                 f"wanted text in column {text!r} of {where}, got nothing in {place(row)}; fill or drop it"
             )
-        if tags is not None and (tags[row] is None or len(tags[row]) != len(value)):
+        if tags is not None and len(tags[number]) != len(value):
             raise BadInput(
-                f"wanted a tag per word in {where}, got {len(tags[row] or ())} for {len(value)} words "
+                f"wanted a tag per word in {where}, got {len(tags[number])} for {len(value)} words "
                 f"in {place(row)}; fix it"
             )

@@ -130,6 +130,10 @@ class TaskKind(ABC):
         """Return how labels are distributed, by name, for reports; {} where there is nothing to say."""
         return {}
 
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return what a reader of scores has to know of the labels, by role, as `Reading.notes`: clauses."""
+        return []
+
     @abstractmethod
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
         """Return how many numbers the head gives per item."""
@@ -184,16 +188,16 @@ class TaskKind(ABC):
         raise BadInput(f"wanted class_weights=none for {self.title}, got class_weights={scheme}; change it")
 
     @abstractmethod
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
-        """Return labels or predictions [items] as a text per example, for `predictions.parquet`."""
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[list[str]]:
+        """Return labels or predictions [items] as `predictions.parquet` has them: by example a text, or one per word."""
 
     def rescored(
-        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
     ) -> dict[str, float] | None:
         """Return the scores that rows of `predictions.parquet` give: what `as_text` wrote, read again.
 
         Args:
-            labels: A text per example.
+            labels: A text per example, or a tuple of a text per word.
             predictions: The same.
             names: Names of the classes.
 

@@ -1,7 +1,7 @@
 """Scores of predictions: of classes of texts or words, of entities, and of numbers.
 
 Counted here in NumPy rather than through scikit-learn and seqeval, which warn about constant predictions
-and take longer than an evaluation of a small head; the tests hold the numbers equal to in_predicted. The entity scores
+and take longer than an evaluation of a small head; tests hold the numbers equal to theirs. The entity scores
 that a study publishes of its best model are seqeval's own.
 """
 
@@ -11,11 +11,11 @@ import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-OUTSIDE = "O"
+from adalayers.tasks.schemes import OUTSIDE, Scheme
 
 CUT = "(cut)"
 """What a row of `predictions.parquet` says that a word was predicted as which truncation cut away."""
@@ -27,7 +27,7 @@ NUMBER_SCORES = ("pearson", "spearman", "r2")
 _USUAL_EFFECT, _WIDE_EFFECT = 0.01, 0.02
 
 Tags = Sequence[Sequence[str]]
-"""A list of tags per sentence: `O`, `B-TYPE`, `I-TYPE` (and `E-`, `S-`)."""
+"""Tags of each sentence, by name; a `Scheme` says what they mean."""
 
 
 def bounds(metric: str) -> tuple[float, float] | None:
@@ -192,12 +192,18 @@ class Entities(NamedTuple):
     types: np.ndarray
 
 
-def token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
+def token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, float]:
     """Score entities.
 
     An entity counts where start, end and type agree. Boundaries are conlleval's (Tjong Kim Sang and De Meulder
-    2003), as in seqeval's default mode: an `I-` that follows no entity of its type starts one. A tag
-    without a prefix is read as `I-`: a run of it is an entity. What is undefined, for want of entities, is 0.
+    2003), as in seqeval's default mode: an `I` that follows no entity of its type starts one. In strict schemes, as in
+    seqeval's strict mode, an entity is `B`, any number of `I`, `E`, all of one type, or `S`; other runs are none. What
+    is undefined, for want of entities, is 0.
+
+    Args:
+        labels: Tags of each sentence.
+        predictions: The same; what is no tag of the scheme is outside.
+        scheme: Of the tags.
 
     Returns:
         `precision`, `recall`, `f1` over all entities, and `f1/<TYPE>` for each type in `labels`, by name.
@@ -206,7 +212,7 @@ def token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
         ValueError: If the two differ in length; it names the sentence.
     """
     types: dict[str, int] = {}
-    gold, predicted, matched = _compare(labels, predictions, types)
+    gold, predicted, matched = _compare(labels, predictions, scheme, types)
     n_correct, n_gold, n_predicted = (
         np.bincount(numbers, minlength=len(types))
         for numbers in (gold.types[matched], gold.types, predicted.types)
@@ -222,41 +228,46 @@ def token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
     }
 
 
-def published_token_scores(labels: Tags, predictions: Tags) -> dict[str, float]:
-    """Return what `token_scores` does, but for rounding, from seqeval (Nakayama 2018) in its default mode.
+def published_token_scores(labels: Tags, predictions: Tags, scheme: Scheme) -> dict[str, float]:
+    """Return what `token_scores` does, but for rounding, from seqeval (Nakayama 2018).
 
-    About ten times as slow.
+    In its default mode, or in its strict mode for schemes that are strict. About ten times as slow.
     """
     types: dict[str, int] = {}
-    _compare(labels, predictions, types)
-    if not types:  # seqeval fails where there is nothing to report
+    gold, predicted, _ = _compare(labels, predictions, scheme, types)
+    if not len(gold.starts) + len(predicted.starts):  # seqeval fails where there is nothing to report
         return dict.fromkeys(ENTITY_SCORES, 0.0)
     from seqeval.metrics import classification_report
+    from seqeval.scheme import IOBES
 
-    # seqeval takes the first letter of any tag for its prefix.
-    prefixed = [
-        [[tag if tag == OUTSIDE else "-".join(split_tag(tag)) for tag in sentence] for sentence in sentences]
+    names = {str(number): name for name, number in types.items()}
+    # Numbers for types: seqeval reads more into hyphens.
+    spelt = {tag: f"{place}-{types[name]}" for tag, (place, name) in scheme.places.items() if name in types}
+    renamed = [
+        [[spelt.get(tag, OUTSIDE) for tag in sentence] for sentence in sentences]
         for sentences in (labels, predictions)
     ]
+    mode: dict[str, Any] = {"mode": "strict", "scheme": IOBES} if scheme.strict else {}
     with warnings.catch_warnings():
         # On what no prediction or no label makes undefined: it is 0 here, and documented to be.
         warnings.simplefilter("ignore", UserWarning)
-        report = classification_report(*prefixed, output_dict=True, zero_division=0)
+        report = classification_report(*renamed, output_dict=True, zero_division=0, **mode)
     overall = report["micro avg"]
     scores = zip(ENTITY_SCORES, (overall["precision"], overall["recall"], overall["f1-score"]), strict=True)
+    by_type = {names[number]: row for number, row in report.items() if number in names and row["support"]}
     return {name: float(score) for name, score in scores} | {
-        f"f1/{name}": float(row["f1-score"])
-        for name, row in sorted(report.items())
-        if name not in ("micro avg", "macro avg", "weighted avg") and row["support"]
+        f"f1/{name}": float(row["f1-score"]) for name, row in sorted(by_type.items())
     }
 
 
-def entity_counts(labels: Tags, predictions: Tags) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def entity_counts(
+    labels: Tags, predictions: Tags, scheme: Scheme
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, each int64 [sentences], how many entities are in `labels`, in `predictions`, and in both.
 
     The overall scores of `token_scores` follow from the sums.
     """
-    gold, predicted, matched = _compare(labels, predictions, {})
+    gold, predicted, matched = _compare(labels, predictions, scheme, {})
     # Sentences lie end to end, an O before the first and after each.
     begins = np.cumsum([1, *(len(sentence) + 1 for sentence in labels)])
 
@@ -266,7 +277,9 @@ def entity_counts(labels: Tags, predictions: Tags) -> tuple[np.ndarray, np.ndarr
     return per_sentence(gold.starts), per_sentence(predicted.starts), per_sentence(gold.starts[matched])
 
 
-def _compare(labels: Tags, predictions: Tags, types: dict[str, int]) -> tuple[Entities, Entities, np.ndarray]:
+def _compare(
+    labels: Tags, predictions: Tags, scheme: Scheme, types: dict[str, int]
+) -> tuple[Entities, Entities, np.ndarray]:
     """Return the entities of both, and which of those of `labels` are in `predictions` too, as int64 indices."""
     if len(labels) != len(predictions):
         raise ValueError(f"wanted predictions for {len(labels)} sentences, got them for {len(predictions)}")
@@ -275,7 +288,7 @@ def _compare(labels: Tags, predictions: Tags, types: dict[str, int]) -> tuple[En
             raise ValueError(
                 f"sentence {i}: wanted {len(sentence)} predictions, one per label, got {len(predicted_tags)}"
             )
-    gold, predicted = entities(labels, types), entities(predictions, types)
+    gold, predicted = entities(labels, scheme, types), entities(predictions, scheme, types)
     in_gold, in_predicted = same_words(gold, predicted)
     return gold, predicted, in_gold[gold.types[in_gold] == predicted.types[in_predicted]]
 
@@ -287,43 +300,37 @@ def same_words(a: Entities, b: Entities) -> tuple[np.ndarray, np.ndarray]:
     return in_a[same], in_b[same]
 
 
-def split_tag(tag: str) -> tuple[str, str]:
-    """Return the prefix and the type of a tag; one without a prefix is inside (`I`) its own type."""
-    prefix, dash, name = tag.partition("-")
-    return (prefix, name) if dash and prefix in {"B", "I", "E", "S"} else ("I", tag)
-
-
-def is_entity_tag(tag: str) -> bool:
-    """Return whether a tag marks entities: it is O, or has a prefix."""
-    return tag == OUTSIDE or split_tag(tag)[1] != tag
-
-
-def entities(sentences: Tags, types: dict[str, int]) -> Entities:
+def entities(sentences: Tags, scheme: Scheme, types: dict[str, int]) -> Entities:
     """Return the entities of sentences.
 
     Starts and ends count through all sentences laid end to end, with one O before the first and after each.
 
     Args:
-        sentences: Their tags.
+        sentences: Their tags; what is no tag of the scheme is outside.
+        scheme: Of the tags.
         types: Numbers of the types by name; it grows by those met here.
     """
-    parsed = {OUTSIDE: (OUTSIDE, -1)}
-    for tag in itertools.chain.from_iterable(sentences):
-        if tag not in parsed:
-            prefix, name = split_tag(tag)
-            parsed[tag] = (prefix, types.setdefault(name, len(types)))
-    tags = [parsed[tag] for sentence in ((), *sentences) for tag in (*sentence, OUTSIDE)]
-    prefixes = np.array([prefix for prefix, _ in tags])
+    outside = (OUTSIDE, -1)
+    read = dict.fromkeys(itertools.chain.from_iterable(sentences), outside)
+    for tag in read:
+        if tag in scheme.places:
+            place, name = scheme.places[tag]
+            read[tag] = (place, types.setdefault(name, len(types)))
+    tags = [outside, *(read.get(tag, outside) for sentence in sentences for tag in (*sentence, None))]
+    places = np.array([place for place, _ in tags])
     numbers = np.array([number for _, number in tags])
     inside = numbers >= 0
     follows = np.zeros(len(tags), dtype=bool)  # the token carries on the entity of the token before it
     follows[1:] = (
         inside[1:]
         & (numbers[1:] == numbers[:-1])
-        & np.isin(prefixes[1:], ["I", "E"])
-        & np.isin(prefixes[:-1], ["B", "I"])
+        & np.isin(places[1:], ["I", "E"])
+        & np.isin(places[:-1], ["B", "I"])
     )
     starts = np.flatnonzero(inside & ~follows)
     breaks = np.flatnonzero(~follows)
     ends = breaks[np.searchsorted(breaks, starts, side="right")]
+    if scheme.strict:
+        whole = (places[starts] == "S") | ((places[starts] == "B") & (places[ends - 1] == "E"))
+        starts, ends = starts[whole], ends[whole]
     return Entities(starts, ends, numbers[starts])

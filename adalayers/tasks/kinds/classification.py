@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,20 +17,21 @@ from adalayers.tasks.metrics import (
     CLASS_SCORES,
     CUT,
     ENTITY_SCORES,
-    OUTSIDE,
     entities,
-    is_entity_tag,
     published_token_scores,
     sequence_scores,
     token_scores,
     word_scores,
 )
+from adalayers.tasks.schemes import OUTSIDE, Scheme, scheme_of, scheme_or_runs
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 OUTSIDE_WEIGHT, OTHER_WEIGHT = 0.0292, 0.12
 """Of the tag O and of all other labels in the configuration released with the thesis for CoNLL-2003."""
+SHOWN = 12
+"""Most classes that a note names."""
 
 
 class Classification(TaskKind, ABC):
@@ -61,6 +63,10 @@ class Classification(TaskKind, ABC):
             )
         return names, labels
 
+    def outside(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the classes that stand for no entity."""
+        return (OUTSIDE,)
+
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
         """Return the number of classes."""
         return len(label_names)
@@ -86,10 +92,35 @@ class Classification(TaskKind, ABC):
         counts = np.bincount(gold.labels, minlength=len(gold.names))
         return dict(zip(gold.names, counts.tolist(), strict=True))
 
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return which classes differ by blanks or case alone, and which occur in validation or test but not train."""
+        counts = {role: self.describe_labels(split) for role, split in gold.items()}
+        alike = defaultdict(list)
+        for name in gold["train"].names:
+            alike["".join(name.split()).casefold()].append(name)
+        notes = [
+            "classes that differ by blanks or case alone are not one: "
+            + ", ".join(
+                f"{name!r} ({', '.join(f'{role} {n:,}' for role, of in counts.items() if (n := of[name]))})"
+                for name in names
+            )
+            for names in alike.values()
+            if len(names) > 1
+        ]
+        for role in ("validation", "test"):
+            unseen = {name: n for name, n in counts.get(role, {}).items() if n and not counts["train"][name]}
+            if unseen:
+                notes.append(
+                    f"{sum(unseen.values()):,} of {len(gold[role].labels):,} labels of {role} are of classes that "
+                    f"train has none of: {_listed(f'{name!r} ({n:,})' for name, n in unseen.items())}"
+                )
+        return notes
+
     def class_weights(self, scheme: str, gold: Gold) -> list[float] | None:
         """Return inverse frequencies (`balanced`), or the released CoNLL-2003 configuration's (`published`)."""
         if scheme == "published":
-            return [OUTSIDE_WEIGHT if name == OUTSIDE else OTHER_WEIGHT for name in gold.names]
+            outside = self.outside(gold.names)
+            return [OUTSIDE_WEIGHT if name in outside else OTHER_WEIGHT for name in gold.names]
         if scheme == "balanced":
             counts = np.bincount(gold.labels, minlength=len(gold.names))
             return (counts.sum() / (len(counts) * np.maximum(counts, 1))).tolist()
@@ -112,6 +143,10 @@ class SequenceClassification(Classification):
         """Return the classes themselves: each keeps its share in validation."""
         return np.asarray(labels)
 
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return what is to be said of classes, and which of them count 0 in macro F1."""
+        return super().notes(gold) + _absent(gold)
+
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return accuracy, macro F1 and Matthews correlation."""
         return sequence_scores(gold.labels, predictions, len(gold.names))
@@ -121,7 +156,7 @@ class SequenceClassification(Classification):
         return np.array(gold.names)[values].tolist()
 
     def rescored(
-        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
     ) -> dict[str, float]:
         """Return the scores of class names; one that is not in `names` is a class more."""
         number = {name: i for i, name in enumerate(dict.fromkeys([*names, *labels, *predictions]))}
@@ -141,41 +176,82 @@ class TokenClassification(Classification):
     default_metric = "f1"
     demo = "entities-demo"
 
+    def read_labels(self, column: LabelColumn) -> LabelsByRole:
+        """Return the tags and, by role, their numbers as int64 [words].
+
+        Raises:
+            BadInput: As for classes, and if some tags fit no scheme of entities.
+        """
+        names, labels = super().read_labels(column)
+        scheme_of(names, column.where)
+        return names, labels
+
     def fits(self, label_names: tuple[str, ...]) -> bool:
-        """Return whether the tags mark entities: O is one of them, or a tag has a prefix, such as B-."""
-        return any(map(is_entity_tag, label_names))
+        """Return whether the tags mark entities, by a scheme that all of them follow."""
+        return scheme_of(label_names) is not None
+
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return how tags are read, what is to be said of classes, and how many tagged words are in no entity."""
+        scheme = scheme_or_runs(gold["train"].names)
+        notes = [str(scheme), *super().notes(gold)]
+        for role, split in gold.items():
+            sentences = by_name(split, split.labels, split.names)
+            inside = sum(tag in scheme.places for tag in itertools.chain.from_iterable(sentences))
+            found = entities(sentences, scheme, {})
+            if alone := inside - int((found.ends - found.starts).sum()):
+                notes.append(
+                    f"{alone:,} of {inside:,} tagged words of {role} are in no entity that begins and ends as "
+                    f"{scheme.name} has it"
+                )
+        return notes
+
+    def outside(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tags for no entity."""
+        return scheme_or_runs(label_names).outside
 
     def truncated_prediction(self, label_names: tuple[str, ...]) -> int:
-        """Return O where there is one, else the first tag."""
-        return label_names.index(OUTSIDE) if OUTSIDE in label_names else 0
+        """Return the tag for no entity; where there is none, a number that is no tag."""
+        outside = self.outside(label_names)
+        return next((i for i, name in enumerate(label_names) if name in outside), len(label_names))
+
+    def prediction_names(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the tags, and what a word that was cut away is called where no tag is for no entity."""
+        cut = self.truncated_prediction(label_names) == len(label_names)
+        return (*label_names, CUT) if cut else label_names
 
     def metrics_of(self, label_names: tuple[str, ...]) -> tuple[str, ...]:
         """Return precision, recall and F1 over all entities, and F1 of each type of entity."""
-        types: dict[str, int] = {}
-        entities([label_names], types)
-        return (*self.metrics, *(f"f1/{name}" for name in sorted(types)))
+        return (*self.metrics, *(f"f1/{name}" for name in scheme_or_runs(label_names).types))
 
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return precision, recall and F1 over entities, and `f1/<TYPE>` for each type in the labels."""
-        return token_scores(tags(gold, gold.labels), tags(gold, predictions))
+        return token_scores(*self._tagged(gold, predictions))
 
     def published_scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return the same scores by seqeval, which is slower."""
-        return published_token_scores(tags(gold, gold.labels), tags(gold, predictions))
+        return published_token_scores(*self._tagged(gold, predictions))
+
+    def _tagged(
+        self, gold: Gold, predictions: np.ndarray
+    ) -> tuple[list[list[str]], list[list[str]], Scheme]:
+        names = self.prediction_names(gold.names)
+        return by_name(gold, gold.labels, names), by_name(gold, predictions, names), scheme_or_runs(gold.names)
 
     def baseline(self, metric: str, gold: Gold) -> float:
-        """Return 0, for the most frequent tag is O."""
-        return 0.0
+        """Return what always answering the most frequent tag scores: 0 where that is the one for no entity."""
+        most_frequent = np.full_like(gold.labels, np.bincount(gold.labels).argmax())
+        return self.scores(gold, most_frequent).get(metric, 0.0)
 
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
-        """Return the tags of a sentence joined by spaces."""
-        return [" ".join(sentence) for sentence in tags(gold, values)]
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[list[str]]:
+        """Return the tags of each sentence."""
+        return by_name(gold, values, self.prediction_names(gold.names))
 
     def rescored(
-        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
     ) -> dict[str, float]:
         """Return the scores of sentences of tags."""
-        return token_scores([text.split() for text in labels], [text.split() for text in predictions])
+        known = names or sorted({*itertools.chain.from_iterable((*labels, *predictions))})
+        return token_scores(labels, predictions, scheme_or_runs(known))
 
 
 class WordClassification(Classification):
@@ -198,27 +274,26 @@ class WordClassification(Classification):
         """Return the classes, and what a word that was cut away is called."""
         return (*label_names, CUT)
 
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return what is to be said of classes, and which of them count 0 in macro F1."""
+        return super().notes(gold) + _absent(gold)
+
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
         return word_scores(gold.labels, predictions, len(gold.names))
 
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[str]:
-        """Return the classes of a sentence's words joined by spaces; within a name they become underscores."""
-        names = np.array(["_".join(name.split()) for name in self.prediction_names(gold.names)])
-        return [" ".join(names[sentence]) for sentence in gold.by_example(values)]
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[list[str]]:
+        """Return the classes of the words of each sentence."""
+        return by_name(gold, values, self.prediction_names(gold.names))
 
     def rescored(
-        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
     ) -> dict[str, float]:
         """Return the scores of the words of all sentences; one that was cut away is wrong, and of no class."""
-        gold, predicted = ([text.split() for text in texts] for texts in (labels, predictions))
-        if list(map(len, gold)) != list(map(len, predicted)):
+        if list(map(len, labels)) != list(map(len, predictions)):
             raise ValueError("wanted as many classes as words in each sentence")
-        words, said = (list(itertools.chain.from_iterable(texts)) for texts in (gold, predicted))
-        number = {
-            name: i
-            for i, name in enumerate(dict.fromkeys(["_".join(name.split()) for name in names] + words))
-        }
+        words, said = (list(itertools.chain.from_iterable(texts)) for texts in (labels, predictions))
+        number = {name: i for i, name in enumerate(dict.fromkeys([*names, *words]))}
         true, guessed = (np.array([number.get(word, len(number)) for word in of]) for of in (words, said))
         return word_scores(true, guessed, len(number))
 
@@ -238,7 +313,28 @@ def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, li
     }
 
 
-def tags(gold: Gold, values: np.ndarray) -> list[list[str]]:
+def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[list[str]]:
     """Return labels or predictions [words] by name, a list per sentence."""
-    names = np.array(gold.names)
-    return [names[sentence].tolist() for sentence in gold.by_example(values)]
+    named = np.array(names, dtype=object)
+    return [named[sentence].tolist() for sentence in gold.by_example(values)]
+
+
+def _absent(gold: Mapping[str, Gold]) -> list[str]:
+    """Return which classes validation and test lack: macro F1 is a mean over all."""
+    notes = []
+    for role in ("validation", "test"):
+        if role in gold:
+            names, labels = gold[role].names, gold[role].labels
+            counts = np.bincount(labels, minlength=len(names))
+            absent = [repr(name) for name, n in zip(names, counts, strict=True) if not n]
+            if absent:
+                notes.append(
+                    f"macro F1 is the mean over all {len(names)} classes, and of {role} {len(absent)} of them, which "
+                    f"it has none of, count 0: {_listed(absent)}"
+                )
+    return notes
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")

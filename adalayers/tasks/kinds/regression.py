@@ -137,7 +137,7 @@ class Regression(TaskKind):
         return [f"{value:.9g}" for value in values]
 
     def rescored(
-        self, labels: Sequence[str], predictions: Sequence[str], names: Sequence[str]
+        self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]
     ) -> dict[str, float]:
         """Return the scores of numbers."""
         return number_scores(*(np.array(texts, dtype=np.float64) for texts in (labels, predictions)))
