@@ -42,12 +42,16 @@ def write_examples(folder: Folder, task: Task) -> str:
                 "|---|---|---|---|---|",
             ]
             for row in rows[rows["split"] == prefix].head(SHOWN_MISTAKES).to_dict("records"):
-                answer = [escape(row[name]) for name in ("index", "label", "prediction")]
+                answer = [escape(row["index"]), _answer(row["label"]), _answer(row["prediction"])]
                 answer += [f"{row['score']:.3f}", _cell(inputs[row["index"]])]
                 lines.append(f"| {' | '.join(answer)} |")
             lines.append("")
     folder.write_bytes(EXAMPLES, ("\n".join(lines) + "\n").encode())
     return f"{folder.uri}/{EXAMPLES}"
+
+
+def _answer(answer: str | tuple[str, ...]) -> str:
+    return escape(answer if isinstance(answer, str) else " ".join(answer))
 
 
 def _cell(text: str | tuple[str, str] | list[str]) -> str:

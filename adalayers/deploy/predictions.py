@@ -14,7 +14,8 @@ from adalayers.deploy.tokenized import TokenizedText
 from adalayers.models.model import FusionModel
 from adalayers.tasks.kind import TaskKind
 from adalayers.tasks.kinds import KINDS
-from adalayers.tasks.metrics import CUT, OUTSIDE, entities
+from adalayers.tasks.metrics import entities
+from adalayers.tasks.schemes import scheme_or_runs
 
 
 @dataclass(frozen=True)
@@ -133,10 +134,10 @@ def _tags(
     prediction_names = kind.prediction_names(tuple(names))
     tags = tuple(prediction_names[tag] for tag in predicted)
     types: dict[str, int] = {}
-    begins, ends, entity_types = entities([[OUTSIDE if tag == CUT else tag for tag in tags]], types)
+    begins, ends, entity_types = entities([tags], scheme_or_runs(names), types)
     type_names = list(types)
     runs = []
-    # `entities` counts an O in front of the first word.
+    # `entities` counts a word in front of the first.
     for begin, end, entity_type in zip(begins - 1, ends - 1, entity_types, strict=True):
         start, stop = tokenized.words[begin][0], tokenized.words[end - 1][1]
         mean = float(probability[begin:end].mean())

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from adalayers.errors import BadInput
@@ -77,8 +79,16 @@ def prediction_hash(predictions: pd.DataFrame) -> str:
 
     The letter in front keeps it from being read as a number.
     """
-    text = predictions.sort_values("index", kind="stable")[["index", "prediction"]].to_csv(index=False)
+    rows = predictions.sort_values("index", kind="stable")[["index", "prediction"]]
+    text = rows.assign(prediction=rows["prediction"].map(_hashed)).to_csv(index=False)
     return f"p{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _hashed(prediction: Any) -> Any:
+    """Return what is hashed of a prediction: that of words joined by spaces, which a name with some would confuse."""
+    if isinstance(prediction, (str, int, float)):
+        return prediction
+    return " ".join(json.dumps(name) if len(name.split()) != 1 else name for name in prediction)
 
 
 def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:
@@ -139,13 +149,37 @@ def read_document(folder: Folder, *, advice: str = "restore the file from a copy
 
 
 def read_rows(folder: Folder, name: str) -> pd.DataFrame:
-    """Return a file of rows by trial, such as `history.parquet`. Raises `BadInput` where it cannot be read."""
+    """Return a file of rows by trial, such as `history.parquet`; lists in it, of a label per word, as tuples.
+
+    Raises `BadInput` where it cannot be read.
+    """
     try:
         frame = folder.read_parquet(name)
         frame["trial_id"].str.len()
+        if name == PREDICTIONS and len(frame):
+            _read_words(frame, folder)
     except Exception as error:  # there is no end to what a damaged file makes its readers raise
         raise BadInput(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
     return frame
+
+
+def _read_words(frame: pd.DataFrame, folder: Folder) -> None:
+    """Turn labels and predictions per word into tuples, of which equal ones are one in memory."""
+    once: dict[Any, Any] = {}
+    for column in [name for name in ("label", "prediction") if name in frame]:
+        answers = frame[column].tolist()
+        if not isinstance(answers[0], np.ndarray):
+            if not _of_words(folder):
+                continue
+            answers = [text.split() for text in answers]  # written before there were lists
+        frame[column] = [once.setdefault(answer, answer) for answer in map(tuple, answers)]
+
+
+def _of_words(folder: Folder) -> bool:
+    return folder.exists(STUDY) and folder.read_json(STUDY)["environment"]["dataset"]["kind"] in (
+        "token",
+        "word",
+    )
 
 
 def read_trials(folder: Folder, *, advice: str = "restore the file from a copy") -> pd.DataFrame:

@@ -84,7 +84,9 @@ def labelled(
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         index = np.delete(np.arange(len(rows)), without)
         if without:
-            found = ", ".join(sorted({"empty" if rows[row] in (None, "") else str(rows[row]) for row in without}))
+            found = ", ".join(
+                sorted({"empty" if rows[row] in (None, "") else str(rows[row]) for row in without})
+            )
             which = "some words without a tag" if per_word else f"no label ({found}, as no row of train)"
             if role == "train":
                 raise BadInput(

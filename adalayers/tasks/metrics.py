@@ -316,7 +316,9 @@ def entities(sentences: Tags, scheme: Scheme, types: dict[str, int]) -> Entities
         if tag in scheme.places:
             place, name = scheme.places[tag]
             read[tag] = (place, types.setdefault(name, len(types)))
-    tags = [outside, *(read.get(tag, outside) for sentence in sentences for tag in (*sentence, None))]
+    tags = [outside]
+    for sentence in sentences:
+        tags += [*(read[tag] for tag in sentence), outside]
     places = np.array([place for place, _ in tags])
     numbers = np.array([number for _, number in tags])
     inside = numbers >= 0

@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -262,10 +262,7 @@ def load_task(
     resolved = canonical(name, data_dir)
     entry = resolved.entry
     read = _read(resolved, data_dir, text_column, label_column, splits)
-    examples, label_names, kind, reading = read.examples, read.label_names, read.kind, read.reading
-    whole = {
-        role: Split(inputs, labels, np.arange(len(inputs))) for role, (inputs, labels) in examples.items()
-    }
+    whole, label_names, kind, reading = dict(read.splits), read.label_names, read.kind, read.reading
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(
             reading.path, whole["train"], kind, read.share or VALIDATION_SHARE
@@ -291,14 +288,15 @@ def load_task(
     )
     if asked is not None:
         _check_metric(task)
-    return task
+    said = kind.notes({role: task.gold(role) for role in task.splits})
+    return replace(task, reading=replace(reading, notes=(*reading.notes, *said)))
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What a dataset holds: inputs and labels by role, names of the classes; share: of train for validation."""
+    """What a dataset holds: whole splits by role, names of the classes; share: of train for validation."""
 
-    examples: dict[str, tuple[list[Any], Labels]]
+    splits: Mapping[str, Split]
     label_names: tuple[str, ...]
     kind: TaskKind
     reading: Reading
@@ -321,8 +319,9 @@ def _read(
                 "and files; leave out --text-column, --label-column and --splits"
             )
         examples, label_names, kind = embedded.read(name.name)
-        reading = Reading("the package", {role: role for role in examples})
-        return _Read(examples, label_names, KINDS[kind], reading, {})
+        whole = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
+        reading = Reading("the package", {role: role for role in whole})
+        return _Read(whole, label_names, KINDS[kind], reading, {})
     corpus = corpora.read(name, data_dir, splits)
     roles, raw = corpus.roles, corpus.splits
     told = corpus.columns
@@ -333,22 +332,22 @@ def _read(
     label = label_column or (told[1] if told else entry.label if entry else None)
     names = entry.label_names if entry and label_column in (None, entry.label) else ()
     places = {split: corpus.places.get(split, Places()) for split in raw}
-    examples, label_names, task_kind, used = columns.labelled(
+    labelled, label_names, task_kind, used, notes = columns.labelled(
         corpus.path, raw, roles, text, label, names, KINDS.values(), lambda split, row: places[split].of(row)
     )
     part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
     titles = {
         role: corpus.titles[roles[role]] if role in roles else f"{part} of train"
-        for role in ("train", "validation", *examples)
+        for role in ("train", "validation", *labelled)
     }
     unused = [
         f"{corpus.titles[split]} ({columns.lacks(table, used) or UNKNOWN})"
         for split, table in raw.items()
         if split not in [roles.get(role) for role in titles]
     ]
-    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, corpus.notes)
+    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.notes, *notes))
     return _Read(
-        examples,
+        {role: Split(*read) for role, read in labelled.items()},
         label_names,
         task_kind,
         reading,

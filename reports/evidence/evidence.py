@@ -12,6 +12,7 @@ import pandas as pd
 
 from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
+from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
 from reports.evidence import (
     analyses,
     best_set,
@@ -149,6 +150,7 @@ class Evidence:
             [(claim.weights, claim.values) for claim in self.over_seeds],
             len(labels),
             words=self.words,
+            scheme=self.scheme,
         )
 
     @cached_property
@@ -310,6 +312,14 @@ class Evidence:
     @property
     def tokens(self) -> bool:
         return self.loaded.study.environment.dataset.kind == "token"
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """How tags of entities are read: as all of the dataset say; where none are known, as predicted ones do."""
+        if not self.tokens:
+            return NO_TAGS
+        known = self.loaded.study.environment.dataset.labels
+        return scheme_or_runs(known or sorted({tag for tags in self.predictions["label"] for tag in tags}))
 
     @property
     def words(self) -> bool:

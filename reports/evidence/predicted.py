@@ -1,6 +1,6 @@
 """Rows of `predictions.parquet` -> misclassified examples, confusion, entity scores by class, residuals. No text in it.
 
-For tokens and words a label or a prediction is a tag per word, joined by spaces; for regression a number.
+For tokens and words a label or a prediction is a tuple, a tag per word; else it is a text, for regression a number's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from adalayers.tasks.metrics import Entities, entities, same_words
+from adalayers.tasks.schemes import Scheme
 from reports.evidence.tables import summary
 from reports.words.text import several
 
@@ -34,7 +35,12 @@ def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> 
         return pd.DataFrame(columns=wanted)
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
     rows = rows[wanted].dropna(subset=["label", "prediction"])
-    return rows.assign(label=rows["label"].astype(str), prediction=rows["prediction"].astype(str))
+    return rows.assign(label=answers(rows["label"]), prediction=answers(rows["prediction"]))
+
+
+def answers(column: pd.Series) -> pd.Series:
+    """Return labels or predictions as they are compared: as texts, but for tuples of a text per word."""
+    return column if all(isinstance(answer, tuple) for answer in column) else column.astype(str)
 
 
 def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:
@@ -54,9 +60,9 @@ def misclassified(rows: pd.DataFrame) -> pd.DataFrame:
     return mistakes[WRONG_COLUMNS].reset_index(drop=True)
 
 
-def differing_words(label: str, prediction: str) -> tuple[str, str]:
+def differing_words(label: Sequence[str], prediction: Sequence[str]) -> tuple[str, str]:
     """Return the tags of the words that differ, with the number of the word from 1: ("3 B-PER", "3 O")."""
-    pairs = enumerate(zip(label.split(), prediction.split(), strict=False), start=1)
+    pairs = enumerate(zip(label, prediction, strict=False), start=1)
     differing = [(number, gold, tag) for number, (gold, tag) in pairs if gold != tag]
     return (
         several([f"{number} {gold}" for number, gold, _ in differing], 6),
@@ -88,8 +94,7 @@ def confusion(rows: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
 
 def by_word(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row per word, of rows with a class per word: trial_id, label, prediction."""
-    split = {name: rows[name].str.split() for name in ("label", "prediction")}
-    words = rows[["trial_id"]].assign(**split)
+    words = rows[["trial_id", "label", "prediction"]]
     fits = words["label"].str.len() == words["prediction"].str.len()
     return words[fits].explode(["label", "prediction"]).dropna().reset_index(drop=True)
 
@@ -137,15 +142,15 @@ def residuals(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(table, columns=columns)
 
 
-def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
-    """Entities by true and predicted type, the mean count over the n trials in `rows`.
+def span_confusion(rows: pd.DataFrame, scheme: Scheme) -> pd.DataFrame:
+    """Entities by true and predicted type, the mean count over the n trials in `rows`, their tags read by `scheme`.
 
     A true entity is predicted as the type of the predicted one with the same words; else it has "other
     boundaries" where a predicted one overlaps it, else it is "missed". The last row, "no entity there",
     holds predicted entities that overlap no true one (NaN where that cannot be). Empty without any entity, and with
     more than `MOST_CLASSES` types.
     """
-    trials = _spans(rows)
+    trials = _spans(rows, scheme)
     types = sorted({name for spans in trials.values() for name in spans.types})
     if not 0 < len(types) <= MOST_CLASSES:
         return pd.DataFrame(columns=CONFUSION_COLUMNS)
@@ -164,14 +169,14 @@ def span_confusion(rows: pd.DataFrame) -> pd.DataFrame:
     return _long(total / len(trials), true, predicted_names, len(trials))
 
 
-def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
+def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str], scheme: Scheme) -> pd.DataFrame:
     """A row per class and arm: mean, low, high of precision, recall and F1 over n seeds, and mean counts.
 
-    arms: trial_id -> arm. gold, predicted: entities of the class, true and predicted (the thesis's figure
-    19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's own scores.
+    arms: trial_id -> arm. scheme: of the tags. gold, predicted: entities of the class, true and predicted (the
+    thesis's figure 19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's own scores.
     """
     each = []
-    for trial_id, spans in _spans(rows).items():
+    for trial_id, spans in _spans(rows, scheme).items():
         in_gold, in_predicted = same_words(spans.gold, spans.predicted)
         hits = spans.gold[2][in_gold][spans.gold[2][in_gold] == spans.predicted[2][in_predicted]]
         n = len(spans.types)
@@ -213,19 +218,18 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str]) -> pd.DataFrame:
 class _Spans:
     """True and predicted entities of one trial: (start, end, kind) each, kinds numbering `types`."""
 
-    def __init__(self, labels: Sequence[str], predictions: Sequence[str]):
+    def __init__(self, rows: pd.DataFrame, scheme: Scheme):
         kinds: dict[str, int] = {}
-        pairs = [(gold.split(), tags.split()) for gold, tags in zip(labels, predictions, strict=True)]
+        pairs = zip(rows["label"], rows["prediction"], strict=True)
         whole = [(gold, tags) for gold, tags in pairs if len(gold) == len(tags)]
-        self.gold = entities([gold for gold, _ in whole], kinds)
-        self.predicted = entities([tags for _, tags in whole], kinds)
+        self.gold = entities([gold for gold, _ in whole], scheme, kinds)
+        self.predicted = entities([tags for _, tags in whole], scheme, kinds)
         self.types = list(kinds)
 
 
-def _spans(rows: pd.DataFrame) -> dict[str, _Spans]:
+def _spans(rows: pd.DataFrame, scheme: Scheme) -> dict[str, _Spans]:
     return {
-        str(trial_id): _Spans(of_trial["label"].tolist(), of_trial["prediction"].tolist())
-        for trial_id, of_trial in rows.groupby("trial_id", sort=True)
+        str(trial_id): _Spans(of_trial, scheme) for trial_id, of_trial in rows.groupby("trial_id", sort=True)
     }
 
 

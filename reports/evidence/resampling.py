@@ -28,7 +28,9 @@ from adalayers.tasks.metrics import (
     explained,
     ranks,
 )
+from adalayers.tasks.schemes import NO_TAGS, Scheme
 from reports.evidence import tables
+from reports.evidence.predicted import answers
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count
@@ -100,6 +102,7 @@ def example_variances(
     n_labels: int,
     *,
     words: bool = False,
+    scheme: Scheme = NO_TAGS,
 ) -> tuple[dict[int, Variance], list[str]]:
     """Return the variances of each contrast over draws of examples.
 
@@ -111,6 +114,7 @@ def example_variances(
         contrasts: The comparisons.
         n_labels: Classes that a mean over classes divides by.
         words: Whether a label holds a class per word. Sentences are drawn, as words of a sentence are dependent.
+        scheme: Of tags of entities.
 
     Returns:
         Index in `contrasts` -> variances, and sentences on what is missing. A contrast is omitted if the predictions
@@ -129,7 +133,7 @@ def example_variances(
     if wanted.empty:
         return {}, [_not_given(len(scores))]
     try:
-        counted = collect(wanted, plan.metric, n_labels, words=words)
+        counted = collect(wanted, plan.metric, n_labels, words=words, scheme=scheme)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
     once = np.ones((1, _examples(counted)), dtype=np.float32)
@@ -153,7 +157,9 @@ def _examples(counted: Predicted | Numbers) -> int:
     return len(counted.labels) if isinstance(counted, Numbers) else counted.gold.shape[1]
 
 
-def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False) -> Predicted | Numbers:
+def collect(
+    rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False, scheme: Scheme = NO_TAGS
+) -> Predicted | Numbers:
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
     Args:
@@ -161,29 +167,29 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
         metric: The score that is wanted of them.
         n_labels: Classes that a mean over classes divides by.
         words: Whether a label holds a class per word.
+        scheme: Of tags of entities.
 
     Raises:
         ValueError: Where the tags of a sentence do not fit its words, or what should be a number is none.
     """
     rows = rows.sort_values(["trial_id", "index"], kind="stable")
-    label_texts, predicted_texts = rows["label"].astype(str), rows["prediction"].astype(str)
+    labels, predictions = answers(rows["label"]), answers(rows["prediction"])
     if metric in NUMBER_SCORES:
-        gold, predicted = (texts.astype(float).to_numpy()[None] for texts in (label_texts, predicted_texts))
+        gold, predicted = (texts.astype(float).to_numpy()[None] for texts in (labels, predictions))
         hits = predicted
     elif words:
-        gold, predicted, hits, named = _count_words(label_texts, predicted_texts)
+        gold, predicted, hits, named = _count_words(labels.tolist(), predictions.tolist())
         n_labels = max(n_labels, len(named))
     elif metric in ENTITY_SCORES:
-        pair_codes, pairs = pd.factorize(label_texts + "\n" + predicted_texts)
-        tags = [[text.split() for text in str(pair).split("\n")] for pair in pairs]
-        counts = entity_counts([true for true, _ in tags], [guess for _, guess in tags])
+        pair_codes, pairs = pd.factorize(pd.Series(zip(labels, predictions, strict=True), rows.index))
+        counts = entity_counts([true for true, _ in pairs], [guess for _, guess in pairs], scheme)
         gold, predicted, hits = (count[pair_codes][None].astype(np.float32) for count in counts)
         n_labels = 1
     elif metric == "accuracy":  # whatever the classes: they may be thousands
-        hits = (label_texts == predicted_texts).to_numpy()[None].astype(np.float32)
+        hits = (labels == predictions).to_numpy()[None].astype(np.float32)
         gold = predicted = np.ones_like(hits)
     else:
-        codes, classes = pd.factorize(pd.concat([label_texts, predicted_texts]))
+        codes, classes = pd.factorize(pd.concat([labels, predictions]))
         _bounded(len(classes), len(rows))
         is_class = codes[None] == np.arange(len(classes))[:, None]
         gold, predicted = (
@@ -191,7 +197,7 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
         )
         hits = gold * predicted
         n_labels = max(n_labels, len(classes))
-    index, true_codes = rows["index"].to_numpy(), pd.factorize(label_texts)[0]
+    index, true_codes = rows["index"].to_numpy(), pd.factorize(labels)[0]
     rows_of_trial = {
         str(trial): slice(places.min(), places.max() + 1)
         for trial, places in pd.Series(np.arange(len(rows))).groupby(rows["trial_id"].to_numpy(), sort=True)
@@ -210,10 +216,9 @@ def collect(rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = Fal
 
 
 def _count_words(
-    labels: pd.Series, predictions: pd.Series
+    true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     """Return how often each class is a word's label, its prediction, and both, [classes, rows]; and the classes."""
-    true, predicted = (texts.str.split().tolist() for texts in (labels, predictions))
     lengths = np.array([len(sentence) for sentence in true], dtype=int)
     if lengths.tolist() != [len(sentence) for sentence in predicted]:
         raise ValueError("the classes of a sentence are not as many as its words")

@@ -39,7 +39,7 @@ def info(evidence: Evidence) -> Info | None:
     """None for tasks other than tagging entities, and without predictions."""
     if not evidence.tokens:
         return None
-    scores = predicted.entity_scores(evidence.predictions, evidence.shown_arms)
+    scores = predicted.entity_scores(evidence.predictions, evidence.shown_arms, evidence.scheme)
     if scores.empty:
         return None
     published = {row.base_model: row for row in evidence.published if row.classes}

@@ -44,7 +44,7 @@ def info(evidence: Evidence) -> Info | None:
     rows, best = evidence.predictions, evidence.best_arm
     of_best = rows[rows["trial_id"].map(evidence.shown_arms) == best]
     if evidence.tokens:
-        confusion = predicted.span_confusion(of_best)
+        confusion = predicted.span_confusion(of_best, evidence.scheme)
     else:
         of_best = predicted.by_word(of_best) if evidence.words else of_best
         confusion = predicted.confusion(of_best, evidence.loaded.study.environment.dataset.labels)

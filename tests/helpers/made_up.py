@@ -26,12 +26,14 @@ from adalayers.results import files as results
 from adalayers.results.study_file import Run, parse
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
+from adalayers.tasks.schemes import scheme_or_runs
 from tests.helpers.made_scores import run
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
 CORE = tuple(f"alpha={alpha} entropy_weight={weight:g}" for alpha in ALPHAS for weight in WEIGHTS)
 TYPES = ("LOC", "MISC", "ORG", "PER")
+TAGS = ("O", *(f"{place}-{name}" for name in TYPES for place in "BI"))
 DOCUMENT = Path(__file__).with_suffix(".json")
 """Of `study.json`: all that no made-up study changes."""
 
@@ -215,10 +217,11 @@ class MadeUp:
         if self.tokens:
             labels = [("B-LOC I-LOC O B-PER", "O B-ORG")[i % 2] for i in range(self.examples)]
             said = [
-                tags if ok else tags.replace("I-", "B-").replace("ORG", "LOC")
+                (tags if ok else tags.replace("I-", "B-").replace("ORG", "LOC")).split()
                 for tags, ok in zip(labels, right, strict=True)
             ]
-            scores = token_scores([tags.split() for tags in labels], [tags.split() for tags in said])
+            labels = [tags.split() for tags in labels]
+            scores = token_scores(labels, said, scheme_or_runs(TAGS))
         else:
             gold = np.arange(self.examples) % 3 // 2
             answer = np.where(right, gold, 1 - gold)
@@ -289,7 +292,7 @@ class MadeUp:
         environment["hidden_states"] = [f"{layer:02d}" for layer in range(1, self.layers + 1)]
         environment["dataset"]["metric"] = self.metric
         if self.tokens:
-            environment["dataset"] |= {"name": "conll2003", "kind": "token", "labels": list(TYPES)}
+            environment["dataset"] |= {"name": "conll2003", "kind": "token", "labels": list(TAGS)}
         study = parse(document)[0].as_json()
         study["request"]["arms"] = self.arms  # the same objects: a test changes either
         return study

@@ -231,11 +231,13 @@ class TokenClassification(Classification):
         """Return the same scores by seqeval, which is slower."""
         return published_token_scores(*self._tagged(gold, predictions))
 
-    def _tagged(
-        self, gold: Gold, predictions: np.ndarray
-    ) -> tuple[list[list[str]], list[list[str]], Scheme]:
+    def _tagged(self, gold: Gold, predictions: np.ndarray) -> tuple[list[list[str]], list[list[str]], Scheme]:
         names = self.prediction_names(gold.names)
-        return by_name(gold, gold.labels, names), by_name(gold, predictions, names), scheme_or_runs(gold.names)
+        return (
+            by_name(gold, gold.labels, names),
+            by_name(gold, predictions, names),
+            scheme_or_runs(gold.names),
+        )
 
     def baseline(self, metric: str, gold: Gold) -> float:
         """Return what always answering the most frequent tag scores: 0 where that is the one for no entity."""
