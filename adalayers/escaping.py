@@ -23,6 +23,11 @@ def code(text: object, most: int = 300) -> str:
     return f"`{clean}`" if clean else ""
 
 
+def visible(name: str) -> str:
+    """Return a name, in quotes where blanks around it, or that it is empty, would not be seen."""
+    return name if name and name == name.strip() else repr(name)
+
+
 def escape(text: object, most: int = 300) -> str:
     """Return text as one line that Markdown leaves as it is, cut at `most` characters."""
     return _escaped(_line(text, most))

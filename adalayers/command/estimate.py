@@ -36,6 +36,7 @@ from adalayers.data.feature_plan import (
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import SplitData, TrialData
 from adalayers.errors import BadInput
+from adalayers.escaping import visible
 from adalayers.features.features import stored_bytes
 from adalayers.models.model import FusionModel
 from adalayers.request import REDUCTION, StudyRequest, grace
@@ -370,9 +371,8 @@ def data_line(task: Task) -> str:
 
 def task_line(task: Task) -> str:
     """Return the kind of task, its labels, and the score that selects."""
-    labels = (
-        f"; {len(task.label_names)} labels: {', '.join(task.label_names[:12])}" if task.label_names else ""
-    )
+    names = ", ".join(map(visible, task.label_names[:12]))
+    labels = f"; {len(task.label_names)} labels: {names}" if names else ""
     more = ", ..." if len(task.label_names) > 12 else ""
     return f"{task.title}{labels}{more}; selected by {task.metric} on validation"
 

@@ -31,8 +31,12 @@ def labelled(
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
     place: Callable[[str, int], str] = lambda split, row: f"row {row}",
-) -> tuple[dict[str, tuple[list[Any], Labels]], tuple[str, ...], TaskKind, tuple[str, ...]]:
+) -> tuple[
+    dict[str, tuple[list[Any], Labels, np.ndarray]], tuple[str, ...], TaskKind, tuple[str, ...], list[str]
+]:
     """Read inputs and labels.
+
+    Rows of validation and test that have no label are left out. What stands for no label is decided here alone.
 
     Args:
         dataset: What messages call it.
@@ -45,8 +49,8 @@ def labelled(
         place: Returns where a row of a source split stands: "line 51 of train.jsonl".
 
     Returns:
-        Inputs and labels by role, the names of the classes, the kind, and the columns of texts and labels. A test split
-        without labels is left out.
+        Inputs, labels and rows in the source by role, the names of the classes, the kind, the columns of texts and
+        labels, and what was left out, in words. A test split without labels is left out.
 
     Raises:
         BadInput: If columns, texts or labels are missing or do not fit.
@@ -84,16 +88,17 @@ def labelled(
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         index = np.delete(np.arange(len(rows)), without)
         if without:
-            found = ", ".join(
-                sorted({"empty" if rows[row] in (None, "") else str(rows[row]) for row in without})
-            )
-            which = "some words without a tag" if per_word else f"no label ({found}, as no row of train)"
             if role == "train":
                 raise BadInput(
-                    f"wanted a label in every row of column {label!r} of {where}, got {len(without)} without; "
-                    "label or drop them"
+                    f"wanted a label in every row of column {label!r} of {where}, got {len(without)} without, the "
+                    f"first in {place(source, without[0])}; label or drop them"
                 )
-            notes.append(f"{len(without):,} of {len(rows):,} rows of {role} have {which} and are left out")
+            found = {str(rows[row]).strip() for row in without}
+            signs = ", ".join(sorted("empty" if sign in ("None", "nan", "") else sign for sign in found))
+            why = "some of their words" if per_word else f"{label!r} is {signs}, as in no row of train"
+            notes.append(
+                f"{len(without):,} of {len(rows):,} rows of {role} are left out as unlabelled: {why}"
+            )
             rows = [rows[row] for row in index]
         texts = [_values(table, column, where) for column in text]
         if without:

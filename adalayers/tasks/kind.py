@@ -130,8 +130,12 @@ class TaskKind(ABC):
         """Return how labels are distributed, by name, for reports; {} where there is nothing to say."""
         return {}
 
+    def described(self, label_names: tuple[str, ...]) -> str:
+        """Return what a task of this kind with these labels is, in words."""
+        return self.title
+
     def notes(self, gold: Mapping[str, Gold]) -> list[str]:
-        """Return what a reader of scores has to know of the labels, by role, as `Reading.notes`: clauses."""
+        """Return what a reader of scores may not expect of labels, by role: clauses, as `Reading.notes` has them."""
         return []
 
     @abstractmethod
@@ -189,7 +193,7 @@ class TaskKind(ABC):
 
     @abstractmethod
     def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[list[str]]:
-        """Return labels or predictions [items] as `predictions.parquet` has them: by example a text, or one per word."""
+        """Return labels or predictions [items] as `predictions.parquet` has them: a text, or texts, per example."""
 
     def rescored(
         self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]

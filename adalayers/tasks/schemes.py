@@ -14,13 +14,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from adalayers.errors import BadInput
+from adalayers.escaping import visible
 
 OUTSIDE = "O"
 NAMELESS = "_"
 """The type of entities whose tags name none: `B`, `I`, `O`. It is seqeval's name for it."""
 
-_LETTERS = dict(IO="I", IOB="BI", IOE="IE", IOBES="BIES", BILOU="BILU", BMES="BMES", BMEWO="BMEW")
-"""The letters of each scheme; of several that have all letters of the tags, the first is meant."""
+_NAMES = {
+    "I": "IO",
+    "BI": "IOB",
+    "IE": "IOE",
+    "BIES": "IOBES",
+    "BILU": "BILOU",
+    "BMES": "BMES",
+    "BMEW": "BMEWO",
+}
+"""Schemes by their letters; of several that have all letters of the tags, the first is meant."""
 _STRICT = ("IOBES", "BILOU", "BMES", "BMEWO")
 _RENAMED = {"L": "E", "U": "S", "M": "I", "W": "S"}
 """Letters by what IOBES calls the same place."""
@@ -161,7 +170,7 @@ class _Reading:
     @property
     def name(self) -> str:
         """The scheme that has these letters; "" for none."""
-        return next((name for name, letters in _LETTERS.items() if self.letters <= {*letters}), "")
+        return next((name for letters, name in _NAMES.items() if self.letters <= {*letters}), "")
 
     @property
     def begins(self) -> bool:
@@ -211,5 +220,5 @@ def _plain(tag: str) -> str:
 
 
 def _listed(tags: Iterable[str]) -> str:
-    names = [tag if tag.strip() == tag != "" else repr(tag) for tag in tags]
+    names = [visible(tag) for tag in tags]
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -152,7 +152,8 @@ class Task:
     def title(self) -> str:
         """What the task is, in words."""
         pairs = isinstance(self.splits["train"].inputs[0], tuple)
-        return f"{self.kind.title} of pairs of texts" if pairs else self.kind.title
+        described = self.kind.described(self.label_names)
+        return f"{described} of pairs of texts" if pairs else described
 
     @property
     def distribution(self) -> dict[str, dict[str, float]]:

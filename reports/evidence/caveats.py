@@ -237,6 +237,12 @@ def _data(evidence: Evidence) -> Iterable[Caveat]:
             f"Many examples were cut to the maximum length: {several(truncated)}.",
             "Raise `--max-length`, or say that scores are of the start of texts.",
         )
+    if dataset.notes:
+        yield Caveat(
+            CAUTION,
+            f"How the data was read: {escape('; '.join(dataset.notes), 600)}.",
+            "Change the files where that is not what was meant.",
+        )
     duplicates = shared(dataset)
     if duplicates:
         yield Caveat(

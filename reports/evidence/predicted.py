@@ -173,7 +173,7 @@ def entity_scores(rows: pd.DataFrame, arms: Mapping[str, str], scheme: Scheme) -
     """A row per class and arm: mean, low, high of precision, recall and F1 over n seeds, and mean counts.
 
     arms: trial_id -> arm. scheme: of the tags. gold, predicted: entities of the class, true and predicted (the
-    thesis's figure 19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's own scores.
+    thesis's figure 19 counts predicted ones). What is undefined, for want of entities, is 0, as in the study's scores.
     """
     each = []
     for trial_id, spans in _spans(rows, scheme).items():

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.escaping import visible
 from adalayers.results.other_studies import TAKEN_FROM
 from adalayers.results.study_file import (
     BackboneRecord,
@@ -47,6 +48,7 @@ OF_SOME_STUDIES = (
     "read from",
     "columns",
     "splits",
+    "as read",
     "cut to the maximum length",
     "also in train",
 )
@@ -174,7 +176,9 @@ def _labels(info: Info) -> list[str]:
     rows = []
     for name in names[:CLASSES]:
         counts = [(classes.get(name), sum(classes.values())) for classes in info.labels.values()]
-        rows.append([escape(name), *(number(n) if info.numeric else _share(n, total) for n, total in counts)])
+        rows.append(
+            [escape(visible(name)), *(number(n) if info.numeric else _share(n, total) for n, total in counts)]
+        )
     if info.numeric:
         return ["The numbers that are predicted:", table(["", *heads], rows)]
     rest = f"{len(names) - CLASSES:,} more in `study.json`." if len(names) > CLASSES else ""
@@ -205,7 +209,7 @@ def _study_facts(evidence: Evidence) -> dict[str, str]:
         "splits": splits_in_words(dataset.roles, dataset.unused),
         "as read": "; ".join(dataset.notes),
         "task": dataset.task or (f"{dataset.kind} classification" if dataset.kind else ""),
-        "labels": ", ".join(dataset.labels),
+        "labels": ", ".join(map(visible, dataset.labels)),
         "examples": _joined(dataset.examples),
         "cut to the maximum length": "; ".join(cuts(dataset)),
         "also in train": "; ".join(shared(dataset)) or ("none" if dataset.shared else ""),

@@ -98,15 +98,15 @@ class Classification(TaskKind, ABC):
         alike = defaultdict(list)
         for name in gold["train"].names:
             alike["".join(name.split()).casefold()].append(name)
-        notes = [
-            "classes that differ by blanks or case alone are not one: "
-            + ", ".join(
-                f"{name!r} ({', '.join(f'{role} {n:,}' for role, of in counts.items() if (n := of[name]))})"
-                for name in names
-            )
+        pairs = [
+            f"{name!r} ({', '.join(f'{role} {n:,}' for role, of in counts.items() if (n := of[name])) or 'none'})"
             for names in alike.values()
+            for name in names
             if len(names) > 1
         ]
+        notes = (
+            [f"classes that differ by blanks or case alone are kept apart: {_listed(pairs)}"] if pairs else []
+        )
         for role in ("validation", "test"):
             unseen = {name: n for name, n in counts.get(role, {}).items() if n and not counts["train"][name]}
             if unseen:
@@ -190,10 +190,13 @@ class TokenClassification(Classification):
         """Return whether the tags mark entities, by a scheme that all of them follow."""
         return scheme_of(label_names) is not None
 
+    def described(self, label_names: tuple[str, ...]) -> str:
+        """Return what the task is, and how its tags are read."""
+        return f"{self.title} by {scheme_or_runs(label_names)}"
+
     def notes(self, gold: Mapping[str, Gold]) -> list[str]:
-        """Return how tags are read, what is to be said of classes, and how many tagged words are in no entity."""
-        scheme = scheme_or_runs(gold["train"].names)
-        notes = [str(scheme), *super().notes(gold)]
+        """Return what is to be said of classes, and how many tagged words are in no entity."""
+        scheme, notes = scheme_or_runs(gold["train"].names), super().notes(gold)
         for role, split in gold.items():
             sentences = by_name(split, split.labels, split.names)
             inside = sum(tag in scheme.places for tag in itertools.chain.from_iterable(sentences))
@@ -331,8 +334,8 @@ def _absent(gold: Mapping[str, Gold]) -> list[str]:
             absent = [repr(name) for name, n in zip(names, counts, strict=True) if not n]
             if absent:
                 notes.append(
-                    f"macro F1 is the mean over all {len(names)} classes, and of {role} {len(absent)} of them, which "
-                    f"it has none of, count 0: {_listed(absent)}"
+                    f"macro F1, a mean over all {len(names)} classes, counts 0 for {len(absent)} that {role} has none "
+                    f"of: {_listed(absent)}"
                 )
     return notes
 

@@ -16,8 +16,10 @@ from adalayers.tasks.metrics import (
     smallest_effect,
     token_scores,
 )
+from adalayers.tasks.schemes import runs, scheme_of
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+IOB = scheme_of(TAGS)
 
 
 def array(*values: int) -> np.ndarray:
@@ -79,27 +81,38 @@ def test_entity_counts_are_seqevals():
     short = [list(tags) for length in (1, 2, 3) for tags in itertools.product(TAGS, repeat=length)]
     labels = [*short, [], *random_sentences(TAGS, 40, 0)]
     predictions = [tags[::-1] for tags in labels]
-    counts = zip(*(count.tolist() for count in entity_counts(labels, predictions)), strict=True)
+    counts = zip(*(count.tolist() for count in entity_counts(labels, predictions, IOB)), strict=True)
     for sentence, predicted, count in zip(labels, predictions, counts, strict=True):
         gold, found = set(get_entities(sentence)), set(get_entities(predicted))
         assert count == (len(gold), len(found), len(gold & found))
 
 
-ODD = ("O", "B-PER", "I-PER", "E-PER", "S-LOC", "I-LOC", "B-A-B", "SCONJ", "OTHER", ".", "B", "-X", "X-Y")
+def spelt(scheme: str, form: str, types: tuple[str, ...] = ("PER", "LOC")) -> tuple[str, ...]:
+    return ("O", *(form.format(letter, name) for letter in scheme for name in types))
 
 
 @pytest.mark.parametrize(
     "tags",
-    [TAGS, (*TAGS, "E-PER", "S-PER", "B-DISEASE-X"), ("O", "I-PER", "I-LOC"), ODD],
-    ids=["iob2", "iobes", "io", "odd"],
+    [
+        TAGS,
+        spelt("BIES", "{}-{}", ("PER", "DISEASE-X", "B", "S-1")),
+        spelt("bilu", "{}/{}"),
+        spelt("BMES", "{1}_{0}"),
+        spelt("I", "{} {}", ("creative work", "work-of-art")),
+        spelt("IE", "{}:{}"),
+        ("O", "PER", "LOC", "TIME OF DAY"),
+        ("B", "M", "E", "S"),
+    ],
+    ids=" ".join,
 )
 def test_published_scores_are_the_quick_ones(tags):
+    scheme = scheme_of(tags)
     for seed in range(20):
         labels = [*random_sentences(tags, 30, seed), []]
         rng = random.Random(seed)
         predictions = [[tag if rng.random() < 0.7 else rng.choice(tags) for tag in row] for row in labels]
-        quick = token_scores(labels, predictions)
-        published = published_token_scores(labels, predictions)
+        quick = token_scores(labels, predictions, scheme)
+        published = published_token_scores(labels, predictions, scheme)
         assert published == pytest.approx(quick, abs=1e-12)
         assert list(published) == list(quick)
 
@@ -108,23 +121,24 @@ def test_published_scores_are_the_quick_ones(tags):
 def test_nothing_right_is_zero_without_a_warning(score):
     zero = {"precision": 0.0, "recall": 0.0, "f1": 0.0}
     for tags in ([["O"], []], []):
-        assert score(tags, tags) == zero
-    assert score([["O"]], [["B-PER"]]) == zero
+        assert score(tags, tags, IOB) == zero
+    assert score([["O"]], [["B-PER"]], IOB) == zero
     for predictions in ([["O", "O"]], [["B-LOC", "I-LOC"]]):
-        assert score([["B-PER", "O"]], predictions) == {**zero, "f1/PER": 0.0}
+        assert score([["B-PER", "O"]], predictions, IOB) == {**zero, "f1/PER": 0.0}
 
 
 def test_tags_without_prefix_are_runs():
-    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "VERB", "VERB"]])["f1"] == 0.0
-    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "NOUN", "VERB"]])["f1/NOUN"] == 1.0
+    words = runs(("NOUN", "VERB"))
+    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "VERB", "VERB"]], words)["f1"] == 0.0
+    assert token_scores([["NOUN", "NOUN", "VERB"]], [["NOUN", "NOUN", "VERB"]], words)["f1/NOUN"] == 1.0
 
 
 @pytest.mark.parametrize("score", [token_scores, published_token_scores, entity_counts])
 def test_lengths_that_differ_name_the_sentence(score):
     with pytest.raises(ValueError, match="sentence 1: wanted 2 predictions, one per label, got 1"):
-        score([["O"], ["O", "O"]], [["O"], ["O"]])
+        score([["O"], ["O", "O"]], [["O"], ["O"]], IOB)
     with pytest.raises(ValueError, match="2 sentences, got them for 1"):
-        score([["O"], ["O"]], [["O"]])
+        score([["O"], ["O"]], [["O"]], IOB)
 
 
 # Numbers

@@ -465,7 +465,6 @@ SWAPPED = Features({"text": TEXT, "label": ClassLabel(names=["yes", "no"])})
         ({"train": unlabelled(20)}, "wanted labels in column 'label' of split 'train'"),
         ({"train": sentences(20), "validation": unlabelled(4)}, "wanted labels .* of split 'validation'"),
         ({"train": partly(20)}, r"wanted labels in 0\.\.1 in column 'label' .*, got 1 others"),
-        ({"train": sentences(20), "validation": sentences(4), "test": partly(4)}, "got 1 others"),
         ({"train": without_text(20)}, "wanted text in column 'text' of split 'train'.*row 0"),
         ({"train": sentences(3)}, "wanted a stratified tenth of train.*the rarest of 2 classes 1 times"),
         ({"train": sentences(1)}, "wanted a stratified tenth of train"),

@@ -6,6 +6,7 @@ import pytest
 from seqeval.metrics import classification_report
 from sklearn.metrics import confusion_matrix
 
+from adalayers.tasks.schemes import scheme_of
 from reports.evidence.predicted import (
     BOUNDARIES,
     MISSED,
@@ -20,6 +21,8 @@ from reports.evidence.predicted import (
 from reports.reading.load import load
 from tests.helpers.made_up import MadeUp
 
+IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", "LOC", "ORG"))))
+
 
 def rows(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
     labels, said = zip(*pairs, strict=True) if pairs else ((), ())
@@ -32,6 +35,10 @@ def rows(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
             "score": np.linspace(0.6, 0.9, len(pairs)),
         }
     )
+
+
+def tagged(pairs: list[tuple[str, str]], trial: str = "t1") -> pd.DataFrame:
+    return rows([(tuple(label.split()), tuple(said.split())) for label, said in pairs], trial)
 
 
 def cell(table: pd.DataFrame, label: str, prediction: str) -> float:
@@ -53,7 +60,10 @@ def test_misclassified_are_the_wrong_ones_surest_first():
 
 
 def test_only_words_that_differ_are_shown():
-    assert differing_words("O B-PER I-PER O", "O B-PER O B-LOC") == ("3 I-PER and 4 O", "3 O and 4 B-LOC")
+    assert differing_words(["O", "B-PER", "I PER", "O"], ["O", "B-PER", "O", "B-LOC"]) == (
+        "3 I PER and 4 O",
+        "3 O and 4 B-LOC",
+    )
 
 
 def test_confusion_is_scikit_learns_mean_over_trials():
@@ -77,7 +87,7 @@ def test_confusion_keeps_classes_that_study_json_does_not_name():
 
 def test_span_confusion_by_hand():
     table = span_confusion(
-        rows(
+        tagged(
             [
                 ("B-PER I-PER O", "B-PER I-PER O"),  # right
                 ("B-PER I-PER O", "B-ORG I-ORG O"),  # the type alone is wrong
@@ -85,7 +95,8 @@ def test_span_confusion_by_hand():
                 ("B-PER O O", "O O B-LOC"),  # missed, and one where there is none
                 ("B-LOC O B-LOC", "I-LOC I-LOC I-LOC"),  # one over two
             ]
-        )
+        ),
+        IOB,
     )
     assert cell(table, "PER", "PER") == 1
     assert cell(table, "PER", "ORG") == 1
@@ -98,20 +109,20 @@ def test_span_confusion_by_hand():
 
 
 def test_span_confusion_is_a_mean_over_trials_and_empty_without_entities():
-    one = rows([("B-PER", "B-PER")])
-    both = pd.concat([one, rows([("B-PER", "O")], "t2")])
-    assert cell(span_confusion(both), "PER", "PER") == 0.5
-    assert cell(span_confusion(both), "PER", MISSED) == 0.5
-    assert span_confusion(rows([("O O", "O O")])).empty
-    assert span_confusion(rows([])).empty
+    one = tagged([("B-PER", "B-PER")])
+    both = pd.concat([one, tagged([("B-PER", "O")], "t2")])
+    assert cell(span_confusion(both, IOB), "PER", "PER") == 0.5
+    assert cell(span_confusion(both, IOB), "PER", MISSED) == 0.5
+    assert span_confusion(tagged([("O O", "O O")]), IOB).empty
+    assert span_confusion(rows([]), IOB).empty
 
 
 def test_entity_scores_are_seqevals():
     rng = np.random.default_rng(1)
     tags = np.array(["O", "O", "B-PER", "I-PER", "B-LOC", "I-LOC"])
     gold, said = (rng.choice(tags, size=(40, 9)).tolist() for _ in range(2))
-    pairs = [(" ".join(a), " ".join(b)) for a, b in zip(gold, said, strict=True)]
-    table = entity_scores(rows(pairs), {"t1": "arm"}).set_index("class")
+    pairs = [(tuple(a), tuple(b)) for a, b in zip(gold, said, strict=True)]
+    table = entity_scores(rows(pairs), {"t1": "arm"}, IOB).set_index("class")
     wanted = classification_report(gold, said, output_dict=True, zero_division=0)
     for kind in ("PER", "LOC"):
         assert table.loc[kind, "precision_mean"] == pytest.approx(wanted[kind]["precision"])
@@ -124,11 +135,11 @@ def test_entity_scores_are_seqevals():
 
 def test_entity_scores_over_seeds_and_arms_in_their_order():
     parts = [
-        rows([("B-PER O", "B-PER O"), ("B-PER O", "O O")], "t1"),  # recall 1/2
-        rows([("B-PER O", "B-PER O"), ("B-PER O", "B-PER O")], "t2"),  # recall 1
-        rows([("B-PER O", "O O"), ("B-PER O", "O O")], "t3"),
+        tagged([("B-PER O", "B-PER O"), ("B-PER O", "O O")], "t1"),  # recall 1/2
+        tagged([("B-PER O", "B-PER O"), ("B-PER O", "B-PER O")], "t2"),  # recall 1
+        tagged([("B-PER O", "O O"), ("B-PER O", "O O")], "t3"),
     ]
-    table = entity_scores(pd.concat(parts), {"t1": "z", "t2": "z", "t3": "a"})
+    table = entity_scores(pd.concat(parts), {"t1": "z", "t2": "z", "t3": "a"}, IOB)
     assert list(table["arm"]) == ["z", "a"]
     assert table["recall_mean"].tolist() == [0.75, 0.0]
     assert table["predicted_mean"].tolist() == [1.5, 0.0]
@@ -136,4 +147,4 @@ def test_entity_scores_over_seeds_and_arms_in_their_order():
 
 
 def test_sentences_of_another_length_than_their_labels_are_left_out():
-    assert span_confusion(rows([("B-PER O", "B-PER")])).empty
+    assert span_confusion(tagged([("B-PER O", "B-PER")]), IOB).empty

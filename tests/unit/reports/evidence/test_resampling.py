@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn import metrics as sklearn_metrics
 
 from adalayers.tasks.metrics import CUT, token_scores, word_scores
+from adalayers.tasks.schemes import scheme_of
 from reports.evidence import claims as claiming
 from reports.evidence.evidence import Evidence
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
@@ -59,12 +60,14 @@ def test_scores_of_draws_are_sklearns_of_the_examples_drawn(metric, classes):
 def test_entity_scores_of_draws_are_those_of_the_sentences_drawn(metric):
     rng = np.random.default_rng(0)
     tags = np.array(["O", "B-PER", "I-PER", "B-LOC"])
+    scheme = scheme_of(tuple(tags.tolist()))
     labels = [rng.choice(tags, size=rng.integers(1, 6)).tolist() for _ in range(30)]
     predictions = [[tag if rng.random() < 0.7 else "O" for tag in sentence] for sentence in labels]
     assert_scores_of_draws(
-        *([" ".join(tags) for tags in part] for part in (labels, predictions)),
+        *([tuple(tags) for tags in part] for part in (labels, predictions)),
         metric,
-        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw])[metric],
+        lambda draw: token_scores([labels[i] for i in draw], [predictions[i] for i in draw], scheme)[metric],
+        scheme=scheme,
     )
 
 
@@ -99,13 +102,13 @@ def test_scores_of_words_are_those_of_the_words_of_the_sentences_drawn(metric):
     def score(draw):
         return word_scores(*(np.concatenate([part[i] for i in draw]) for part in (labels, said)), 3)[metric]
 
-    rows = ([" ".join(with_cut[tags]) for tags in part] for part in (labels, said))
+    rows = ([tuple(with_cut[tags].tolist()) for tags in part] for part in (labels, said))
     assert_scores_of_draws(*rows, metric, score, 3, words=True)
 
 
 def test_classes_that_do_not_fit_the_words_are_refused():
     with pytest.raises(ValueError, match="not as many as its words"):
-        collect(frame(["A B"], ["A"]), "accuracy", 2, words=True)
+        collect(frame([("A", "B")], [("A",)]), "accuracy", 2, words=True)
 
 
 def test_a_class_that_nobody_names_counts_in_macro_f1():

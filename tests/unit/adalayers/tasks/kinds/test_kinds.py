@@ -63,15 +63,19 @@ def test_the_most_frequent_class_is_the_baseline():
         assert KINDS[name].baseline("accuracy", gold) == 0.75
         assert KINDS[name].baseline("f1_macro", gold) == pytest.approx(6 / 7 / 2)
     assert KINDS["sequence"].baseline("matthews", gold) == 0.0
-    assert KINDS["token"].baseline("f1/PER", gold) == 0.0
+    outside = Gold(np.array([0, 0, 1]), TAGS, np.array([0, 3]))
+    assert KINDS["token"].baseline("f1", outside) == KINDS["token"].baseline("f1/PER", outside) == 0.0
+    # Words cut into characters have no tag outside: three entities of one character, one of two; always S gives five.
+    cut = Gold(np.array([3, 0, 2, 3, 3]), ("B", "M", "E", "S"), np.array([0, 5]))
+    assert KINDS["token"].baseline("precision", cut) == pytest.approx(3 / 5)
 
 
 def test_rows_of_sentences():
     gold = Gold(np.array([1, 2, 0]), TAGS, np.array([0, 2, 2, 3]))
     rows = KINDS["token"].prediction_columns(gold, np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]))
     assert rows == {
-        "label": ["B-X I-X", "", "O"],
-        "prediction": ["O I-X", "", "O"],
+        "label": [["B-X", "I-X"], [], ["O"]],
+        "prediction": [["O", "I-X"], [], ["O"]],
         "score": [0.75, 1.0, 0.25],
     }
     with pytest.raises(ValueError, match="wanted 3 words, got 2"):
@@ -80,14 +84,17 @@ def test_rows_of_sentences():
 
 def test_what_truncation_cut_away_is_outside_an_entity_and_wrong_as_a_class():
     assert KINDS["token"].truncated_prediction(("B-X", "O")) == 1
-    assert KINDS["token"].truncated_prediction(("NOUN", "VERB")) == 0
+    characters, four = KINDS["token"], ("B", "M", "E", "S")
+    assert characters.truncated_prediction(four) == 4
+    said = characters.as_text(Gold(np.zeros(2, dtype=int), four, np.array([0, 2])), np.array([3, 4]))
+    assert said == [["S", "(cut)"]]
     word, gold = KINDS["word"], Gold(np.array([0, 1, 1, 0]), ("NOUN", "VERB"), np.array([0, 3, 4]))
     cut = word.truncated_prediction(gold.names)
     predictions = np.array([0, 1, cut, cut])
     assert word.scores(gold, predictions) == pytest.approx({"accuracy": 0.5, "f1_macro": 2 / 3})
     rows = word.prediction_columns(gold, predictions, np.ones(4))
-    assert rows["label"] == ["NOUN VERB VERB", "NOUN"]
-    assert rows["prediction"] == ["NOUN VERB (cut)", "(cut)"]
+    assert rows["label"] == [["NOUN", "VERB", "VERB"], ["NOUN"]]
+    assert rows["prediction"] == [["NOUN", "VERB", "(cut)"], ["(cut)"]]
 
 
 def test_tags_of_entities_and_classes_of_words_are_told_apart_by_their_names():
