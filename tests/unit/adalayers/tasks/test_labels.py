@@ -1,0 +1,200 @@
+"""Labels across splits: what is a class, what is no label, and what is said of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+from seqeval.metrics import f1_score
+from seqeval.scheme import IOBES
+from sklearn.metrics import f1_score as sklearn_f1
+
+from adalayers.command.estimate import data_line, task_line
+from adalayers.errors import BadInput
+from adalayers.tasks.task import load_task
+
+COLUMNS = {"text_column": "text", "label_column": "label"}
+
+
+def write(folder, **splits):
+    """Write a split per argument, a row per label."""
+    for split, labels in splits.items():
+        texts = [f"{split} says {i}" for i in range(len(labels))]
+        pd.DataFrame({"text": texts, "label": labels}).to_parquet(folder / f"{split}.parquet")
+    return str(folder)
+
+
+ABC = ["a", "b", "c"]
+LEFT_OUT = {
+    "-1 in test": ([1, 2] * 6, [-1, 1, -1, 2], "'label' is -1", ("1", "2")),
+    "-1 as text": (["x", "y"] * 6, ["-1", "x", "-1 ", "y"], "'label' is -1", ("x", "y")),
+    "missing": (["x", "y"] * 6, [None, "x", None, "y"], "'label' is empty", ("x", "y")),
+    "empty": (["x", "y"] * 6, ["", "x", " ", "y"], "'label' is empty", ("x", "y")),
+    "missing number": ([1.5, 2] * 6, [np.nan, 1.5, None, 2], "'label' is empty", ()),
+}
+
+
+@pytest.mark.parametrize("role", ["validation", "test"])
+@pytest.mark.parametrize(("train", "labels", "sign", "names"), LEFT_OUT.values(), ids=LEFT_OUT)
+def test_rows_without_a_label_are_left_out_and_said(tmp_path, role, train, labels, sign, names):
+    other = {"validation": "test", "test": "validation"}[role]
+    task = load_task(write(tmp_path, **{"train": train, role: labels, other: train[:2]}), **COLUMNS)
+    split = task.splits[role]
+    assert (task.label_names, split.index.tolist()) == (names, [1, 3])
+    assert split.inputs == [f"{role} says 1", f"{role} says 3"]
+    assert split.labels.tolist() == ([0, 1] if names else [1.5, 2.0])
+    note = f"2 of 4 rows of {role} are left out as unlabelled: {sign}, as in no row of train"
+    assert task.reading.notes[0] == note
+    assert note in data_line(task)
+
+
+def test_a_class_of_the_hub_is_none_where_train_has_none(tmp_path):
+    features = Features({"text": Value("string"), "label": ClassLabel(names=["no", "yes"])})
+    splits = {"train": [0, 1] * 10, "validation": [0, 1], "test": [-1, 1, 0]}
+    saved = {
+        name: Dataset.from_dict(
+            {"text": [f"{name} {i}" for i in range(len(labels))], "label": labels}, features
+        )
+        for name, labels in splits.items()
+    }
+    DatasetDict(saved).save_to_disk(str(tmp_path))
+    task = load_task(str(tmp_path))
+    assert task.splits["test"].labels.tolist() == [1, 0]
+    assert task.reading.notes == (
+        "1 of 3 rows of test are left out as unlabelled: 'label' is -1, as in no row of train",
+    )
+
+
+def test_a_sign_that_train_has_is_a_class(tmp_path):
+    folder = write(tmp_path, train=[-1, 0, 1] * 6, validation=[-1, 0, 1], test=[-1, -1])
+    task = load_task(folder, **COLUMNS)
+    assert task.label_names == ("-1", "0", "1")
+    assert task.splits["test"].labels.tolist() == [0, 0]
+    assert task.reading.notes == (
+        "macro F1, a mean over all 3 classes, counts 0 for 2 that test has none of: '0', '1'",
+    )
+
+
+@pytest.mark.parametrize("missing", [None, ""])
+def test_train_without_a_label_is_refused_by_its_first_row(tmp_path, missing):
+    folder = write(tmp_path, train=["x", "y", missing, missing], validation=["x", "y"])
+    with pytest.raises(
+        BadInput, match=r"wanted a label in every row .* got 2 without, the first in .*; label"
+    ):
+        load_task(folder, **COLUMNS)
+
+
+def test_numbers_that_are_learned_as_such_may_be_minus_one(tmp_path):
+    numbers = [0.5, -1.0, 2.0]
+    task = load_task(write(tmp_path, train=[0.5, 1.0] * 6, validation=numbers, test=[-1.0] * 3), **COLUMNS)
+    assert task.splits["validation"].labels.tolist() == numbers
+    assert "test" not in task.splits
+    assert task.reading.notes == ()
+
+
+def test_classes_that_train_lacks_or_that_look_alike_are_said_with_counts(tmp_path):
+    folder = write(
+        tmp_path,
+        train=["Positive", "negative", "neutral"] * 4,
+        validation=["negative", "neutral", "Positive", "Positive"],
+        test=["positive ", "negative", "positive ", "mixed"],
+    )
+    task = load_task(folder, **COLUMNS)
+    assert task.reading.notes == (
+        "classes that differ by blanks or case alone are kept apart: 'Positive' (train 4, validation 2), "
+        "'positive ' (test 2)",
+        "3 of 4 labels of test are of classes that train has none of: 'mixed' (1), 'positive ' (2)",
+        "macro F1, a mean over all 5 classes, counts 0 for 2 that validation has none of: 'mixed', 'positive '",
+        "macro F1, a mean over all 5 classes, counts 0 for 2 that test has none of: 'Positive', 'neutral'",
+    )
+    assert "5 labels: Positive, mixed, negative, neutral, 'positive ';" in task_line(task)
+    gold = task.gold("test")
+    wanted = sklearn_f1(gold.labels, gold.labels, average="macro", labels=range(5), zero_division=0)
+    assert task.kind.scores(gold, gold.labels)["f1_macro"] == pytest.approx(wanted) == pytest.approx(3 / 5)
+
+
+# Words
+
+WORDS = {"text_column": "words", "label_column": "tags"}
+
+
+def sentences(folder, **splits):
+    """Write a split per argument, of sentences whose tags are between bars."""
+    for split, rows in splits.items():
+        tags = [[*row] if isinstance(row, list) else row.split("|") for row in rows]
+        words = [[f"{split}{i}{j}" for j in range(len(row))] for i, row in enumerate(tags)]
+        pd.DataFrame({"words": words, "tags": tags}).to_parquet(folder / f"{split}.parquet")
+    return str(folder)
+
+
+SPELLINGS = {
+    "IOB2": ("B-X|I-X|O|B-Y", "B-X|O|O|B-Y", {}),
+    "IOB1": ("I-X|B-X|O|I-Y", "I-X|I-X|O|I-Y", {}),
+    "suffix": ("X-B|X-I|O|Y-B", "X-B|O|O|Y-B", {}),
+    "blanks": ("B a b|I a b|O|B c", "B a b|O|O|B c", {}),
+    "blanks in types": ("B-a b|I-a b|O|B-c", "B-a b|O|O|B-c", {}),
+    "empty outside": ("B-X|I-X||B-Y", "B-X|||B-Y", {}),
+    "BMES": ("B-X|M-X|E-X|O|S-Y", "B-X|E-X|E-X|O|S-Y", {"M": "I"}),
+    "bilou": ("b/x|i/x|l/x|o|u/y", "b/x|l/x|l/x|o|u/y", {"l": "e", "u": "s"}),
+}
+
+
+@pytest.mark.parametrize(("true", "said", "renamed"), SPELLINGS.values(), ids=SPELLINGS)
+def test_entities_are_scored_as_seqeval_does_with_the_usual_spelling(tmp_path, true, said, renamed):
+    folder = sentences(tmp_path, train=[true, said] * 3, validation=[true], test=[true])
+    task = load_task(folder, **WORDS)
+    assert task.kind.name == "token"
+    gold = task.gold("test")
+    predicted = np.array([task.label_names.index(tag) for tag in said.split("|")])
+
+    def usual(tags: str) -> list[str]:
+        spelt = []
+        for tag in tags.split("|"):
+            letter, name = (tag[-1], tag[:-2]) if tag.endswith(("-B", "-I")) else (tag[:1], tag[2:])
+            spelt.append(f"{renamed.get(letter, letter)}-{name}".upper() if name else "O")
+        return spelt
+
+    mode = {"mode": "strict", "scheme": IOBES} if renamed else {}
+    wanted = f1_score([usual(true)], [usual(said)], **mode)
+    assert 0 < wanted < 1
+    for score in (task.kind.scores, task.kind.published_scores):
+        assert score(gold, predicted)["f1"] == pytest.approx(wanted)
+        assert score(gold, gold.labels)["f1"] == 1.0
+    assert task.baseline("test") < 1
+
+
+def test_tags_of_all_splits_make_the_scheme_and_those_of_test_alone_are_said(tmp_path):
+    folder = sentences(
+        tmp_path, train=["B-X|I-X|O", "O|B-X"] * 3, validation=["B-X|O"], test=["B-X|E-X|S-Y", "O|O"]
+    )
+    task = load_task(folder, **WORDS)
+    assert task.title == "token classification by IOBES tags, 'O' for no entity, scored strictly"
+    assert task.reading.notes == (
+        "2 of 5 labels of test are of classes that train has none of: 'E-X' (1), 'S-Y' (1)",
+        "9 of 9 tagged words of train are in no entity that begins and ends as IOBES has it",
+        "1 of 1 tagged words of validation are in no entity that begins and ends as IOBES has it",
+    )
+
+
+def test_tags_of_two_schemes_are_refused_by_column(tmp_path):
+    folder = sentences(tmp_path, train=["B-X|L-X|O", "O|S-X"], validation=["B-X|I-X"])
+    with pytest.raises(BadInput, match=r"scheme in column 'tags' of .* the letters B, I, L, S; rename"):
+        load_task(folder, **WORDS)
+
+
+def test_numbers_and_classes_of_words_are_no_scheme(tmp_path):
+    for tags in (["1|2|3"], ["NOUN|-LRB-|X-Y"]):
+        task = load_task(sentences(tmp_path, train=tags * 4, validation=tags), **WORDS)
+        assert (task.kind.name, task.reading.notes) == ("word", ())
+
+
+def test_sentences_of_which_words_have_no_tag_are_left_out(tmp_path):
+    folder = sentences(tmp_path, train=["A|B", "B|A|A"] * 3, validation=["A|-1", "B"], test=["A", "B|"])
+    task = load_task(folder, **WORDS)
+    assert {role: split.index.tolist() for role, split in task.splits.items() if role != "train"} == {
+        "validation": [1],
+        "test": [0],
+    }
+    assert task.reading.notes[:2] == (
+        "1 of 2 rows of validation are left out as unlabelled: some of their words",
+        "1 of 2 rows of test are left out as unlabelled: some of their words",
+    )
