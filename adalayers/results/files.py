@@ -163,23 +163,26 @@ def read_rows(folder: Folder, name: str) -> pd.DataFrame:
     return frame
 
 
+def answers(column: pd.Series) -> pd.Series:
+    """Return labels or predictions as they are compared: as texts, but for tuples of a text per word."""
+    return column if all(isinstance(answer, tuple) for answer in column) else column.astype(str)
+
+
 def _read_words(frame: pd.DataFrame, folder: Folder) -> None:
     """Turn labels and predictions per word into tuples, of which equal ones are one in memory."""
+    study = folder.read_json(STUDY) if folder.exists(STUDY) else {}
+    per_word = study.get("environment", {}).get("dataset", {}).get("kind") in ("token", "word")
     once: dict[Any, Any] = {}
     for column in [name for name in ("label", "prediction") if name in frame]:
-        answers = frame[column].tolist()
-        if not isinstance(answers[0], np.ndarray):
-            if not _of_words(folder):
-                continue
-            answers = [text.split() for text in answers]  # written before there were lists
-        frame[column] = [once.setdefault(answer, answer) for answer in map(tuple, answers)]
+        if per_word or isinstance(frame[column].iloc[0], np.ndarray):
+            frame[column] = [once.setdefault(answer, answer) for answer in map(_words, frame[column])]
 
 
-def _of_words(folder: Folder) -> bool:
-    return folder.exists(STUDY) and folder.read_json(STUDY)["environment"]["dataset"]["kind"] in (
-        "token",
-        "word",
-    )
+def _words(answer: Any) -> Any:
+    """Return a list as a tuple, and so the joined text of files that were written before there were lists."""
+    if isinstance(answer, str):
+        return tuple(answer.split())
+    return tuple(answer) if isinstance(answer, np.ndarray) else answer
 
 
 def read_trials(folder: Folder, *, advice: str = "restore the file from a copy") -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from adalayers.results.files import PREDICTIONS, prediction_hash
+from adalayers.results.files import PREDICTIONS, answers, prediction_hash
 from adalayers.tasks.kinds import KINDS
 
 ROUNDING = 1e-6
@@ -69,7 +69,7 @@ def contradicted(
         kind: The kind of task, by name.
         labels: Names of the classes.
     """
-    gold, said = (predictions[name].astype(str).tolist() for name in ("label", "prediction"))
+    gold, said = (answers(predictions[name]).tolist() for name in ("label", "prediction"))
     try:
         scores = KINDS[kind].rescored(gold, said, labels) if kind in KINDS else None
     except ValueError as error:

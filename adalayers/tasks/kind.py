@@ -192,8 +192,8 @@ class TaskKind(ABC):
         raise BadInput(f"wanted class_weights=none for {self.title}, got class_weights={scheme}; change it")
 
     @abstractmethod
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[list[str]]:
-        """Return labels or predictions [items] as `predictions.parquet` has them: a text, or texts, per example."""
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[str] | list[tuple[str, ...]]:
+        """Return labels or predictions [items] by example, for `predictions.parquet`: a text, or one per word."""
 
     def rescored(
         self, labels: Sequence[Any], predictions: Sequence[Any], names: Sequence[str]

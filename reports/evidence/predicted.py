@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from adalayers.results.files import answers
 from adalayers.tasks.metrics import Entities, entities, same_words
 from adalayers.tasks.schemes import Scheme
 from reports.evidence.tables import summary
@@ -36,11 +37,6 @@ def rows_of(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> 
     rows = predictions[predictions["trial_id"].isin(list(trial_ids)) & (predictions["split"] == split)]
     rows = rows[wanted].dropna(subset=["label", "prediction"])
     return rows.assign(label=answers(rows["label"]), prediction=answers(rows["prediction"]))
-
-
-def answers(column: pd.Series) -> pd.Series:
-    """Return labels or predictions as they are compared: as texts, but for tuples of a text per word."""
-    return column if all(isinstance(answer, tuple) for answer in column) else column.astype(str)
 
 
 def one_answer(predictions: pd.DataFrame, trial_ids: Sequence[str], split: str) -> frozenset[str]:

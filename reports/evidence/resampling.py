@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from adalayers.results.files import PREDICTIONS, TRIALS
+from adalayers.results.files import PREDICTIONS, TRIALS, answers
 from adalayers.tasks.metrics import (
     CLASS_SCORES,
     CUT,
@@ -30,7 +30,6 @@ from adalayers.tasks.metrics import (
 )
 from adalayers.tasks.schemes import NO_TAGS, Scheme
 from reports.evidence import tables
-from reports.evidence.predicted import answers
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
 from reports.words.text import count

@@ -234,7 +234,9 @@ class TokenClassification(Classification):
         """Return the same scores by seqeval, which is slower."""
         return published_token_scores(*self._tagged(gold, predictions))
 
-    def _tagged(self, gold: Gold, predictions: np.ndarray) -> tuple[list[list[str]], list[list[str]], Scheme]:
+    def _tagged(
+        self, gold: Gold, predictions: np.ndarray
+    ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], Scheme]:
         names = self.prediction_names(gold.names)
         return (
             by_name(gold, gold.labels, names),
@@ -247,7 +249,7 @@ class TokenClassification(Classification):
         most_frequent = np.full_like(gold.labels, np.bincount(gold.labels).argmax())
         return self.scores(gold, most_frequent).get(metric, 0.0)
 
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[list[str]]:
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the tags of each sentence."""
         return by_name(gold, values, self.prediction_names(gold.names))
 
@@ -287,7 +289,7 @@ class WordClassification(Classification):
         """Return accuracy and macro F1 over all words."""
         return word_scores(gold.labels, predictions, len(gold.names))
 
-    def as_text(self, gold: Gold, values: np.ndarray) -> list[list[str]]:
+    def as_text(self, gold: Gold, values: np.ndarray) -> list[tuple[str, ...]]:
         """Return the classes of the words of each sentence."""
         return by_name(gold, values, self.prediction_names(gold.names))
 
@@ -318,10 +320,10 @@ def _named_by_values(column: LabelColumn) -> tuple[tuple[str, ...], dict[str, li
     }
 
 
-def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[list[str]]:
-    """Return labels or predictions [words] by name, a list per sentence."""
+def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return labels or predictions [words] by name, a tuple per sentence."""
     named = np.array(names, dtype=object)
-    return [named[sentence].tolist() for sentence in gold.by_example(values)]
+    return [tuple(named[sentence]) for sentence in gold.by_example(values)]
 
 
 def _absent(gold: Mapping[str, Gold]) -> list[str]:

@@ -125,7 +125,7 @@ def test_predictions_that_are_missing_contradict_nothing(tmp_path, tokens):
 
 def test_tags_that_do_not_fit_their_words_are_named(tmp_path):
     made = MadeUp(seeds=6, search=0, evaluations=2, examples=20, tokens=True)
-    made.predictions[0]["prediction"] = "O"
+    made.predictions[0]["prediction"] = ["O"]
     (why,) = load(made.write(tmp_path)).withheld.values()
     assert why == (
         "its predictions of test cannot be scored (sentence 0: wanted 4 predictions, one per label, got 1)"

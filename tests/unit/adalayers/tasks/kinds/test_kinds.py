@@ -74,8 +74,8 @@ def test_rows_of_sentences():
     gold = Gold(np.array([1, 2, 0]), TAGS, np.array([0, 2, 2, 3]))
     rows = KINDS["token"].prediction_columns(gold, np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]))
     assert rows == {
-        "label": [["B-X", "I-X"], [], ["O"]],
-        "prediction": [["O", "I-X"], [], ["O"]],
+        "label": [("B-X", "I-X"), (), ("O",)],
+        "prediction": [("O", "I-X"), (), ("O",)],
         "score": [0.75, 1.0, 0.25],
     }
     with pytest.raises(ValueError, match="wanted 3 words, got 2"):
@@ -87,14 +87,14 @@ def test_what_truncation_cut_away_is_outside_an_entity_and_wrong_as_a_class():
     characters, four = KINDS["token"], ("B", "M", "E", "S")
     assert characters.truncated_prediction(four) == 4
     said = characters.as_text(Gold(np.zeros(2, dtype=int), four, np.array([0, 2])), np.array([3, 4]))
-    assert said == [["S", "(cut)"]]
+    assert said == [("S", "(cut)")]
     word, gold = KINDS["word"], Gold(np.array([0, 1, 1, 0]), ("NOUN", "VERB"), np.array([0, 3, 4]))
     cut = word.truncated_prediction(gold.names)
     predictions = np.array([0, 1, cut, cut])
     assert word.scores(gold, predictions) == pytest.approx({"accuracy": 0.5, "f1_macro": 2 / 3})
     rows = word.prediction_columns(gold, predictions, np.ones(4))
-    assert rows["label"] == [["NOUN", "VERB", "VERB"], ["NOUN"]]
-    assert rows["prediction"] == [["NOUN", "VERB", "(cut)"], ["(cut)"]]
+    assert rows["label"] == [("NOUN", "VERB", "VERB"), ("NOUN",)]
+    assert rows["prediction"] == [("NOUN", "VERB", "(cut)"), ("(cut)",)]
 
 
 def test_tags_of_entities_and_classes_of_words_are_told_apart_by_their_names():
