@@ -231,7 +231,12 @@ def _columns(
         [((columns, candidate), fitting)] = pairs.items()
         return columns, candidate, fitting
     came = "several such pairs" if pairs else "none such"
-    proposals = [(*columns, candidate) for columns, candidate in pairs] or list(likely)
+    words = [column for column, shape in shapes.items() if shape == "words"]
+    proposals = (
+        [(*columns, candidate) for columns, candidate in pairs]
+        or list(likely)
+        or list(itertools.permutations(words, 2))
+    )
     if len(proposals) == 2 and len({proposal[-1] for proposal in proposals}) == 1:
         proposals.append((*(proposal[0] for proposal in proposals), proposals[0][-1]))
     choices = "; ".join(

@@ -362,6 +362,13 @@ def test_words_beside_tags_are_plain(tmp_path):
     assert (task.kind.name, task.reading.columns) == ("token", ("tokens", "tags"))
 
 
+def test_words_and_tags_of_which_either_could_be_the_other_are_proposed(tmp_path):
+    rows = [{"tokens": ["Ann", "ran"], "tags": ["B-X", "O"]} for _ in range(30)]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(BadInput, match="; try --text-column tokens --label-column tags; --text-column tags"):
+        load_task(str(tmp_path))
+
+
 # Descriptions beside the files
 
 
