@@ -74,10 +74,12 @@ def labelled(
         missing = [column for column in (*text, label) if column not in table.column_names]
         rows = [] if missing else _values(table, label, where)
         without = unlabelled(rows)
-        if role == "test" and len(without) == len(rows):
+        if role == "test" and not {*missing} & {*text} and len(without) == len(rows):
             continue
         if missing:
-            raise BadInput(f"wanted column {missing[0]!r} in {where}, which has none; add it")
+            raise BadInput(
+                f"wanted column {missing[0]!r} in {where}, got {', '.join(table.column_names)}; name it so there"
+            )
         if not rows:
             raise BadInput(f"wanted examples in {where}, which is empty; fill it or leave it out")
         if len(without) == len(rows):

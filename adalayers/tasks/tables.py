@@ -110,7 +110,7 @@ def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
     ]
     declared = declared if declared and all({*piece.columns} == {*declared} for piece in pieces) else {}
     names = list(dict.fromkeys(itertools.chain.from_iterable(piece.columns for piece in pieces)))
-    typed: list[dict[str, Any]] = [{} for _ in pieces]
+    typed: list[dict[str, Any]] = [dict(piece.columns) for piece in pieces]
     for name in names:
         with_it = [i for i, piece in enumerate(pieces) if name in piece.columns]
         arrays = _typed([pieces[i] for i in with_it], name, as_text=name in declared)

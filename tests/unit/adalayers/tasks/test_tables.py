@@ -369,6 +369,13 @@ def test_words_and_tags_of_which_either_could_be_the_other_are_proposed(tmp_path
         load_task(str(tmp_path))
 
 
+def test_a_test_file_whose_texts_have_another_name_is_not_left_out(tmp_path):
+    (tmp_path / "train.csv").write_text(column(["x", "y"] * 20))
+    (tmp_path / "test.csv").write_text(column(["x", "y"]).replace("text,label", "sentence,label"))
+    with pytest.raises(BadInput, match=r"'text' in split 'test' .*, got sentence, label; name it so there"):
+        load_task(str(tmp_path))
+
+
 # Descriptions beside the files
 
 
