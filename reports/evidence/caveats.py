@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
+from adalayers.tasks.metrics import smallest_effect
 from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
 from reports.evidence.distances import share_of_the_way
@@ -33,6 +34,8 @@ UNEVEN = 0.8
 """Share of one class above which accuracy counts little else."""
 NEAR_BASELINE = 0.2
 """Share of the gap from a trivial model to a perfect score, closed by the best arm, below which that is said."""
+OF_ANSWERS = ("matthews", "f1_macro")
+"""Scores of answers other than accuracy: one that ranks may be good where no answer changes."""
 LATE = 0.8
 """Share of an arm's trials whose best epoch is the last one allowed, from which on that is said."""
 UNIFORM_ENTROPY_SHARE = 0.995
@@ -280,27 +283,35 @@ def _near_baseline(evidence: Evidence) -> Iterable[Caveat]:
     means = evidence.arms["mean"].dropna()
     best = None if means.empty else float(means.max())
     closed = share_of_the_way(best, trivial, evidence.plan.metric)
-    if closed is not None and closed < NEAR_BASELINE:
+    accuracies, most = _accuracies(evidence)
+    on_floor = bool(accuracies) and max(accuracies) < most + smallest_effect("accuracy")
+    if closed is not None and (closed < NEAR_BASELINE or on_floor):
         yield Caveat(
             SERIOUS,
             f"Near the baseline: the best arm closes {max(0.0, closed):.0%} of the gap from a trivial model "
-            f"({number(trivial)}) to a perfect score.{_accuracy(evidence)}",
+            f"({number(trivial)}) to a perfect score.{_accuracy(accuracies, most)}",
             "More examples or epochs; what matters once the task is learned may be another thing.",
             on_top=True,
         )
 
 
-def _accuracy(evidence: Evidence) -> str:
-    """Return the arms' accuracy next to that of one answer to all, where another score selects; else nothing."""
+def _accuracies(evidence: Evidence) -> tuple[list[float], float]:
+    """Return the arms' mean accuracies and that of one answer to all, where another score of answers selects."""
     counts = _counts(evidence)
     accuracies = tables.values(evidence.trials, f"{evidence.split}/accuracy")
-    if evidence.plan.metric == "accuracy" or not accuracies or not sum(counts.values()):
-        return ""
+    if evidence.plan.metric not in OF_ANSWERS or not sum(counts.values()):
+        return [], 0.0
     means = [fmean(by_seed.values()) for by_seed in accuracies.values()]
-    most = max(counts.values()) / sum(counts.values())
+    return means, max(counts.values()) / sum(counts.values())
+
+
+def _accuracy(means: Sequence[float], most: float) -> str:
+    if not means:
+        return ""
+    floor = f"the {number(most)} of one answer to all, the most frequent class"
     return (
-        f" Accuracy: {number(min(means))} to {number(max(means))} by arm, {number(most)} for the most frequent "
-        "class."
+        f" Accuracy: {number(min(means))} to {number(max(means))} by arm, "
+        f"{'next to' if max(means) > most else 'none above'} {floor}."
     )
 
 

@@ -357,3 +357,26 @@ def test_several_searches_have_no_edge_in_common(tmp_path):
     for place, row in enumerate(row for row in made.trials if row["stage"] == "search"):
         row["search"] = f"search {place % 2}"
     assert "end of its range" not in said(made, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "said_of_it"),
+    [
+        (0.68, "Accuracy: 0.680 to 0.680 by arm, none above the 0.690 of one answer to all"),
+        (0.699, "next to the 0.690 of one answer to all"),
+        (0.701, ""),
+    ],
+)
+def test_accuracy_no_better_than_that_of_the_most_frequent_class_is_near_the_baseline(
+    tmp_path, accuracy, said_of_it
+):
+    made = sound()
+    for row in made.trials:
+        row["test/accuracy"] = accuracy
+    made.study["environment"]["dataset"] |= {
+        "labels": ["no", "yes"],
+        "distribution": {"test": {"no": 31, "yes": 69}},
+    }
+    near = [caveat for caveat in found(made, tmp_path) if caveat.finding.startswith("Near the baseline")]
+    assert bool(near) == bool(said_of_it)
+    assert all(said_of_it in caveat.finding and caveat.on_top for caveat in near)
