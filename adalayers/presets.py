@@ -93,15 +93,19 @@ class SetUp:
 
 
 class PublishedMix(NamedTuple):
-    """The published alpha, lambda and cutoff, which both base models share, and the dataset that they are from."""
+    """The published alpha, lambda, cutoff and rate of the mix, which both base models share, and whose they are.
+
+    values: by hyperparameter; source: the dataset that they are from
+    """
 
     values: dict[str, float]
     source: str
 
     @property
     def words(self) -> str:
-        """The values in a sentence."""
-        return ", ".join(f"{name} {value:g}" for name, value in self.values.items())
+        """The values in a sentence, and the step that a logit of the mix takes with them."""
+        values = ", ".join(f"{name} {value:g}" for name, value in self.values.items())
+        return f"{values}: a step of {self.values['alpha'] * self.values['mix_lr']:.3g}"
 
 
 ROBERTA = BaseModel(name="roberta-large", layers=24, width=1024, family="roberta", max_length=512)
@@ -242,7 +246,8 @@ def setups(dataset: str, head: str) -> tuple[tuple[SetUp, ...], str]:
 def published_mix(dataset: str, head: str) -> PublishedMix:
     """Return the published mix for a dataset."""
     (setup, *_), source = setups(dataset, head)
-    return PublishedMix({name: setup.written[name] for name in ("alpha", "entropy_weight", "cutoff")}, source)
+    values = {name: setup.written[name] for name in ("alpha", "entropy_weight", "cutoff")}
+    return PublishedMix({**values, "mix_lr": setup.written["lr"]}, source)
 
 
 def logit_travel(alpha: float, *, mix_lr: float, batch_size: int, epochs: int, train_examples: int) -> float:

@@ -17,7 +17,7 @@ from adalayers.comparisons import TUNED, Comparison, PlannedArm, Role, planned_c
 from adalayers.config import TrialConfig, trial_config, with_overrides
 from adalayers.errors import BadInput, unknown
 from adalayers.installed import own_module
-from adalayers.presets import ClassScore, PublishedMix, logit_travel, published_mix, published_travel
+from adalayers.presets import ClassScore, PublishedMix, published_mix
 from adalayers.states import Shape
 from adalayers.storage.to_json import to_json
 
@@ -188,28 +188,10 @@ class Setting:
 
     @property
     def published(self) -> PublishedMix:
-        """The published mix for the dataset."""
-        return published_mix(self.dataset, self.shape.head)
-
-    @property
-    def travel(self) -> tuple[float, float]:
-        """How far a logit of the published mix can travel in all epochs here, and in the published run."""
-        values, source = self.published
-        how = self.own_settings("mix_lr", "batch_size", "epochs")
-        return logit_travel(values["alpha"], **how, train_examples=self.train_examples), published_travel(
-            source
-        )
-
-    @property
-    def travel_words(self) -> str:
-        """The same in words."""
-        how, (here, there) = self.own_settings("mix_lr", "batch_size", "epochs"), self.travel
-        direction, ratio = ("further", here / there) if here > there else ("less far", there / here)
-        compared = f"{ratio:.2g} times {direction} here" if ratio >= 1.05 else "about as far"
-        return (
-            f"At mix_lr {how['mix_lr']:g} and batch {how['batch_size']}, a logit of its mix can travel {here:.3g} "
-            f"in the at most {how['epochs']} epochs here and {there:.3g} in the published run: {compared}"
-        )
+        """The published mix for the dataset, its rate too, which gives it its step; --set mix_lr goes before that."""
+        values, source = published_mix(self.dataset, self.shape.head)
+        own = {name: value for name, value in self.fixed.items() if name == "mix_lr"}
+        return PublishedMix({**values, **own}, source)
 
     def levels(self, factor: str, values: Sequence[Any]) -> list[Any]:
         """Return the levels of a factor under study: `values`, or the one that the user fixed."""
@@ -513,6 +495,30 @@ def plan(study: Study, space: Space, setting: Setting) -> StudyPlan:
         published=tuple(study.page.published(setting)),
         tuned_only=study.design.tuned_only,
     )
+
+
+def as_recorded(plan: StudyPlan, arms: Iterable[PlannedArm], notes: Sequence[str], shape: Shape) -> StudyPlan:
+    """Return a plan whose arms are those that a folder has recorded, where the folder has others of their names.
+
+    A name keeps its meaning in a folder, whatever later versions plan by it; so do the notes that tell of it.
+    """
+    recorded = {(arm.name, arm.role): arm for arm in arms if arm.config}
+    kept = []
+    for arm in plan.arms:
+        if (before := recorded.get((arm.name, arm.role))) is not None:
+            config = with_overrides(
+                arm.config, {"fusion": before.fusion or arm.config.fusion, **before.config}
+            )
+            if config.identity(shape) != arm.config.identity(shape):
+                arm = dataclasses.replace(arm, config=config)
+        kept.append(arm)
+    if kept == plan.arms:
+        return plan
+    configs = {arm.name: arm.config for arm in kept}
+    searches = [
+        dataclasses.replace(search, base=configs.get(search.name, search.base)) for search in plan.searches
+    ]
+    return dataclasses.replace(plan, arms=kept, searches=searches, notes=list(notes))
 
 
 def _clipped(space: Space, setting: Setting, base: TrialConfig) -> tuple[Space, list[str]]:

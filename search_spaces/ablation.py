@@ -11,9 +11,4 @@ NUISANCE = {
     "dropout": tune.uniform(0.0, 0.5),
 }
 
-FIXED = {
-    # Under Adam alpha and mix_lr are one axis: see studies/alpha_lambda.py.
-    "mix_lr": 1e-3,
-}
-
 GRID = {"lr": [3e-4, 1e-3, 3e-3], "weight_decay": [1e-5, 1e-3], "dropout": [0.1, 0.3]}

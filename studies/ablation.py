@@ -3,7 +3,7 @@
 Question    How much does the score change when one component of the published set-up is changed?
 Scientific  one component at a time
 Nuisance    lr, weight_decay, dropout: kept, or with --trials N tuned again for each component under an equal budget
-Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, positions); mix_lr at 1e-3, else defaults
+Fixed       the thesis's method for the dataset (alpha, lambda, cutoff, mix_lr, positions); else defaults
 Metric      the dataset's selection metric, or --metric; chosen on validation, published on test
 Budget      every component x --seeds, unpruned; with --trials N also a search of N for each, its best x --seeds
 Command     python studies/ablation.py --backbone minilm --dataset conll2003
@@ -25,7 +25,7 @@ WHOLE = "published"
 
 
 def whole(setting: Setting) -> dict[str, Any]:
-    """Return the published method for the dataset, as the thesis writes it; rates and sizes are the study's own."""
+    """Return the published method for the dataset, as the thesis writes it; lr and sizes are the study's own."""
     (setup, *_), _ = setups(setting.dataset, setting.shape.head)
     return {"mix": "learned", **setting.published.values, "positions": setup.written["positions"]}
 
@@ -67,7 +67,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         *(Arm(name, "component", overrides) for name, overrides in components(setting).items()),
     ], [
         f"`{WHOLE}` has the thesis's method for {published.source} ({published.words}, "
-        f"{'' if whole(setting)['positions'] else 'no '}positions), at this study's rates and sizes."
+        f"{'' if whole(setting)['positions'] else 'no '}positions), at this study's lr and sizes."
     ]
 
 

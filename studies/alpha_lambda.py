@@ -19,7 +19,7 @@ from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import Comparison, PlannedArm, pair, planned_comparisons
-from adalayers.presets import setups
+from adalayers.presets import logit_travel, published_travel, setups
 from adalayers.study import FACTORS, LAST, UNIFORM, Arm, Design, Page, Setting, Study
 
 PUBLISHED, AT_ITS_TRAVEL = "published-mix", "published-mix at its travel"
@@ -28,7 +28,7 @@ TWIN = 64.0
 
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
-    """Return the factorial core, control first; the published mix at this study's rate of p and at one that makes its
+    """Return the factorial core, control first; the published mix at its own rate of p and at one that makes its
     logits travel as far as in the published run; the uniform mix, the last layer, and the twin.
     """
     from search_spaces.alpha_lambda import LEVELS
@@ -43,12 +43,11 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         for entropy_weight in setting.levels("entropy_weight", LEVELS["entropy_weight"])
     ]
     mix_lr = setting.own_settings("mix_lr")["mix_lr"]
-    here, there = setting.travel
     rate, published = TWIN * mix_lr, {"mix": "learned", **setting.published.values}
     return [
         *core,
         Arm(PUBLISHED, "published", published),
-        Arm(AT_ITS_TRAVEL, "published", {**published, "mix_lr": float(f"{mix_lr * there / here:.3g}")}),
+        Arm(AT_ITS_TRAVEL, "published", {**published, "mix_lr": _rate_at_its_travel(setting)}),
         UNIFORM,
         LAST,
         Arm(
@@ -82,16 +81,24 @@ def first(setting: Setting) -> list[dict[str, Any]]:
     return [{**pair, "lr": 1e-3}, {"alpha": 1.0, "entropy_weight": 0.0, "lr": 1e-3}]
 
 
-def _published_note(setting: Setting) -> str:
+def _rate_at_its_travel(setting: Setting) -> float:
+    """Return the mix_lr with which logits can travel as far in all epochs here as in the published run."""
     values, source = setting.published
+    here = setting.own_settings("batch_size", "epochs")
+    at_rate_1 = logit_travel(values["alpha"], mix_lr=1.0, train_examples=setting.train_examples, **here)
+    return float(f"{published_travel(source) / at_rate_1:.3g}")
+
+
+def _published_note(setting: Setting) -> str:
+    published = setting.published
+    source = published.source
     regime = setups(source, setting.shape.head)[0][0].written
     whose = f"for {source}" if source == setting.dataset else f"for {source}, as it has none for this dataset"
-    same = values["alpha"] * regime["lr"] / setting.own_settings("mix_lr")["mix_lr"]
     return (
-        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {setting.published.words}; but this "
-        f"study's rates, not the published regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
-        f"{setting.travel_words}; step by step, the published product of alpha and mix_lr is that of alpha {same:.3g} "
-        f"here. `{AT_ITS_TRAVEL}` has the mix_lr with which the two are the same, if all epochs are trained."
+        f"`{PUBLISHED}` has the values of the thesis (Dremov 2024) {whose}: {published.words}, alpha times mix_lr, "
+        f"whatever this study's lr; not its regime (lr {regime['lr']:g}, batch {regime['batch_size']}). "
+        f"`{AT_ITS_TRAVEL}` has the mix_lr with which a logit can travel as far in all epochs here as in those of the "
+        f"published run, {published_travel(source):.3g}."
     )
 
 

@@ -35,8 +35,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     ], [
         f"Trained parameters: the arms by keys have equally many, {k} (w, of width {k}) more than `uniform`, which has "
         f"projections and a head alone; `{MIX}` has {layers} more (p).",
-        f"`{MIX}` is the thesis's mix, with its values for {published.source} ({published.words}). "
-        f"{setting.travel_words}.",
+        f"`{MIX}` is the thesis's mix, with its values for {published.source} ({published.words}).",
     ]
 
 

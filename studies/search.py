@@ -28,7 +28,7 @@ def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
         UNIFORM,
         LAST,
     ], [
-        f"`published-mix` has the thesis's values for {published.source} ({published.words}), at this study's rates."
+        f"`published-mix` has the thesis's values for {published.source} ({published.words}), whatever this study's lr."
     ]
 
 

@@ -20,7 +20,7 @@ from adalayers.request import DataRequest, Resources
 from adalayers.states import Shape
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import reason
-from adalayers.study import Setting, Space, Study, StudyPlan, base_config
+from adalayers.study import Setting, Space, Study, StudyPlan, as_recorded, base_config
 from adalayers.study import plan as study_plan
 from adalayers.tasks import task as tasks
 from adalayers.tasks.kinds import KINDS
@@ -133,7 +133,6 @@ def _case(
         own=flags.own_identity,
     )
     plan = study_plan(study, space, setting)
-    prepared = prepared.reading(_configs(plan, prepared.shape))
     name = "-".join([prepared.source.name, prepared.task.name, *suffix])
     folder = Folder(flags.output).child(study.name).child(name)
     flags_of_study = identity(flags, prepared)
@@ -141,6 +140,8 @@ def _case(
     # Without its weights a backbone has no fingerprint that says whether a study there is of it.
     new = flags.fresh or not prepared.source.has_weights
     before = new_study() if new else opened(folder, flags_of_study)
+    plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
+    prepared = prepared.reading(_configs(plan, prepared.shape))
     return Case(
         prepared=prepared,
         plan=plan,

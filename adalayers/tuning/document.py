@@ -140,7 +140,7 @@ def request_record(study: Study, case: Case, agenda: Agenda, request: StudyReque
         scheduler=request.scheduler,
         arms=arms,
         dropped_arms=tuple(DroppedArm(arm=name, reason=reason) for name, reason in agenda.dropped),
-        notes=(*plan.notes, *agenda.notes),
+        notes=tuple(dict.fromkeys((*plan.notes, *agenda.notes))),
         comparisons=tuple(planned.values()),
         variants={variant.name: variant for variant in plan.variants},
         parts=study.page.parts,

@@ -100,7 +100,7 @@ def test_a_dataset_without_a_set_up_takes_those_of_its_kind():
         assert taken == source
         assert {setup.dataset for setup in found} == {source}
     assert published_mix("imdb", "sequence") == (
-        {"alpha": 70.0, "entropy_weight": 0.0, "cutoff": 5e-3},
+        {"alpha": 70.0, "entropy_weight": 0.0, "cutoff": 5e-3, "mix_lr": 1e-4},
         "imdb",
     )
 

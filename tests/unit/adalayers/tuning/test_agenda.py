@@ -16,7 +16,7 @@ from adalayers.request import StudyRequest
 from adalayers.results.record import PROGRESS, StudyRecord
 from adalayers.results.study_file import RequestRecord, Run, RunsRecord, StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, plan, trial_id
+from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, as_recorded, plan, trial_id
 from adalayers.tuning.agenda import Agenda, logger
 from adalayers.tuning.journal import JOURNAL, write_journal
 from adalayers.tuning.run_log import InterimAnalysis
@@ -756,3 +756,28 @@ def test_rates_of_arms_train_in_one_program(folder):
     made = agenda(folder, trials=0, rates=RATES)
     group = made.next_group(4)
     assert [job.search for job in group] == ["rates"] * 4
+
+
+def test_a_name_in_a_folder_keeps_its_meaning_whatever_later_versions_plan(folder):
+    """The folder has a mix at alpha 8 and its rate; the arm of that name is now another one."""
+    before = made_plan()
+    recorded = [PlannedArm(arm.name, arm.role, arm.config.used(DATA.shape)) for arm in before.arms]
+    changed = study_with(
+        arms=lambda setting: (
+            [
+                *(arm for arm in arms(setting)[0] if arm.name != "alpha=8"),
+                Arm("alpha=8", "core", {"alpha": 8.0, "mix_lr": 0.5}),
+            ],
+            ["a new note"],
+        ),
+        tunings=lambda setting: [Tuning("alpha=8", {"alpha": 8.0, "mix_lr": 0.5})],
+    )
+    planned = made_plan(changed)
+    kept = as_recorded(planned, recorded, ["a note"], DATA.shape)
+    assert planned.notes == ["a new note"]
+    assert kept.notes == ["a note"]
+    (old,) = (arm for arm in before.arms if arm.name == "alpha=8")
+    (new,) = (arm for arm in kept.arms if arm.name == "alpha=8")
+    assert trial_id(new.config, DATA.shape, 1, DATA.about) == trial_id(old.config, DATA.shape, 1, DATA.about)
+    assert kept.searches[0].base == new.config
+    assert as_recorded(before, recorded, ["a note"], DATA.shape) is before
