@@ -276,6 +276,10 @@ class Evidence:
         return bool(self.arms["fusion"].isin(["", tables.LAYER_MIX]).any()) or self.arms.empty
 
     @cached_property
+    def mix_steps(self) -> dict[str, tuple[float, float | None]]:
+        return tables.mix_steps(self.trials, self.history, self.plan)
+
+    @cached_property
     def mix_by_arm(self) -> pd.DataFrame:
         return tables.mix_by_arm(self.trials, self.arms)
 

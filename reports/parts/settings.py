@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,8 @@ class Info:
         cells: Arms in the core.
         shared: Settings that all arms share, with their values.
         seeds: The most of an arm.
-        rate: The learning rate of all arms that nothing tuned, and where it came from; "" where each tried several.
+        rate: Where the learning rate that arms share came from; "" where each tried several.
+        steps: As of `tables.mix_steps`.
         trained: Epochs that the confirmed trials ran, and at which they were best, a sentence; "" before any has.
     """
 
@@ -56,6 +58,7 @@ class Info:
     seeds: int
     rate: str
     trained: str
+    steps: dict[str, tuple[float, float | None]]
 
 
 def info(evidence: Evidence) -> Info:
@@ -71,21 +74,25 @@ def info(evidence: Evidence) -> Info:
         cells=len(evidence.core),
         shared=_shared(evidence.plan, request.fixed),
         seeds=request.seeds,
-        rate="" if len(evidence.rates) else one_rate(request),
+        rate="" if len(evidence.rates) else _source(request),
         trained=_trained(tables.confirmed(evidence.trials)),
+        steps=evidence.mix_steps,
     )
 
 
 def section(info: Info) -> list[str]:
     plan = info.plan
     rows = [
-        [escape(name(factor)), several([level_name(value) for value in values], 12)]
+        [
+            escape(name(factor)),
+            several([level_name(value) for value in values], 12) + _steps(plan, factor.name, info.steps),
+        ]
         for factor in plan.factors
         if (values := _levels(plan, factor.name))
     ]
     outside = [arm for arm in plan.arms if arm.role != "core" and arm.name != plan.control]
     rows += [
-        [code(arm.name), meaning(arm, plan) + _same_as(info.identical.get(arm.name))]
+        [code(arm.name), meaning(arm, plan) + _step(arm, info.steps) + _same_as(info.identical.get(arm.name))]
         for arm in outside[: ARMS if len(outside) > ARMS + 1 else None]
     ]
     if len(outside) > ARMS + 1:
@@ -99,7 +106,7 @@ def section(info: Info) -> list[str]:
     if not plan.factors:
         heads = ["arm", "what it is, as far as it differs from the control"]
     settings = ", ".join(
-        f"{key} {value}"
+        f"{key} {value}{info.rate if key == 'lr' else ''}"
         for key, value in info.shared.items()
         if key in ("lr", "k", "epochs", "patience", "batch_size")
     )
@@ -108,10 +115,27 @@ def section(info: Info) -> list[str]:
         f"{info.backbone}Scores are {escape(short(plan.metric))} on {info.split}, at the epoch best on validation. "
         f"Arms share seeds, {info.seeds} at most. Control: "
         f"{code(plan.control)}.{crossed}{_tuned(plan)}"
-        f"{f' All else alike: {escape(settings)}.' if settings else ''}{info.rate}{info.trained}",
+        f"{f' All else alike: {escape(settings)}.' if settings else ''}{info.trained}",
         table(heads, rows) if rows else "",
         *(prose(note, NOTE) for note in info.notes),
     ]
+
+
+def _steps(plan: Plan, factor: str, steps: Mapping[str, tuple[float, float | None]]) -> str:
+    """Return what a level is multiplied with to be a step of the learned mix, where that is one number."""
+    core = {arm.name: arm.levels.get(factor) for arm in plan.arms if arm.role == "core"}
+    if not all(isinstance(level, int | float) and level and name in steps for name, level in core.items()):
+        return ""
+    rates = {f"{steps[name][0] / level:.6g}" for name, level in core.items()}
+    return f"; a step is that × mix_lr {float(rates.pop()):g}" if len(rates) == 1 else ""
+
+
+def _step(arm: PlannedArm, steps: Mapping[str, tuple[float, float | None]]) -> str:
+    """Return the step of an arm's learned mix, and how far it goes in the steps that were run."""
+    step, travel = steps.get(arm.name, (None, None))
+    if step is None:
+        return ""
+    return f"; a step {step:.3g}{'' if travel is None else f', all run {travel:.3g}'}"
 
 
 def _tuned(plan: Plan) -> str:
@@ -120,16 +144,9 @@ def _tuned(plan: Plan) -> str:
     return " Each `..., tuned` is the best of a search for that arm, all of one size." if tuned else ""
 
 
-def one_rate(request: RequestRecord) -> str:
-    """Say that arms were given their learning rate, one or several, and by what."""
-    rates = {arm.config.get("lr") for arm in request.arms if arm.role not in ("best", "tuned")}
-    if not rates or None in rates:
-        return ""
-    if len(rates) > 1:
-        return " Arms have the lr that the study gives them, tuned for none."
-    (rate,) = rates
-    source = "as set" if "lr" in request.set else "the study's default"
-    return f" Every arm's lr is {rate:g}, {source}, tuned for none."
+def _source(request: RequestRecord) -> str:
+    """Say by what arms were given the learning rate that they share, where nothing tuned it."""
+    return f" ({'as set' if 'lr' in request.set else 'the default'}, tuned for none)"
 
 
 def _trained(trials: pd.DataFrame) -> str:

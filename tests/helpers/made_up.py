@@ -179,6 +179,9 @@ class MadeUp:
                 "config": {"alpha": 91.5, "entropy_weight": 0.0004, "mix": "learned"},
             },
         ]
+        for arm in arms:
+            rates = {"lr": 0.001, "mix_lr": 0.001} if arm["config"]["mix"] == "learned" else {"lr": 0.001}
+            arm["config"] = {**rates, **arm["config"]}
         return [{"aliases": [], "label": "", "tunes": [], "fusion": "layer-mix", **arm} for arm in arms]
 
     def _search_trial(self, number: int) -> None:

@@ -8,10 +8,13 @@ import pytest
 from adalayers.comparisons import PlannedArm
 from adalayers.results.study_file import RequestRecord, StudyFile
 from reports.evidence.rates import rates
+from reports.evidence.tables import mix_steps
+from reports.page.report import short_page
 from reports.parts.rates import Info, section
-from reports.parts.settings import one_rate
 from reports.reading.frames import searched
 from reports.reading.load import make_plan
+from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import evidence_of
 
 ROWS = [
     # trial, stage, search, arm, status, lr, score
@@ -59,15 +62,28 @@ def test_rates_are_no_search_and_a_study_without_them_has_none():
 
 
 @pytest.mark.parametrize(
-    ("lrs", "fixed", "said"),
-    [
-        ([1e-3, 1e-3], {}, " Every arm's lr is 0.001, the study's default, tuned for none."),
-        ([1e-2, 1e-2], {"lr": 1e-2}, " Every arm's lr is 0.01, as set, tuned for none."),
-        ([1e-3, 1e-2], {}, " Arms have the lr that the study gives them, tuned for none."),
-        ([], {}, ""),
-    ],
+    ("fixed", "said"), [({}, "(the default, tuned for none)"), ({"lr": 1e-3}, "(as set, tuned for none)")]
 )
-def test_a_page_without_rates_says_that_nothing_tuned_them(lrs, fixed, said):
-    arms = [PlannedArm(f"{i}", config={"lr": lr}) for i, lr in enumerate(lrs)]
-    tuned = PlannedArm("found", "tuned", {"lr": 5e-3})
-    assert one_rate(RequestRecord(arms=(*arms, tuned), set=fixed)) == said
+def test_a_page_without_rates_says_that_nothing_tuned_them(tmp_path, fixed, said):
+    made = MadeUp(search=0)
+    made.study["request"]["set"] = fixed
+    assert f"All else alike: lr 0.001 {said}" in short_page(evidence_of(made, tmp_path)).text()
+
+
+def test_the_step_of_a_mix_is_alpha_times_its_rate_and_goes_as_far_as_the_steps_that_were_run():
+    """64 x 1e-4 a step; the trials of 10 and 30 steps: 20 in the middle."""
+    arms = (
+        PlannedArm("a", config={"alpha": 64.0, "mix_lr": 1e-4}),
+        PlannedArm("uniform", config={"mix": "uniform"}),
+    )
+    plan = make_plan(StudyFile(request=RequestRecord(metric="f1", arms=arms)), TRIALS)
+    trials = pd.DataFrame(
+        [
+            ("x", "confirm", "", "a", "completed", 1e-3, 0.5, 1),
+            ("y", "confirm", "", "a", "completed", 1e-3, 0.5, 2),
+        ],
+        columns=[*COLUMNS, "seed"],
+    )
+    history = pd.DataFrame({"trial_id": ["x", "x", "y"], "step": [5, 10, 30]})
+    assert mix_steps(trials, history, plan) == {"a": pytest.approx((6.4e-3, 0.128))}
+    assert mix_steps(trials, history.iloc[:0], plan)["a"][1] is None
