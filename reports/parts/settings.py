@@ -123,11 +123,12 @@ def section(info: Info) -> list[str]:
 
 def _steps(plan: Plan, factor: str, steps: Mapping[str, tuple[float, float | None]]) -> str:
     """Return what a level is multiplied with to be a step of the learned mix, where that is one number."""
-    core = {arm.name: arm.levels.get(factor) for arm in plan.arms if arm.role == "core"}
-    if not all(isinstance(level, int | float) and level and name in steps for name, level in core.items()):
-        return ""
-    rates = {f"{steps[name][0] / level:.6g}" for name, level in core.items()}
-    return f"; a step is that × mix_lr {float(rates.pop()):g}" if len(rates) == 1 else ""
+    rates = set()
+    for arm in plan.arms:
+        if arm.role == "core":
+            level, (step, _) = arm.levels.get(factor), steps.get(arm.name, (0.0, None))
+            rates.add(f"{step / level:.6g}" if isinstance(level, int | float) and level else "0")
+    return f"; a step is that × mix_lr {rate}" if len(rates) == 1 and (rate := rates.pop()) != "0" else ""
 
 
 def _step(arm: PlannedArm, steps: Mapping[str, tuple[float, float | None]]) -> str:
