@@ -1,5 +1,7 @@
 """From names to data: what a request adds up to, over a tiny backbone and datasets on disk."""
 
+import json
+
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
@@ -46,6 +48,17 @@ def test_data_without_any_labelled_word_are_refused_with_the_count(backbone, tmp
     ):
         prepare(DataRequest(backbone, data))
     prepare(DataRequest(backbone, save(tmp_path / "some", train=sentences + blank, validation=sentences)))
+
+
+def test_a_text_without_tokens_is_named_by_its_line_in_the_file(tmp_path):
+    decoder = str(tiny_backbone(tmp_path / "gpt2", "gpt2", layers=1, width=8, heads=2))  # no special tokens
+    rows = [{"text": f"row {i}" if i != 50 else "", "label": i % 2} for i in range(60)]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(
+        BadInput, match=r"at least one token of every input, line 51 of train.jsonl gives none; drop"
+    ):
+        prepare(DataRequest(decoder, str(tmp_path / "mine"), text_column="text", label_column="label"))
 
 
 def test_a_metric_of_ones_own_is_part_of_what_determines_a_trial(backbone, tmp_path):
