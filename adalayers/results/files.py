@@ -86,9 +86,9 @@ def prediction_hash(predictions: pd.DataFrame) -> str:
 
 def _hashed(prediction: Any) -> Any:
     """Return what is hashed of a prediction: that of words joined by spaces, which a name with some would confuse."""
-    if isinstance(prediction, (str, int, float)):
+    if not isinstance(prediction, (tuple, list, np.ndarray)):
         return prediction
-    return " ".join(json.dumps(name) if len(name.split()) != 1 else name for name in prediction)
+    return " ".join(name if name.split() == [name] else json.dumps(name) for name in prediction)
 
 
 def study_folder(folder: Folder | str | Path, *, wanted: str = "a study's results folder") -> Folder:

@@ -88,6 +88,14 @@ class Regression(TaskKind):
             **dict(zip(names, quartiles.tolist(), strict=True)),
         }
 
+    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
+        """Return whether the numbers look like classes."""
+        values = np.unique(gold["train"].labels)
+        if len(values) > MAX_STRATA or not (values == np.round(values)).all():
+            return []
+        found = ", ".join(f"{value:g}" for value in values)
+        return [f"labels are learned as numbers, though but {found}: without a point they are classes"]
+
     def n_outputs(self, label_names: tuple[str, ...]) -> int:
         """Return 1."""
         return 1

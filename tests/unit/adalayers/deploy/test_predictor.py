@@ -51,9 +51,7 @@ def said(of, backbone):
     texts = [text if isinstance(text, str) else " ".join(text) for text in of.inputs]
     asked = Predictor({"task": adalayers.load(of.best, backbone=backbone)}, resolve(backbone), words="apart")
     answers = [answer["task"] for answer in asked.predict(texts)]
-    found = [
-        answer.label if isinstance(answer, TextPrediction) else " ".join(answer.tags) for answer in answers
-    ]
+    found = [answer.label if isinstance(answer, TextPrediction) else answer.tags for answer in answers]
     return found, of.predicted["prediction"].tolist()
 
 

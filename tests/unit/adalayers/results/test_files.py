@@ -50,6 +50,30 @@ def test_predictions_are_told_apart_by_what_is_said_of_which_example():
     assert len({results.prediction_hash(rows) for rows in [one, *others]}) == 4
 
 
+def test_words_hash_as_their_text_did_and_apart_where_names_hold_blanks():
+    def hash_of(*said: object) -> str:
+        return results.prediction_hash(pd.DataFrame({"index": range(len(said)), "prediction": said}))
+
+    assert hash_of(("O", "B-X"), ["O"]) == hash_of("O B-X", "O")
+    same_text = [("a b", "c"), ("a", "b c"), ("a", "b", "c"), ("a b", "", "c"), ("a b", "c", "")]
+    assert len({*map(hash_of, same_text)}) == len(same_text)
+
+
+@pytest.mark.parametrize("kind", ["token", "word"])
+def test_labels_of_words_are_read_as_tuples_from_lists_and_from_the_text_of_older_files(folder, kind):
+    folder.write_json(STUDY, {"environment": {"dataset": {"kind": kind}}})
+    answers = [("O", "B-X"), (), ("O", "B-X")]
+    frame = pd.DataFrame({"trial_id": ["t1"] * 3, "label": answers, "prediction": answers[::-1]})
+    for write in (list, " ".join):
+        said = {name: [write(answer) for answer in frame[name]] for name in ("label", "prediction")}
+        folder.write_parquet(PREDICTIONS, frame.assign(**said))
+        read = results.read_rows(folder, PREDICTIONS)
+        pd.testing.assert_frame_equal(read, frame.astype({"trial_id": read["trial_id"].dtype}))
+        assert read["label"][0] is read["prediction"][0]  # in memory once
+    folder.write_parquet(PREDICTIONS, frame.assign(label=[["a b"], [""], ["a", "b"]]))
+    assert results.read_rows(folder, PREDICTIONS)["label"].tolist() == [("a b",), ("",), ("a", "b")]
+
+
 def test_load_names_what_is_missing_and_what_disagrees(folder):
     results.write_trials(folder, rows())
     folder.write_json(STUDY, {"runs": {"counts": {"search": {"stopped": 2}}}})

@@ -112,6 +112,13 @@ def test_classes_that_train_lacks_or_that_look_alike_are_said_with_counts(tmp_pa
     assert task.kind.scores(gold, gold.labels)["f1_macro"] == pytest.approx(wanted) == pytest.approx(3 / 5)
 
 
+def test_numbers_that_look_like_classes_are_said(tmp_path):
+    task = load_task(write(tmp_path, train=[0.0, 1.0] * 6, validation=[0.0, 1.0]), **COLUMNS)
+    assert task.kind.name == "regression"
+    (note,) = task.reading.notes
+    assert note == "labels are learned as numbers, though but 0, 1: without a point they are classes"
+
+
 # Words
 
 WORDS = {"text_column": "words", "label_column": "tags"}

@@ -335,7 +335,7 @@ def test_words_lost_to_truncation_count_as_o(every):
     split = data.splits["validation"]
     split.word_starts[::every] = -1
     outcome = train(config(), data, seed=0, test=True)
-    words = " ".join(outcome.predictions.query("split == 'val'")["prediction"]).split()
+    words = [*itertools.chain.from_iterable(outcome.predictions.query("split == 'val'")["prediction"])]
     assert len(words) == len(split.labels)
     assert set(words[::every]) == {"O"}
 

@@ -7,6 +7,7 @@ from seqeval.metrics import classification_report
 from sklearn.metrics import confusion_matrix
 
 from adalayers.tasks.schemes import scheme_of
+from reports.evidence.evidence import Evidence
 from reports.evidence.predicted import (
     BOUNDARIES,
     MISSED,
@@ -18,8 +19,9 @@ from reports.evidence.predicted import (
     rows_of,
     span_confusion,
 )
+from reports.parts import classes
 from reports.reading.load import load
-from tests.helpers.made_up import MadeUp
+from tests.helpers.made_up import TAGS, MadeUp
 
 IOB = scheme_of(("O", *(f"{place}-{name}" for place in "BI" for name in ("PER", "LOC", "ORG"))))
 
@@ -148,3 +150,21 @@ def test_entity_scores_over_seeds_and_arms_in_their_order():
 
 def test_sentences_of_another_length_than_their_labels_are_left_out():
     assert span_confusion(tagged([("B-PER O", "B-PER")]), IOB).empty
+
+
+def test_the_pages_classes_are_those_of_trials_csv_where_types_hold_blanks(tmp_path):
+    made = MadeUp(seeds=2, search=0, evaluations=2, examples=20, tokens=True)
+    made.study["environment"]["dataset"]["labels"] = [blanks(tag) for tag in TAGS]
+    for row in made.predictions:
+        row |= {name: [blanks(tag) for tag in row[name]] for name in ("label", "prediction")}
+    made.trials = [{blanks(name): value for name, value in row.items()} for row in made.trials]
+    loaded = load(made.write(tmp_path))
+    assert loaded.withheld == {}
+    table = classes.info(Evidence(loaded)).scores
+    for arm, name, f1 in table[["arm", "class", "f1_mean"]].itertuples(index=False):
+        assert f1 == pytest.approx(np.mean([row[f"test/f1/{name}"] for row in made.of(arm)]))
+    assert {*table["class"]} == {"place of birth", "work of an author", "PER"}
+
+
+def blanks(name: str) -> str:
+    return name.replace("LOC", "place of birth").replace("ORG", "work of an author")
