@@ -70,8 +70,9 @@ def test_how_often_each_class_occurs(tmp_path):
 
 
 def test_words_are_told_apart_in_the_confusion():
+    labels, predictions = [("A", "noun phrase"), ("A",)], [("A", "A"), ("A",)]
     table = predicted.by_word(
-        pd.DataFrame({"trial_id": ["t", "t"], "label": ["A B", "A"], "prediction": ["A A", "A"]})
+        pd.DataFrame({"trial_id": ["t", "t"], "label": labels, "prediction": predictions})
     )
-    assert table["label"].tolist() == ["A", "B", "A"]
+    assert table["label"].tolist() == ["A", "noun phrase", "A"]
     assert table["prediction"].tolist() == ["A", "A", "A"]
