@@ -48,6 +48,18 @@ class Space:
 
         return Space(keep(self.scientific), keep(self.nuisance), keep(self.grid), self.fixed)
 
+    def fixing(self, fixed: Mapping[str, Any], base: TrialConfig) -> Space:
+        """Return the space without what the user fixed; what `base` could not take has that one choice."""
+        held = [name for name, value in fixed.items() if getattr(base, name, None) == value]
+        rest = self.without(held)
+        for name in rest.domains.keys() & fixed.keys():
+            for domains in (rest.scientific, rest.nuisance):
+                if name in domains:
+                    domains[name] = copy.copy(domains[name])
+                    domains[name].categories = [fixed[name]]
+            rest.grid[name] = [fixed[name]]
+        return rest
+
     @property
     def domains(self) -> dict[str, Any]:
         return {**self.scientific, **self.nuisance}
@@ -438,7 +450,20 @@ def base_config(space: Space, fixed: Mapping[str, Any], epochs: int) -> TrialCon
     """
     own = {name: value for name, value in {**space.fixed, **fixed}.items() if name == "fusion"}
     _require(with_overrides(trial_config(), own), [*space.scientific, *space.fixed])
-    return with_overrides(trial_config(), {**space.fixed, **fixed, "epochs": epochs})
+    values = {**space.fixed, **fixed, "epochs": epochs}
+    try:
+        return with_overrides(trial_config(), values)
+    except (
+        BadInput
+    ):  # a factor under study may mean something in some arms alone, such as which layer is read
+        choices = {
+            name: domain.categories
+            for name, domain in space.scientific.items()
+            if hasattr(domain, "categories")
+        }
+        with_overrides(trial_config(), {**{name: first for name, (first, *_) in choices.items()}, **values})
+        shared = {name: value for name, value in values.items() if name not in choices}
+        return with_overrides(trial_config(), shared)
 
 
 def _require(config: TrialConfig, names: Iterable[str]) -> None:
@@ -568,7 +593,7 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
     component as it is.
     """
     if study.design.tunings is None:
-        searched, notes = _clipped(space.without(list(setting.fixed)), setting, setting.base)
+        searched, notes = _clipped(space.fixing(setting.fixed, setting.base), setting, setting.base)
         first = [_within(point, searched) for point in study.design.first(setting)]
         return [PlannedSearch(setting.base, searched, first, notes=notes)]
     searches: list[PlannedSearch] = []
@@ -580,7 +605,7 @@ def _searches(study: Study, space: Space, setting: Setting) -> list[PlannedSearc
         same = config.identity(setting.shape)
         if any(search.base.identity(setting.shape) == same for search in searches):
             continue
-        searched, notes = _clipped((tuning.space or space).without(list(setting.fixed)), setting, config)
+        searched, notes = _clipped((tuning.space or space).fixing(setting.fixed, config), setting, config)
         points = (config.resolved(setting.shape), *tuning.required, *study.design.first(setting))
         first = list(filter(None, (_within(point, searched) for point in points)))
         searches.append(

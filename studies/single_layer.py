@@ -19,6 +19,7 @@ from typing import Any
 
 from adalayers.command.main import main
 from adalayers.comparisons import At, Change, Comparison, PlannedArm, pair
+from adalayers.errors import BadInput
 from adalayers.study import UNIFORM, Arm, Defaults, Design, Factor, Page, Setting, Study
 
 UNTRAINED = " untrained"
@@ -26,7 +27,9 @@ UNTRAINED = " untrained"
 
 def arms(setting: Setting) -> tuple[list[Arm], list[str]]:
     """Return the learned mix, control first, then each layer alone: its projection trained, and at its random start."""
-    layers = [state.number for state in setting.base.states(setting.shape)]
+    there = [state.number for state in setting.base.states(setting.shape)]
+    if missing := {*(layers := setting.levels("layer", there))} - {*there}:
+        raise BadInput(f"wanted --set layer to be one of {there}, got {missing.pop()}; change layer")
     alone = [Arm(f"layer={n}", "single", {"mix": "single", "layer": n}) for n in layers]
     mixes = [Arm("mix", "mix", {"mix": "learned"}), UNIFORM]
     trained = [*mixes, *alone]

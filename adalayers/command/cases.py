@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 
@@ -27,6 +28,9 @@ from adalayers.tasks.kinds import KINDS
 from adalayers.tracking.mirror import check_uri, default_uri
 from adalayers.tuning.case import Case
 from adalayers.tuning.cluster import check_address, cluster_address
+
+IN_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Ray sets it for the entry point of a job that was submitted, and for nothing else."""
 
 
 def cases(study: Study, flags: Flags, hold: Callable[[Folder], None] = lambda folder: None) -> list[Case]:
@@ -77,6 +81,11 @@ def _check_output(output: str) -> None:
     """Raise `BadInput` where results cannot lie; nothing is made yet."""
     if not output.strip():
         raise BadInput("wanted a folder as --output, got none; name one")
+    if IN_A_JOB in os.environ and "://" not in output and not Path(output).expanduser().is_absolute():
+        raise BadInput(
+            f"wanted an absolute --output or a URI in a job that was submitted to a cluster, got {output}, which would "
+            "be deleted with the job's working folder; name one that stays"
+        )
     root = Folder(output)
     try:
         if root.is_local and any(path.is_file() for path in (root.path(), *root.path().parents)):

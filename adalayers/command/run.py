@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -20,20 +21,31 @@ from adalayers.tuning.run import FAILED, Reports, most_failed, run_study
 
 logger = logging.getLogger(__name__)
 
+
+class _TimeIsUp(Exception):
+    """--max-hours is over while hidden states are computed; those that are stored stay."""
+
+
 Ended = Literal["done", "most failed", "interrupted"]
 
 
 def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> Ended:
     """Run all cases in one Ray session, then report each, and all together; return how it ended."""
     hours = flags.resources.max_hours
-    deadline = None if hours is None else time.monotonic() + 3600 * hours
-    ready = [_ready(study, flags, case) for case in cases]
+    deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
+    try:
+        ready = [_ready(study, flags, case, deadline) for case in cases]
+    except _TimeIsUp:
+        logger.warning(
+            "time is up before all hidden states are stored: the same command goes on with the rest"
+        )
+        return "done"
     outcomes = run_study(
         study,
         ready,
         request=flags.study,
         resources=flags.resources,
-        deadline=deadline,
+        deadline=None if hours is None else deadline,
         reports=reports,
     )
     for case, ready_case, outcome in zip(cases, ready, outcomes, strict=True):
@@ -61,7 +73,7 @@ def run(study: Study, flags: Flags, cases: list[Case], *, reports: Reports) -> E
     return "most failed"
 
 
-def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
+def _ready(study: Study, flags: Flags, case: Case, deadline: float) -> ReadyCase:
     """Return the case with its hidden states, computed where they are missing, and its mirror."""
     prepared = case.prepared
     logger.info(f"{study.name} on {prepared.source.name} and {prepared.task.name}: {case.folder.uri}")
@@ -79,7 +91,7 @@ def _ready(study: Study, flags: Flags, case: Case) -> ReadyCase:
         dry_run=False,
     )
     logger.info(f"hidden states: {features.mode} ({features.why})")
-    data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates())
+    data = prepared.data(features.mode, cache=flags.cache_dir, on_progress=_rates(deadline))
     return ReadyCase(case=case, features=features, data=data, mirror=mirror)
 
 
@@ -112,11 +124,14 @@ def move_aside(folders: Sequence[Folder]) -> None:
         logger.info(f"the earlier study is now {aside.uri}")
 
 
-def _rates() -> Callable[[str, int, int], None]:
+def _rates(deadline: float) -> Callable[[str, int, int], None]:
+    """Return what says how fast hidden states are computed, and raises `_TimeIsUp` after the deadline."""
     rates: dict[str, Rate] = {}
 
     def on_progress(split: str, done: int, total: int) -> None:
         rate = rates.setdefault(split, Rate(f"hidden states of {split}", "sequences"))
         rate(done, total)
+        if time.monotonic() > deadline and done < total:
+            raise _TimeIsUp
 
     return on_progress

@@ -199,8 +199,14 @@ class StudyRecord:
         return row
 
     def history(self, trial_id: str) -> pd.DataFrame:
-        """Return a trial's rows of `history.parquet`, empty where it has none."""
-        return self._frames[HISTORY].get(trial_id, pd.DataFrame({"trial_id": []}))
+        """Return a trial's rows of `history.parquet`, of one under way what it has left; empty where it has none."""
+        if (known := self._frames[HISTORY].get(trial_id)) is not None:
+            return known
+        left: list[dict[str, Any]] = []
+        if not self.ended(trial_id):
+            with contextlib.suppress(_Damaged):
+                left = _left(self.work(trial_id))[0].get("history", [])
+        return pd.DataFrame(left or {"trial_id": []}).assign(trial_id=trial_id)
 
     def best(self, among: Collection[str] | None = None, *, stage: str | None = None) -> str | None:
         """Return the completed trial with the best validation score, ties to the smallest id; None without any.

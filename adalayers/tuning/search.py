@@ -146,7 +146,7 @@ class Search:
         elif score is not None:
             self._optuna.tell(trial, score)
         elif status == "stopped":
-            for row in self._evaluations(trial_id):
+            for row in self.evaluations(trial_id):
                 trial.report(row["score"], int(row["epoch"]))
             self._optuna.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
@@ -158,9 +158,18 @@ class Search:
         return None if best is None else self._config(self._values(self._record.rows[best]))
 
     def finished(self) -> list[tuple[str, list[dict[str, float]]]]:
-        """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs."""
-        ended = [row["trial_id"] for row in self._rows() if self._record.finished(row["trial_id"])]
-        return [(trial_id, self._evaluations(trial_id)) for trial_id in ended]
+        """Return (trial_id, evaluations) of finished trials, for a scheduler to rebuild its rungs.
+
+        The last one of a trial that completed is left out: no rung had it, for it ended the trial whatever it was.
+        """
+        ended = [row for row in self._rows() if self._record.finished(row["trial_id"])]
+        return [
+            (
+                row["trial_id"],
+                self.evaluations(row["trial_id"])[: -1 if row["status"] == "completed" else None],
+            )
+            for row in ended
+        ]
 
     def optuna_trials(self) -> list[optuna.trial.FrozenTrial]:
         """Return what Optuna knows of the trials that have ended, each with its id as a user attribute."""
@@ -225,7 +234,7 @@ class Search:
             for name, distribution in self.distributions.items()
         )
 
-    def _evaluations(self, trial_id: str) -> list[dict[str, float]]:
+    def evaluations(self, trial_id: str) -> list[dict[str, float]]:
         """Return [{"epoch", "score"}] of a trial's first round, the score the best so far."""
         history, column = self._record.history(trial_id), f"val/{self._record.metric}"
         if column not in history:

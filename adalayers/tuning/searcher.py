@@ -176,7 +176,7 @@ class Rungs(ASHAScheduler):
     """The rungs of one search of one case: trials are only ever ranked against trials of the same search."""
 
     def __init__(self, search: Search, *, epochs: int):
-        self.epochs = epochs
+        self.epochs, self._search = epochs, search
         super().__init__(
             time_attr="epoch",
             metric="best",
@@ -186,9 +186,16 @@ class Rungs(ASHAScheduler):
             reduction_factor=REDUCTION,
         )
         for identity, evaluations in search.finished():
-            trial: Any = SimpleNamespace(trial_id=f"replayed-{identity}")
-            self.on_trial_add(None, trial)  # type: ignore[arg-type]
-            for evaluation in evaluations:
+            self._replay(SimpleNamespace(trial_id=f"replayed-{identity}"), evaluations)
+
+    def begin(self, trial: Any, identity: str) -> None:
+        """Take a trial in; one that goes on has met rungs before, with the scores that it had there."""
+        self._replay(trial, self._search.evaluations(identity))
+
+    def _replay(self, trial: Any, evaluations: Sequence[Mapping[str, float]]) -> None:
+        self.on_trial_add(None, trial)  # type: ignore[arg-type]
+        for evaluation in evaluations:
+            if evaluation["epoch"] <= self.epochs:
                 self.on_trial_result(
                     None,  # type: ignore[arg-type]
                     trial,
@@ -209,7 +216,7 @@ class SearchOnlyASHA(Unpruned):
 
     def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
         if rungs := self._rungs_of(trial):
-            rungs.on_trial_add(tune_controller, trial)
+            rungs.begin(trial, trial.config["jobs"][0].trial_id)
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         rungs = self._rungs_of(trial)

@@ -5,8 +5,9 @@ import importlib
 import pytest
 
 from adalayers.comparisons import PlannedArm
+from adalayers.errors import BadInput
 from adalayers.study import Setting, for_equal_steps
-from tests.helpers.planning import setting_of
+from tests.helpers.planning import planned, setting_of
 from tests.helpers.states import made_shape
 
 
@@ -99,3 +100,21 @@ def test_small_data_keeps_the_value_of_a_factor_that_the_user_fixed(fixed, names
 
 def test_all_of_the_pool_is_trained_for_the_epochs_asked_for():
     assert for_equal_steps(setting(epochs=3, batch_size=16), 2000) == {"train_examples": 2000}
+
+
+def test_a_layer_may_be_fixed_where_layers_are_under_study():
+    """The mix reads all of them, so the study's own settings cannot hold it."""
+    made = setting(study="single_layer", layer=2)
+    names = {arm.name for arm in study_plan("single_layer", made).arms}
+    assert names == {"mix", "uniform", "layer=2", "mix untrained", "uniform untrained", "layer=2 untrained"}
+    (search,) = study_plan("single_layer", made).searches
+    assert search.space.domains["layer"].categories == [2]
+    assert search.space.grid["layer"] == [2]
+    assert set(importlib.import_module("search_spaces.single_layer").GRID["layer"]) > {2}
+    for layer in (-1, 9):
+        with pytest.raises(BadInput, match="wanted --set layer to be one of"):
+            study_plan("single_layer", setting(study="single_layer", layer=layer))
+
+
+def study_plan(study, made):
+    return planned(importlib.import_module(f"studies.{study}").STUDY, made)

@@ -781,3 +781,19 @@ def test_a_name_in_a_folder_keeps_its_meaning_whatever_later_versions_plan(folde
     assert trial_id(new.config, DATA.shape, 1, DATA.about) == trial_id(old.config, DATA.shape, 1, DATA.about)
     assert kept.searches[0].base == new.config
     assert as_recorded(before, recorded, ["a note"], DATA.shape) is before
+
+
+def test_a_scheduler_gets_no_last_evaluation_of_a_completed_trial_and_what_one_under_way_has_left(folder):
+    """Live, no rung sees an evaluation that ends a trial; a stopped one was stopped by its last."""
+    made = agenda(folder, trials=3)
+    history = [{"epoch": float(epoch), "step": epoch, "val/accuracy": 0.1 * epoch} for epoch in (1, 2)]
+    for status in ("completed", "stopped", "unfinished"):
+        job = made.next()
+        made.record.begin(job.trial_id, made.row(job))
+        left = {"status": status, "error": "", "row": {"val/accuracy": 0.2}, "history": history}
+        made.record.work(job.trial_id).write_json(PROGRESS, left)
+        if status != "unfinished":
+            made.record.end(job.trial_id, status)
+    (search,) = made.searches
+    assert [[each["epoch"] for each in evaluations] for _, evaluations in search.finished()] == [[1], [1, 2]]
+    assert [each["epoch"] for each in search.evaluations(job.trial_id)] == [1, 2]

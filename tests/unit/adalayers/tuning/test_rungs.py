@@ -15,7 +15,7 @@ EPOCHS = 8
 
 @pytest.fixture
 def asha():
-    search = SimpleNamespace(finished=list)
+    search = SimpleNamespace(finished=list, evaluations=lambda identity: [])
     return SearchOnlyASHA({(0, ""): Rungs(search, epochs=EPOCHS)}, SimpleNamespace(stopped=set(), errors={}))
 
 
@@ -43,6 +43,21 @@ def test_one_that_is_trained_again_or_done_is_not(asha):
     assert decisions(asha, round=2.0) == TrialScheduler.CONTINUE
     assert decisions(asha, last=True) == TrialScheduler.CONTINUE
     assert not asha._stopped
+
+
+def test_a_trial_that_goes_on_stands_in_the_rungs_with_the_scores_that_it_had_there():
+    """Interrupted after epoch 2, it goes on with epoch 3: its rung at 1 has 0.2, and not what it reaches later."""
+    had = {"t0": [{"epoch": 1.0, "score": 0.2}, {"epoch": 2.0, "score": 0.3}]}
+    search = SimpleNamespace(finished=list, evaluations=lambda identity: had.get(identity, []))
+    rungs = Rungs(search, epochs=EPOCHS)
+    asha = SearchOnlyASHA({(0, ""): rungs}, SimpleNamespace(stopped=set(), errors={}))
+    asha.on_trial_add(None, trial(0))
+    asha.on_trial_result(None, trial(0), {"epoch": 3, "best": 0.9, "last": False})
+    (bracket,) = rungs._brackets
+    assert {milestone: scores["0"] for milestone, scores in bracket._rungs if "0" in scores} == {
+        3: 0.9,
+        1: 0.2,
+    }
 
 
 @pytest.mark.parametrize("on_gpu", [True, False])
