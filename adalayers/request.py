@@ -40,7 +40,9 @@ def flag(help: str, default: Any = None, metavar: str = "N", **more: Any) -> Any
         default: Where the user gives nothing.
         metavar: What `--help` calls the value.
         more: Bounds `least` and `most` (included), `above` (excluded, and finite); `several`: the flag takes several
-            values, each of which makes a record; `option`: the flag's name where it is not the field's.
+            values, each of which makes a record; `option`: the flag's name where it is not the field's; `absent`: what
+            a study had before there was the flag, where that is not the default; `followed`: the flag that did its
+            work then, so that a study with that one cannot go on.
     """
     return field(default=default, metadata={"help": help, "metavar": metavar, **more})
 
@@ -96,7 +98,9 @@ class DataRequest:
     train_examples: int | None = flag("train on a uniform subset (default: all)", least=1)
     eval_examples: int | None = flag("at most this many for validation (default: all)", least=1)
     test_examples: int | None = flag(
-        "at most this many for test (default: all: they are cheaper than seeds)", least=1
+        "at most this many for test (default: all: they are cheaper than seeds)",
+        least=1,
+        followed="eval_examples",
     )
     max_length: int = flag("tokens a text is cut to (default: %(default)s)", 256, least=3, most=1_000_000)
     precision: Precision = flag(

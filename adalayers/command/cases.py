@@ -13,7 +13,7 @@ import torch
 
 from adalayers.backbones import sources
 from adalayers.command.flags import Flags
-from adalayers.command.identity import identity, new_study, opened, smallest_effect
+from adalayers.command.identity import check_rows, identity, new_study, opened, smallest_effect
 from adalayers.config import TrialConfig, with_overrides
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
@@ -28,6 +28,7 @@ from adalayers.tasks.kinds import KINDS
 from adalayers.tracking.mirror import check_uri, default_uri
 from adalayers.tuning.case import Case
 from adalayers.tuning.cluster import check_address, cluster_address
+from adalayers.tuning.rates import at_rates
 
 IN_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Ray sets it for the entry point of a job that was submitted, and for nothing else."""
@@ -151,6 +152,13 @@ def _case(
     before = new_study() if new else opened(folder, flags_of_study)
     plan = as_recorded(plan, before.request.arms, before.request.notes, prepared.shape)
     prepared = prepared.reading(_configs(plan, prepared.shape))
+    if not new:
+        searched = plan.tuned_only and flags.study.trials > 0  # arms are as searches find them
+        rates = flags.study.rates
+        arms = (
+            {} if searched else {arm.name: at_rates(arm.config, rates, prepared.shape) for arm in plan.arms}
+        )
+        check_rows(folder, before, prepared, arms)
     return Case(
         prepared=prepared,
         plan=plan,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from adalayers.command.flags import Flags
+from adalayers.config import TrialConfig
 from adalayers.data.prepare import Prepared
 from adalayers.errors import BadInput
-from adalayers.results.files import STUDY, TRIALS, read_document
+from adalayers.request import DataRequest, StudyRequest
+from adalayers.results.files import STUDY, TRIALS, read_document, read_texts
+from adalayers.results.row_identity import identity_of
 from adalayers.results.study_file import StudyFile, parse
 from adalayers.storage.folder import Folder, damaged
 from adalayers.storage.to_json import to_json
+from adalayers.study import trial_id
 from adalayers.tasks import metrics
 
+NOTHING: tuple[Any, ...] = (None, [], {}, "")
 WAYS_OUT = "keep what is there and begin another study with --label NAME, or set it aside with --fresh"
 
 
@@ -55,11 +61,12 @@ def new_study() -> StudyFile:
 def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
     """Return the study that the folder holds, or the start of a new one.
 
-    A name that only one of the two has counts as None in the other.
+    A name that the file lacks stands for what was so before there was one: `absent` of its flag, else the default.
 
     Raises:
         BadInput: Where the folder holds another study, naming the first difference, where it holds the trials of one
-            that nothing tells of, and where what tells of it cannot be read.
+            that nothing tells of, where what tells of it cannot be read, and where a flag that it lacks had no one
+            value then.
     """
     if not folder.exists(STUDY):
         if folder.exists(TRIALS):
@@ -80,9 +87,77 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
         raise damaged(folder, STUDY, why, lost=lost, advice=WAYS_OUT)
     stored, wanted = study.request.flags, to_json(identity)
     for name in {**stored, **wanted}:
-        if stored.get(name) != wanted.get(name):
-            raise _another(folder, name, wanted.get(name), stored.get(name))
+        there, now = stored[name] if name in stored else _before(name, stored, folder), wanted.get(name)
+        if there != now and not (there in NOTHING and now in NOTHING):
+            raise _another(folder, name, now, there)
     return study
+
+
+def check_rows(
+    folder: Folder, before: StudyFile, prepared: Prepared, arms: Mapping[str, Collection[TrialConfig]]
+) -> None:
+    """Compare what the rows of a study are of with what is read and asked for now: their ids follow from it.
+
+    Args:
+        folder: The study's, without `trials.csv` before its first run.
+        before: What `study.json` says of it.
+        prepared: Backbone and data as they are now.
+        arms: The configurations that each arm may be confirmed with, by its name; those that a search finds are not
+            among them.
+
+    Raises:
+        BadInput: For a row that is of other splits, labels, weights, precision or settings than it says, and for one of
+            an arm that is another configuration now.
+    """
+    if not folder.exists(TRIALS):
+        return
+    shape, about = prepared.shape, prepared.about()
+    for own_id, row in read_texts(folder, advice=f"restore the file from a copy, {WAYS_OUT}").items():
+        wanted = f"wanted rows of what is read now in {folder.uri}, {own_id} in {TRIALS} is of"
+        try:
+            here = identity_of(row, shape, about)
+        except (BadInput, ValueError, KeyError) as error:
+            here = str(error)
+        if here != own_id:
+            other = _differing(before, prepared) or f"something else, or was edited ({here})"
+            raise BadInput(f"{wanted} {other}; {WAYS_OUT}")
+        configs = arms.get(row["arm"], ()) if row["stage"] == "confirm" else ()
+        ids = {trial_id(config, shape, int(row["seed"]), about) for config in configs}
+        if ids and own_id not in ids:
+            raise BadInput(
+                f"{wanted} arm {row['arm']}, seed {row['seed']}, with other settings than this arm has now; {WAYS_OUT}"
+            )
+
+
+def _differing(before: StudyFile, prepared: Prepared) -> str:
+    """Return what a study had that is another now, in words; "" where `study.json` knows of nothing."""
+    dataset = before.environment.dataset
+    here = {name: len(split) for name, split in prepared.task.splits.items()}
+    if dataset.labels and dataset.labels != prepared.task.label_names:
+        return f"the labels {', '.join(dataset.labels)}, now they are {', '.join(prepared.task.label_names)}"
+    sizes = [
+        f"{n:,} examples of {name}, now {here.get(name, 0):,}"
+        for name, n in dataset.examples.items()
+        if n != here.get(name, 0)
+    ]
+    return ", ".join(sizes)
+
+
+def _before(name: str, stored: Mapping[str, Any], folder: Folder) -> Any:
+    """Return what a study without a name had in its place. Raises `BadInput` where another flag had its work then."""
+    records = (DataRequest, StudyRequest, Flags)
+    known = (each for record in records for each in dataclasses.fields(record) if each.name == name)
+    if (flag := next(known, None)) is None:
+        return None
+    followed = flag.metadata.get("followed")
+    if followed and stored.get(followed) is not None:
+        option, other = (f"--{each.replace('_', '-')}" for each in (name, followed))
+        raise BadInput(
+            f"wanted a study that says its {option}, {folder.uri} holds one from before there was this flag, when "
+            f"{other} {stored[followed]} cut both: it must have been {option} {stored[followed]}; its page can be made "
+            f"again, but it cannot go on: {WAYS_OUT}"
+        )
+    return to_json(flag.metadata.get("absent", flag.default))
 
 
 def smallest_effect(folder: Folder, before: StudyFile, wanted: float | None, metric: str) -> float:

@@ -209,12 +209,22 @@ def read_trials(folder: Folder, *, advice: str = "restore the file from a copy")
     return frame.fillna(dict.fromkeys(_TEXT, ""))
 
 
-def read_texts(folder: Folder) -> dict[str, dict[str, str]]:
+def no_numbers(trials: pd.DataFrame) -> str:
+    """Return where in rows of `trials.csv` a score is no number, as words; "" where each is one, or empty."""
+    for name in trials.columns:
+        if str(name).startswith(("val/", "test/")) and not pd.api.types.is_numeric_dtype(trials[name]):
+            odd = trials.loc[pd.to_numeric(trials[name], errors="coerce").isna() & trials[name].notna()]
+            if len(odd):
+                return f"{name} of trial {odd['trial_id'].iloc[0]} is {str(odd[name].iloc[0])[:40]!r}"
+    return ""
+
+
+def read_texts(folder: Folder, *, advice: str = "restore the file from a copy") -> dict[str, dict[str, str]]:
     """Return trial_id -> its row of `trials.csv` as it is written, by column.
 
     Raises `BadInput` as `read_trials` does.
     """
-    read_trials(folder)
+    read_trials(folder, advice=advice)
     frame = pd.read_csv(io.BytesIO(folder.read_bytes(TRIALS)), dtype=str, keep_default_na=False)
     return {
         str(row["trial_id"]): {str(name): text for name, text in row.items()}

@@ -19,7 +19,7 @@ import pandas as pd
 from adalayers.errors import BadInput
 from adalayers.results import files as results
 from adalayers.results.files import BEST, EVALUATIONS, FINISHED, HISTORY, PREDICTIONS, STUDY, TRIALS, WORK
-from adalayers.storage.folder import Folder
+from adalayers.storage.folder import Folder, damaged
 from adalayers.study import TRIAL_ID
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,10 @@ class StudyRecord:
 
     def _read(self) -> None:
         if self.folder.exists(TRIALS):
-            for row in results.read_trials(self.folder, advice=ADVICE).to_dict("records"):
+            trials = results.read_trials(self.folder, advice=ADVICE)
+            if odd := results.no_numbers(trials):
+                raise damaged(self.folder, TRIALS, odd, lost="what trials scored is in doubt", advice=ADVICE)
+            for row in trials.to_dict("records"):
                 self.rows[_checked(row["trial_id"], self.folder)] = {
                     str(key): value for key, value in row.items() if not pd.isna(value)
                 }

@@ -2,17 +2,19 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from adalayers.command.flags import parse
-from adalayers.command.identity import identity, new_study, opened, smallest_effect
+from adalayers.command.identity import check_rows, identity, new_study, opened, smallest_effect
 from adalayers.data.prepare import prepare
 from adalayers.errors import BadInput
+from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.results.files import STUDY as FILE
-from adalayers.results.files import TRIALS
-from adalayers.results.study_file import RequestRecord, Run, StudyFile
+from adalayers.results.files import TRIALS, write_trials
+from adalayers.results.study_file import DatasetRecord, EnvironmentRecord, RequestRecord, Run, StudyFile
 from adalayers.storage.folder import Folder
-from adalayers.study import Design, Study
+from adalayers.study import Design, Study, trial_id
 from adalayers.tasks import metrics
 
 STUDY = Study(name="made", question="Why?", design=Design(arms=lambda setting: ([], [])))
@@ -87,6 +89,128 @@ def test_another_value_is_another_study(tmp_path, of, argv, name):
 )
 def test_what_changes_no_number_makes_no_other_study(of, argv):
     assert of(*argv) == of()
+
+
+def without(flags, *names):
+    return {name: value for name, value in flags.items() if name not in names}
+
+
+def test_a_name_that_the_file_lacks_stands_for_what_was_so_before_there_was_one(tmp_path, of):
+    """All flags but what the study is of began as their defaults."""
+    for name in of():
+        if not name.startswith(("backbone ", "dataset ")):
+            assert opened(folder_with(tmp_path / name, without(of(), name)), of()).id == "it", name
+    for argv, name, was in (
+        (["--precision", "float32"], "precision", "float16"),
+        (["--epochs", "3"], "epochs", "20"),
+    ):
+        with pytest.raises(BadInput, match=f"holds one with {name} = {was}"):
+            opened(folder_with(tmp_path / "other", without(of(), name)), of(*argv))
+
+
+@pytest.mark.parametrize("argv", [[], ["--test-examples", "9"]])
+def test_a_study_whose_test_split_was_cut_by_another_flag_does_not_go_on(tmp_path, of, argv):
+    """Before there was --test-examples, --eval-examples cut test as well."""
+    folder = folder_with(tmp_path, without(of("--eval-examples", "9"), "test_examples"))
+    with pytest.raises(BadInput, match=r"it must have been --test-examples 9; .*--label.*--fresh"):
+        opened(folder, of("--eval-examples", "9", *argv))
+    whole = folder_with(tmp_path / "whole", without(of(), "test_examples"))
+    assert opened(whole, of()).id == "it"
+    with pytest.raises(BadInput, match=r"with test_examples = 9, .* holds one with test_examples = None"):
+        opened(whole, of("--test-examples", "9"))
+
+
+@pytest.fixture(scope="module")
+def prepared(world):
+    return prepare(flags_of(world).requests[0])
+
+
+def row_of(prepared, **changed):
+    """Return a confirmed row of an arm with k = 8, as a study writes it."""
+    config, shape = LayerMixConfig(k=8, heads=2), prepared.shape
+    settings = {f"config/{name}": value for name, value in config.used(shape).items()}
+    row = {
+        "trial_id": trial_id(config, shape, 1, prepared.about()),
+        "stage": "confirm",
+        "arm": "mix",
+        "seed": 1,
+    }
+    return {
+        **row,
+        "status": "completed",
+        "error": "",
+        "search": "",
+        "fusion": config.fusion,
+        **settings,
+        **changed,
+    }
+
+
+def check(tmp_path, prepared, row, k=8):
+    folder = Folder(tmp_path)
+    write_trials(folder, [row])
+    check_rows(folder, StudyFile(), prepared, {"mix": [LayerMixConfig(k=k, heads=2)]})
+
+
+def test_rows_of_what_is_read_now_are_gone_on_with(tmp_path, prepared):
+    check_rows(Folder(tmp_path), StudyFile(), prepared, {})
+    check(tmp_path, prepared, row_of(prepared))
+    check(tmp_path, prepared, row_of(prepared, arm="found by a search", draw=1))
+    former = row_of(prepared)
+    del former["config/lr"]  # of a time before it could be set
+    check(tmp_path, prepared, former)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"config/k": 16}, "something else, or was edited"),
+        ({"config/dropout": 0.25}, "something else, or was edited"),
+        ({"seed": 2}, "something else, or was edited"),
+        ({"fusion": "no-such"}, "unknown fusion"),
+        ({"config/k": "x"}, "a whole number"),
+        ({"trial_id": "t000000000000"}, "something else, or was edited"),
+    ],
+    ids=str,
+)
+def test_a_row_that_is_not_what_its_id_says_is_refused(tmp_path, prepared, change, why):
+    with pytest.raises(BadInput, match=f"trials.csv is of .*{why}.*--label.*--fresh"):
+        check(tmp_path, prepared, row_of(prepared, **change))
+
+
+def test_rows_of_other_splits_labels_weights_or_precision_are_refused(tmp_path, prepared, of):
+    """Whatever an id is made of: the study's own record says what it was, where it knows."""
+    task = prepared.task
+    fewer = dataclasses.replace(task, splits={**task.splits, "test": task.splits["test"].take(np.arange(5))})
+    named = dataclasses.replace(task, label_names=("yes", "no"))
+    others = {
+        "examples of test, now 5": dataclasses.replace(
+            prepared,
+            task=fewer,
+            encoded={**prepared.encoded, "test": prepared.encoded["test"].take(np.arange(5))},
+        ),
+        "the labels .*, now they are yes, no": dataclasses.replace(prepared, task=named),
+        "something else": dataclasses.replace(
+            prepared, request=dataclasses.replace(prepared.request, precision="float32")
+        ),
+        "something else, or": dataclasses.replace(
+            prepared, source=dataclasses.replace(prepared.source, dtype="bfloat16")
+        ),
+    }
+    write_trials(Folder(tmp_path), [row_of(prepared)])
+    dataset = DatasetRecord(
+        labels=task.label_names, examples={name: len(split) for name, split in task.splits.items()}
+    )
+    before = StudyFile(environment=EnvironmentRecord(dataset=dataset))
+    for why, other in others.items():
+        with pytest.raises(BadInput, match=why):
+            check_rows(Folder(tmp_path), before, other, {})
+
+
+def test_an_arm_that_has_other_settings_now_is_refused(tmp_path, prepared):
+    """Else one page has two rows of one arm and seed."""
+    with pytest.raises(BadInput, match="arm mix, seed 1, with other settings than this arm has now"):
+        check(tmp_path, prepared, row_of(prepared), k=16)
 
 
 def test_trials_that_nothing_tells_of_are_refused(tmp_path, of):

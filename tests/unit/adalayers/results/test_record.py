@@ -317,3 +317,11 @@ def test_a_hostile_folder_writes_and_deletes_nothing_elsewhere(folder, record, t
         if link.parent.name == "work":
             link.parent.rmdir()
     assert [path.name for path in victim.iterdir()] == [PROGRESS]
+
+
+def test_a_score_that_is_no_number_is_named(tmp_path):
+    folder = Folder(tmp_path)
+    row = {"trial_id": T1, "stage": "confirm", "arm": "a", "search": "", "status": "completed", "error": ""}
+    results.write_trials(folder, [row | {"seed": 1, "fusion": "layer-mix", "val/accuracy": "0,75"}])
+    with pytest.raises(BadInput, match=f"val/accuracy of trial {T1} is '0,75'.*--label.*--fresh"):
+        StudyRecord(folder, "accuracy")
