@@ -113,7 +113,7 @@ def describe(study: Study, case: Case, flags: Flags) -> str:
             live=live, on_gpu=gpus > 0, waiting=lambda: len(arms) * request.seeds, concurrency=concurrency
         ),
     )
-    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).machine, request).ids
+    elsewhere = case.trained_elsewhere(environment(prepared, features, plan).software, request).ids
     runs, taken = _left(case, arms, searches, flags, group, elsewhere)
     planned_searched = sum(max(request.trials, search.min_trials) for search in searches)
     planned_confirmed = request.seeds * (len(arms) + len(searches))

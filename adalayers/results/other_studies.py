@@ -1,13 +1,17 @@
 """Trials that another study next to this one has trained: the same trial is not trained twice.
 
-The id of a trial is a hash of all that its numbers follow from, so a row of another study with the same id is its row.
-It is taken where the other study ran on the same kind of machine, and with all that the study keeps of a trial.
+The id of a trial is a hash of all that its numbers follow from but code, packages and machine. A row of another study
+with the same id is taken where that study had the same of these, where its predictions are of the very examples and
+labels that are read here and give its scores, and with all that the study keeps of a trial. What is passed over is
+named.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection
+import functools
+import logging
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,24 +29,69 @@ from adalayers.results.files import (
     read_trials,
 )
 from adalayers.results.record import PROGRESS
-from adalayers.results.study_file import read_study
+from adalayers.results.rescoring import contradicted
+from adalayers.results.study_file import StudyFile, read_study
 from adalayers.storage.folder import Folder
+from adalayers.storage.redaction import reason
+
+logger = logging.getLogger(__name__)
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TAKEN_FROM = "taken_from"
 """Column of `trials.csv`: the study that trained the trial, as <study>/<name>; empty for those of the study itself."""
 
+TAKEN_COMMIT = "taken_commit"
+"""Column of `trials.csv`: the commit that trained it there, and `UNCOMMITTED` where its code had changes."""
+UNCOMMITTED = "with uncommitted changes"
+
 _OWN = ("trial_id", "stage", "arm", "search", "status", "error", "seed", "fusion", "train_examples", "draw")
+_TEXTS = ("group", "predictions", TAKEN_FROM, TAKEN_COMMIT)
+
+Gold = Mapping[str, pd.DataFrame]
+"""Split, `val` or `test` -> the `index` and `label` of its examples, as `predictions.parquet` has them."""
 
 
 @dataclass(frozen=True)
 class _Trained:
-    """A trial of another study: its row there, that study's folder, and the variants that its models were scored as."""
+    """A trial of another study: its row there, that study's folder, its commit, and whether `best/` is its model."""
 
     folder: Folder
     row: dict[str, Any]
-    variants: Collection[str]
+    commit: str
     has_model: bool
+
+    @property
+    def source(self) -> str:
+        return f"{self.folder.parent().name}/{self.folder.name}"
+
+    @property
+    def scored(self) -> dict[str, Any]:
+        """What two studies must have alike of one trial."""
+        names = [name for name in self.row if name.startswith(("val/", "test/")) or name == "predictions"]
+        return {name: self.row[name] for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a study wants of others.
+
+    Attributes:
+        ids: Of the trials that it may confirm.
+        software: As `EnvironmentRecord.software` says it; "" where it is not known.
+        metric: The selection metric without prefix.
+        variants: Names of the variants that a model must have been scored as.
+        kind: The kind of task, by name.
+        labels: Names of the classes.
+        gold: Returns the examples that trials are scored on.
+    """
+
+    ids: Collection[str]
+    software: str
+    metric: str
+    variants: Collection[str]
+    kind: str
+    labels: Sequence[str]
+    gold: Callable[[], Gold]
 
 
 class OtherStudies:
@@ -51,78 +100,125 @@ class OtherStudies:
     Args:
         folder: The study's own results folder, `<root>/<study>/<name>`.
         case: What names of folders of the same backbone and dataset begin with.
-        machine: As `EnvironmentRecord.machine` says it.
-        metric: The selection metric without prefix.
-        wanted: Ids of the trials that the study may confirm.
+        wanted: What is looked for.
     """
 
-    def __init__(self, folder: Folder, *, case: str, machine: str, metric: str, wanted: Collection[str]):
+    def __init__(self, folder: Folder, *, case: str, wanted: Wanted):
         self._trained: dict[str, _Trained] = {}
         self._frames: dict[tuple[str, str], pd.DataFrame] = {}
+        self._wanted, self._gold = wanted, functools.cache(wanted.gold)
         root = folder.parent().parent()
-        for study in root.names():
+        disagreeing: set[str] = set()
+        for study in root.names() if wanted.software and wanted.ids else ():
             if study == folder.parent().name:  # one of the same kind is there to be run by itself
                 continue
-            with contextlib.suppress(OSError, BadInput):  # a folder that is not ours to read
-                for name in root.names(study):
-                    if name == case or name.startswith(f"{case}-"):
-                        self._look(root.child(study).child(name), machine, wanted)
+            try:
+                names = [name for name in root.names(study) if name == case or name.startswith(f"{case}-")]
+            except (OSError, BadInput):  # a folder that is not ours to read
+                continue
+            for name in names:
+                for trial_id, trained in self._of_study(root.child(study).child(name), folder.parent().name):
+                    known = self._trained.setdefault(trial_id, trained)
+                    if known.scored != trained.scored:
+                        disagreeing.add(trial_id)
+                        _pass_over(trained.source, f"{known.source} has other scores of trial {trial_id}")
+                    elif trained.has_model and not known.has_model:
+                        self._trained[trial_id] = trained
+        for trial_id in disagreeing:
+            del self._trained[trial_id]
         # `best/` holds the best model: where it would be that of a trial whose model is gone, that one is trained.
-        scores = {key: trial.row.get(f"val/{metric}", float("-inf")) for key, trial in self._trained.items()}
+        scores = {key: trial.row[f"val/{wanted.metric}"] for key, trial in self._trained.items()}
         best = min(scores, key=lambda key: (-scores[key], key), default=None)
         if best is not None and not self._trained[best].has_model:
             del self._trained[best]
 
-    def _look(self, folder: Folder, machine: str, wanted: Collection[str]) -> None:
+    def _of_study(self, folder: Folder, own_study: str) -> Iterator[tuple[str, _Trained]]:
+        """Yield the trials of a study that can be taken, by id."""
+        source = f"{folder.parent().name}/{folder.name}"
         try:
             if not (folder.exists(STUDY) and folder.exists(TRIALS)):
                 return
             document, _ = read_study(folder)
-            if document.environment.machine != machine:
-                return
             trials = read_trials(folder)
             model = _model_of(folder)
-        except (BadInput, OSError, ValueError, AttributeError):  # its own command says so
+        except Exception as error:  # there is no end to what damaged files make their readers raise
+            _pass_over(source, reason(error, folder.address))
+            return
+        if document.study == own_study:  # a copy of one, under another name
             return
         there = trials[
             (trials["stage"] == "confirm")
             & (trials["status"] == "completed")
-            & trials["trial_id"].isin(list(wanted))
+            & trials["trial_id"].isin(list(self._wanted.ids))
         ]
+        known = {run.software for run in document.runs.history if run.confirmed}
+        if len(there) and not known == {document.environment.software} == {self._wanted.software}:
+            _pass_over(source, "its code, packages or machine are not the same")
+            return
+        if len(there) and not {*self._wanted.variants} <= document.request.variants.keys():
+            _pass_over(source, "its models were not scored as all variants of this study")
+            return
         for row in there.to_dict("records"):
-            trial_id = str(row["trial_id"])
             kept = {str(key): value for key, value in row.items() if not pd.isna(value)}
-            trained = _Trained(folder, kept, document.request.variants.keys(), trial_id == model)
-            self._trained.setdefault(trial_id, trained)
+            trial_id = str(row["trial_id"])
+            if why := self._doubt(folder, kept):
+                _pass_over(source, f"trial {trial_id}: {why}")
+            else:
+                yield trial_id, _Trained(folder, kept, _commit(document, kept), trial_id == model)
+
+    def _doubt(self, folder: Folder, row: Mapping[str, Any]) -> str:
+        """Return why a trial of another study is not taken; "" where it is."""
+        wanted, trial_id, gold = self._wanted, str(row["trial_id"]), self._gold()
+        for name, value in row.items():
+            own = name in (*_OWN, *_TEXTS) or name.startswith("config/")
+            if not own and not (isinstance(value, int | float) and math.isfinite(value)):
+                return f"{name} is {str(value)[:40]!r}, which is no number"
+        needed = ["predictions", *(f"{split}/{wanted.metric}" for split in gold)]
+        if lacking := [name for name in needed if row.get(name) in (None, "")]:
+            return f"it has no {lacking[0]}"
+        if self._rows(folder, HISTORY, trial_id).empty:
+            return f"it has no rows in {HISTORY}"
+        if wanted.variants and self._rows(folder, EVALUATIONS, trial_id).empty:
+            return f"it has no rows in {EVALUATIONS}"
+        predictions = self._rows(folder, PREDICTIONS, trial_id)
+        if not {"split", "index", "label", "prediction"} <= {*predictions}:
+            return f"it has no rows in {PREDICTIONS}"
+        for split, examples in gold.items():
+            rows = predictions[predictions["split"] == split].sort_values("index", kind="stable")
+            for name in ("index", "label"):
+                if rows[name].astype(str).tolist() != examples[name].astype(str).tolist():
+                    return f"its predictions on {split} are of other examples or labels"
+            if why := next(
+                contradicted(row, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True), ""
+            ):
+                return why
+        return ""
 
     @property
     def ids(self) -> Collection[str]:
         """Ids of the trials that can be taken."""
         return self._trained.keys()
 
-    def take(self, trial_id: str, work: Folder, *, variants: Collection[str]) -> bool:
+    def take(self, trial_id: str, work: Folder) -> bool:
         """Leave in `work` what the trial left where it was trained, as its worker would; return whether it is there.
 
         Args:
             trial_id: The trial.
             work: The folder where the study's own trial would leave it.
-            variants: Names of the variants that its model must have been scored as.
         """
         trained = self._trained.pop(trial_id, None)
-        if trained is None or not set(variants) <= set(trained.variants):
+        if trained is None:
             return False
         history, predictions, evaluations = (
             self._rows(trained.folder, name, trial_id) for name in (HISTORY, PREDICTIONS, EVALUATIONS)
         )
-        if history.empty or predictions.empty or (variants and evaluations.empty):
-            return False
         # That study may be running, and have another best by now.
         model = _model_of(trained.folder) if trained.has_model else None
         if trained.has_model and model != trial_id:
             return False
         work.write_parquet(PREDICTIONS, predictions.drop(columns="trial_id"))
-        if variants:
-            scored = evaluations[evaluations["variant"].isin(list(variants))]
+        if self._wanted.variants:
+            scored = evaluations[evaluations["variant"].isin(list(self._wanted.variants))]
             work.write_parquet(EVALUATIONS, scored.drop(columns="trial_id"))
         if trained.has_model:
             for name in (CONFIG, WEIGHTS):
@@ -130,14 +226,17 @@ class OtherStudies:
         row = {
             key: value
             for key, value in trained.row.items()
-            if key not in (*_OWN, TAKEN_FROM) and not key.startswith("config/")
+            if key not in _OWN and not key.startswith("config/")
         }
-        source = trained.row.get(TAKEN_FROM) or f"{trained.folder.parent().name}/{trained.folder.name}"
+        row = {
+            TAKEN_FROM: trained.source,
+            TAKEN_COMMIT: trained.commit,
+        } | row  # it stays where it first came from
         rows = [
             {str(key): value for key, value in evaluation.items() if key != "trial_id" and not pd.isna(value)}
             for evaluation in history.to_dict("records")
         ]
-        progress = {"status": "completed", "error": "", "row": row | {TAKEN_FROM: source}}
+        progress = {"status": "completed", "error": "", "row": row}
         work.write_json(PROGRESS, progress | {"history": rows})
         return True
 
@@ -147,10 +246,21 @@ class OtherStudies:
         if key not in self._frames:
             try:
                 self._frames[key] = read_rows(folder, name)
-            except (BadInput, OSError):  # missing or damaged: the trial is trained instead
+            except (BadInput, OSError):  # missing or damaged
                 self._frames[key] = pd.DataFrame({"trial_id": []})
         frame = self._frames[key]
         return frame[frame["trial_id"] == trial_id]
+
+
+def _pass_over(source: str, why: str) -> None:
+    logger.warning(f"not taken over from {source}: {why}")
+
+
+def _commit(document: StudyFile, row: Mapping[str, Any]) -> str:
+    """Return the commit of the run that trained a row, as `TAKEN_COMMIT` has it."""
+    runs = (run for run in document.runs.history if row["seed"] in run.seeds.get(str(row["arm"]), ()))
+    code = next(runs, document.environment.git)
+    return f"{code.commit or 'unknown'}{f' {UNCOMMITTED}' if code.dirty else ''}"
 
 
 def _model_of(folder: Folder) -> str | None:

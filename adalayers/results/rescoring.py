@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -58,7 +58,13 @@ def contradictions(
 
 
 def contradicted(
-    row: Mapping[Hashable, Any], predictions: pd.DataFrame, split: str, *, kind: str, labels: Sequence[str]
+    row: Mapping[Any, Any],
+    predictions: pd.DataFrame,
+    split: str,
+    *,
+    kind: str,
+    labels: Sequence[str],
+    strict: bool = False,
 ) -> Iterator[str]:
     """Yield what of a trial's row is not what its predictions on one split say.
 
@@ -68,6 +74,7 @@ def contradicted(
         split: "val" or "test".
         kind: The kind of task, by name.
         labels: Names of the classes.
+        strict: Whether a score that does not follow from predictions is one of these things too.
     """
     gold, said = (answers(predictions[name]).tolist() for name in ("label", "prediction"))
     try:
@@ -75,6 +82,8 @@ def contradicted(
     except ValueError as error:
         yield f"its predictions of {SPLITS[split]} cannot be scored ({error})"
         return
+    if strict and scores is None:
+        yield f"its scores on {SPLITS[split]} cannot be checked, a kind of task named {kind} does not say how"
     for name, score in (scores or {}).items():
         column = f"{split}/{name}"
         if (given := row.get(column)) is None or pd.isna(given):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -193,6 +194,12 @@ class EnvironmentRecord:
         """What numbers depend on beside code and seed: "cpu (x86_64), torch 2.13.0"."""
         return f"{self.device}, torch {self.packages.get('torch', '')}"
 
+    @property
+    def software(self) -> str:
+        """A hash of code, packages, Python and device, on which numbers depend beside seed and data; "" if unknown."""
+        known = (self.code, *sorted(self.packages.items()), self.python, self.platform, self.device)
+        return hashlib.sha256(repr(known).encode()).hexdigest()[:16] if self.code else ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -204,6 +211,7 @@ class Run:
     analyses:       its analyses: after how many seeds (of those planned, in order) each was made
     covered:     for each of them, arm -> the completed seeds that it covers, of every arm known then
     machine:     device and version of torch where the driver ran
+    software:    as `EnvironmentRecord.software`
     """
 
     started: str = ""
@@ -219,6 +227,7 @@ class Run:
     commit: str | None = None
     dirty: bool | None = None
     machine: str = ""
+    software: str = later("")
 
 
 @dataclass(frozen=True, kw_only=True)

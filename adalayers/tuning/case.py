@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from adalayers.data.feature_plan import FeaturePlan
 from adalayers.data.prepare import Prepared
 from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
-from adalayers.results.other_studies import OtherStudies
+from adalayers.results.other_studies import OtherStudies, Wanted
 from adalayers.results.study_file import StudyFile
 from adalayers.storage.folder import Folder
 from adalayers.study import StudyPlan, trial_id
 from adalayers.tracking.mirror import Mirror
+from adalayers.training.evaluation import PREFIXES
 from adalayers.tuning.rates import at_rates
 
 
@@ -35,27 +39,40 @@ class Case:
     before: StudyFile
     smallest_effect: float
 
-    def trained_elsewhere(self, machine: str, request: StudyRequest) -> OtherStudies:
+    def trained_elsewhere(self, software: str, request: StudyRequest) -> OtherStudies:
         """Return the trials that its arms want and other studies have trained.
 
         Args:
-            machine: Kind of machine that they must have been trained on.
+            software: What they must have been trained with, as `EnvironmentRecord.software`.
             request: The seeds that are wanted.
         """
         prepared, seeds = self.prepared, range(request.seed + 1, request.seed + request.seeds + 1)
         data = prepared.data("live")
-        return OtherStudies(
-            self.folder,
-            case=f"{prepared.source.name}-{prepared.task.name}",
-            machine=machine,
-            metric=data.metric,
-            wanted={
+        wanted = Wanted(
+            ids={
                 trial_id(config, prepared.shape, seed, data.about)
                 for arm in self.plan.arms
                 for config in at_rates(arm.config, request.rates, prepared.shape)
                 for seed in seeds
             },
+            software=software,
+            metric=data.metric,
+            variants={variant.name for variant in self.plan.variants},
+            kind=data.kind.name,
+            labels=data.label_names,
+            gold=lambda: {
+                prefix: _examples(data, name) for name, prefix in PREFIXES.items() if name in data.splits
+            },
         )
+        return OtherStudies(self.folder, case=f"{prepared.source.name}-{prepared.task.name}", wanted=wanted)
+
+
+def _examples(data: TrialData, name: str) -> pd.DataFrame:
+    """Return the index and label of a split's examples, as `predictions.parquet` has them."""
+    split = data.splits[name]
+    gold = data.gold(split)
+    columns = data.kind.prediction_columns(gold, gold.labels, np.ones(len(gold.labels)))
+    return pd.DataFrame({"index": split.index, "label": columns["label"]}).sort_values("index", kind="stable")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -150,7 +150,7 @@ class RunningCase:
         self.live = ready.features.mode == "live"
         self.record = StudyRecord(case.folder, data.metric)
         self._environment = environment(case.prepared, ready.features, case.plan)
-        self._elsewhere = case.trained_elsewhere(self._environment.machine, request)
+        self._elsewhere = case.trained_elsewhere(self._environment.software, request)
         self.agenda = Agenda(
             case.plan,
             self.record,
@@ -169,8 +169,7 @@ class RunningCase:
 
     def _take(self, job: TrialJob) -> bool:
         """Take a trial from another study that has trained it; return whether there is one."""
-        work, variants = self.record.work(job.trial_id), {variant.name for variant in job.variants}
-        if not self._elsewhere.take(job.trial_id, work, variants=variants):
+        if not self._elsewhere.take(job.trial_id, self.record.work(job.trial_id)):
             return False
         self.record.begin(job.trial_id, self.agenda.row(job))
         row = self.record.end(job.trial_id)

@@ -55,6 +55,7 @@ class RunLog:
             commit=environment.git.commit,
             dirty=environment.git.dirty,
             machine=environment.machine,
+            software=environment.software,
         )
         self.concurrency = before.concurrency
         # A run killed between writing a trial's row and counting it: the row could be read all the same.

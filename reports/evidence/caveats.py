@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from adalayers.comparisons import FIRST
+from adalayers.results.other_studies import TAKEN_COMMIT, UNCOMMITTED
 from adalayers.tasks.metrics import smallest_effect
 from reports.evidence import tables
 from reports.evidence.claims import BETTER, WORSE, Claim
@@ -21,7 +22,7 @@ from reports.evidence.resampling import NEIGHBOURS
 from reports.evidence.statistics import differences
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, texts
 from reports.words.labels import SPLITS
 from reports.words.text import code, count, escape, number, several
 
@@ -108,8 +109,15 @@ def _state(evidence: Evidence) -> Iterable[Caveat]:
 def _code(evidence: Evidence) -> Iterable[Caveat]:
     study = evidence.loaded.study
     runs = [run for run in study.runs.history if run.confirmed]
-    commits = {run.commit for run in runs if run.commit}
-    if study.environment.git.dirty or any(run.dirty for run in runs):
+    taken = [text for text in texts(evidence.trials, TAKEN_COMMIT) if text]
+    commits = {run.commit for run in runs if run.commit} | {
+        text.partition(" ")[0] for text in taken if not text.startswith("unknown")
+    }
+    if (
+        study.environment.git.dirty
+        or any(run.dirty for run in runs)
+        or any(UNCOMMITTED in text for text in taken)
+    ):
         yield Caveat(
             SERIOUS,
             "Code with uncommitted changes made some or all results: nobody can repeat them exactly.",

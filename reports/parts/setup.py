@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from adalayers.escaping import visible
-from adalayers.results.other_studies import TAKEN_FROM
+from adalayers.results.other_studies import TAKEN_COMMIT, TAKEN_FROM
 from adalayers.results.study_file import (
     BackboneRecord,
     DatasetRecord,
@@ -21,7 +22,7 @@ from reports.evidence.evidence import Evidence
 from reports.parts.part import Part
 from reports.reading.data import cuts, shared
 from reports.reading.factors import short
-from reports.reading.frames import numbers
+from reports.reading.frames import numbers, texts
 from reports.reading.load import as_text
 from reports.reading.space import describe
 from reports.words import labels
@@ -240,9 +241,11 @@ def _run_facts(environment: EnvironmentRecord, runs: RunsRecord, trials: pd.Data
     if machines and machines != [environment.machine]:  # the device above is of the last run
         facts["machines of confirmed trials"] = "; ".join(machines)
     if TAKEN_FROM in trials:
-        taken = trials[TAKEN_FROM].value_counts()
+        taken = Counter(zip(texts(trials, TAKEN_FROM), texts(trials, TAKEN_COMMIT), strict=True))
         facts["trials taken from other studies"] = "; ".join(
-            f"{n} from {source}" for source, n in taken.items()
+            f"{n} from {source}" + (f" (commit {commit})" if commit else "")
+            for (source, commit), n in sorted(taken.items())
+            if source
         )
     return facts | {
         "seeds": "; ".join(f"{stage} {text}" for stage, text in seeds.items() if text),

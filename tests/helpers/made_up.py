@@ -294,6 +294,8 @@ class MadeUp:
         environment["backbone"]["layers"] = self.layers
         environment["hidden_states"] = [f"{layer:02d}" for layer in range(1, self.layers + 1)]
         environment["dataset"]["metric"] = self.metric
+        if self.examples:
+            environment["dataset"]["examples"]["test"] = self.examples
         if self.tokens:
             environment["dataset"] |= {"name": "conll2003", "kind": "token", "labels": list(TAGS)}
         study = parse(document)[0].as_json()

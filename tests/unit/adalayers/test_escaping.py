@@ -49,7 +49,7 @@ def test_the_terminal_gets_text_alone(capsys, monkeypatch):
 
 
 def test_misclassified_texts_are_no_markup(tmp_path):
-    made = MadeUp(seeds=1, search=0, evaluations=2)
+    made = MadeUp(seeds=1, search=0, evaluations=2, examples=9)
     for row in [*made.trials, *made.history, *made.predictions]:
         row["trial_id"] = f"t{row['trial_id']:0>12}"
     for row in made.predictions:

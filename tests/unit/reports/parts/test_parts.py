@@ -20,11 +20,9 @@ from tests.helpers.pages import evidence_of
 
 def test_cells_that_predict_alike_are_counted(tmp_path):
     made = MadeUp(seeds=3, search=0, evaluations=2)
-    same = {CORE[1], CORE[2], CORE[5]}
-    trials = {row["trial_id"] for arm in same for row in made.of(arm)}
-    for row in made.predictions:
-        if row["trial_id"] in trials:
-            row["prediction"] = 7
+    for arm in (CORE[1], CORE[2], CORE[5]):
+        for row in made.of(arm):
+            row["predictions"] = "same"
     evidence = evidence_of(made, tmp_path)
     assert len(evidence.alike(CORE)) == 2  # two of the three say nothing new
 

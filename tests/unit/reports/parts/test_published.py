@@ -55,7 +55,7 @@ def test_what_differs_is_named_each_value_once(tmp_path):
         layers=24,
         width=1024,
         dataset="imdb",
-        examples={"train": 1000, "test": 1043},
+        examples={"train": 1000, "test": 30},
         seeds=1,
         precision="mixed, float16",
         states="embeddings and layers 1 to 23",
