@@ -25,6 +25,7 @@ from adalayers.results.files import (
     PREDICTIONS,
     STUDY,
     TRIALS,
+    answers,
     read_rows,
     read_trials,
 )
@@ -186,7 +187,7 @@ class OtherStudies:
         for split, examples in gold.items():
             rows = predictions[predictions["split"] == split].sort_values("index", kind="stable")
             for name in ("index", "label"):
-                if rows[name].astype(str).tolist() != examples[name].astype(str).tolist():
+                if answers(rows[name]).tolist() != answers(examples[name]).tolist():
                     return f"its predictions on {split} are of other examples or labels"
             if why := next(
                 contradicted(row, rows, split, kind=wanted.kind, labels=wanted.labels, strict=True), ""
