@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,9 @@ MANY_WORDS = 30
 _BLANKS = re.compile(r"[ \t]+")
 
 
-def columns(file: DataFile, text: str) -> tuple[dict[str, list[list[str]] | list[int]], np.ndarray]:
+def columns(
+    file: DataFile, text: str
+) -> tuple[dict[str, list[list[str]] | list[int]], np.ndarray, tuple[str, str]]:
     """Read a column file.
 
     Args:
@@ -23,51 +26,63 @@ def columns(file: DataFile, text: str) -> tuple[dict[str, list[list[str]] | list
         text: What it holds.
 
     Returns:
-        By the column's number, "0" the words, the lists of a sentence each, and under "document" the number of each
-        sentence's document, where the file names documents; and the line on which each sentence begins.
+        By the column's number, "0" the first, the lists of a sentence each, and under "document" the number of each
+        sentence's document, where the file names documents; the line on which each sentence begins; and the columns of
+        words and of tags: the first that does not count the words, and the last.
 
     Raises:
         BadInput: If lines have different numbers of columns, or it is no column file.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = text.split("\n")
     written = [line for line in lines if line.strip()]
     tabs = 2 * sum("\t" in line for line in written) > len(written)
+    closed = tabs and all(line.endswith("\t") for line in written)
     sentences: list[list[tuple[int, list[str]]]] = [[]]
     documents = [0]
     for number, line in enumerate(lines, 1):
-        fields = line.split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
+        fields = line[: -1 if closed else None].split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
         if line.strip() and fields[0].strip() != BORDER:
             sentences[-1].append((number, fields))
             continue
         documents.append(documents[-1] + (fields[0].strip() == BORDER))
         sentences.append([])
     kept = [(sentence, document) for sentence, document in zip(sentences, documents, strict=True) if sentence]
+    rows = [row for sentence, _ in kept for row in sentence]
+    widths = Counter(len(fields) for _, fields in [row for row in rows if row[1][0][:1] != "#"] or rows)
+    width = widths.most_common(1)[0][0] if rows else 0
+    commented = len(kept) > 1 and all(f"{sentence[0][1][0]} ".startswith("# ") for sentence, _ in kept)
+    kept = [(_without_comments(sentence, width, commented), document) for sentence, document in kept]
+    kept = [(sentence, document) for sentence, document in kept if sentence]
     if not kept:
         raise BadInput(f"wanted sentences in {file.name}, which has none; fill it")
-    begins = [sentence[0][1][0] for sentence, _ in kept]
-    comments = len(kept) > 1 and all(word.startswith("#") for word in begins)
-    width = len(kept[0][0][-1][1])
-    for i, (sentence, document) in enumerate(kept):
-        if (
-            sentence[0][1][0].startswith("#")
-            and len(sentence) > 1
-            and (comments or len(sentence[0][1]) != width)
-        ):
-            kept[i] = (sentence[1:], document)
     _require_columns(file, [sentence for sentence, _ in kept], width)
     by_column: dict[str, list[list[str]] | list[int]] = {
         str(i): [[fields[i] for _, fields in sentence] for sentence, _ in kept] for i in range(width)
     }
+    counted = width > 2 and all(
+        fields[0] == str(i) for sentence, _ in kept for i, (_, fields) in enumerate(sentence, 1)
+    )
     if documents[-1]:
         by_column[DOCUMENT] = [document for _, document in kept]
-    return by_column, np.array([sentence[0][0] for sentence, _ in kept])
+    begins = np.array([sentence[0][0] for sentence, _ in kept])
+    return by_column, begins, ("1" if counted else "0", str(width - 1))
+
+
+def _without_comments(
+    sentence: list[tuple[int, list[str]]], width: int, commented: bool
+) -> list[tuple[int, list[str]]]:
+    """Return the lines after comments: one where all sentences have one, and those of another number of columns."""
+    begin = int(commented and len(sentence) > 1)
+    while begin < len(sentence) and sentence[begin][1][0][:1] == "#" and len(sentence[begin][1]) != width:
+        begin += 1
+    return sentence[begin:]
 
 
 def _require_columns(
     file: DataFile, sentences: Sequence[Sequence[tuple[int, list[str]]]], width: int
 ) -> None:
     """Raise `BadInput` where lines are not all a word and as many columns."""
-    first = sentences[0][-1][0]
+    first = next(number for sentence in sentences for number, fields in sentence if len(fields) == width)
     advice = (
         "a column file has a word with its tags on a line, as many columns on all, and an empty line after each "
         "sentence; a table with a header line is named .tsv or .csv"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,9 @@ def labelled(
     label: str | None,
     fallback_names: tuple[str, ...],
     kinds: Collection[TaskKind],
+    *,
     place: Callable[[str, int], str] = lambda split, row: f"row {row}",
+    titles: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[
     dict[str, tuple[list[Any], Labels, np.ndarray]], tuple[str, ...], TaskKind, tuple[str, ...], list[str]
 ]:
@@ -47,6 +51,7 @@ def labelled(
         fallback_names: Names, in order, of classes that are numbers without names.
         kinds: Kinds of which the columns may make the task one.
         place: Returns where a row of a source split stands: "line 51 of train.jsonl".
+        titles: What people call a source split, where not by its name: "train.jsonl".
 
     Returns:
         Inputs, labels and rows in the source by role, the names of the classes, the kind, the columns of texts and
@@ -70,7 +75,9 @@ def labelled(
     values: dict[str, list[Any]] = {}
     notes = []
     for role, source in roles.items():
-        table, where = raw[source], f"split {source!r} of {dataset}"
+        title = titles.get(source, source)
+        table, where = raw[source], f"{title if title != source else f'split {title!r}'} of {dataset}"
+        advice = "" if role == "train" else f", or leave it out with --splits {role}=none"
         missing = [column for column in (*text, label) if column not in table.column_names]
         rows = [] if missing else _values(table, label, where)
         without = unlabelled(rows)
@@ -78,14 +85,13 @@ def labelled(
             continue
         if missing:
             raise BadInput(
-                f"wanted column {missing[0]!r} in {where}, got {', '.join(table.column_names)}; name it so there"
+                f"wanted column {missing[0]!r} in {where}, got {', '.join(table.column_names)}; name it so "
+                f"there{advice}"
             )
         if not rows:
-            raise BadInput(f"wanted examples in {where}, which is empty; fill it or leave it out")
+            raise BadInput(f"wanted examples in {where}, which is empty; fill it{advice}")
         if len(without) == len(rows):
-            raise BadInput(
-                f"wanted labels in column {label!r} of {where}, got none; label it or leave it out"
-            )
+            raise BadInput(f"wanted labels in column {label!r} of {where}, got none; label it{advice}")
         if table.features[label] != features[label] and shape_of(features[label]) in ("class", "tags"):
             raise BadInput(f"wanted the classes of {label!r} in {where} to be train's, got others; cast it")
         index = np.delete(np.arange(len(rows)), without)
@@ -242,7 +248,8 @@ def _columns(
     if len(proposals) == 2 and len({proposal[-1] for proposal in proposals}) == 1:
         proposals.append((*(proposal[0] for proposal in proposals), proposals[0][-1]))
     choices = "; ".join(
-        f"--text-column {','.join(columns)} --label-column {candidate}" for *columns, candidate in proposals
+        f"--text-column {shlex.quote(','.join(columns))} --label-column {shlex.quote(candidate)}"
+        for *columns, candidate in proposals
     )
     raise BadInput(
         f"wanted a class column next to a text column, or a tags column next to a words column, "

@@ -170,7 +170,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
         )
     described = description.read(folder, config)
     sources = described.sources or files.find(described.folder)
-    if not sources:
+    if not sources and not asked.names:
         there = files.listed(sorted(path.name for path in folder.iterdir()))
         raise BadInput(
             f"wanted files of data in {str(folder)!r}, which has {there or 'none'}; give a folder of files that are "

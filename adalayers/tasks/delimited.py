@@ -20,6 +20,7 @@ _OTHERS = (",", "\t", ";", "|")
 _SPOKEN = {",": "a comma", "\t": "a tab"}
 NUMBER = r"\s*-?(([0-9]+)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"
 _NUMBER = re.compile(NUMBER)
+_COLUMN_FILE = "; if each line is a word with its tags, and an empty line ends each sentence, call it .conll"
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,10 @@ class Delimited:
             separator = _SPOKEN.get(self.separator, repr(self.separator))
             fault = (
                 f"wanted {width} fields in line {odd[0]} of {self.file.name}, as in its first line, got {len(odd[1])}; "
-                f'correct it, or put a field that holds {separator} into quotes ("...", quotes within it doubled)'
+                f'correct it, or put a field that holds {separator} into quotes ("...", quotes within it doubled, no '
+                "blank outside them)"
             )
         return Rows([fields for _, fields in kept], np.array([line for line, _ in kept]), fault)
-
-
-def opened(file: DataFile, text: str) -> Delimited:
-    """Return a file of separated fields, all line ends alike."""
-    return Delimited(file, text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n"))
 
 
 def columns(file: DataFile, rows: Rows) -> dict[str, list[str | None]]:
@@ -176,7 +173,9 @@ def columns(file: DataFile, rows: Rows) -> dict[str, list[str | None]]:
         if given and not counted and (number or label):
             raise BadInput(
                 f"wanted a header line in {file.name}, its first line begins a column with {name!r}, as others do; "
-                f"put a line with the names of the {len(names)} columns above it"
+                f"put a line with the names of the {len(names)} columns above it, or where it is one rename that column"
+                + _COLUMN_FILE
+                * bool((np.diff(rows.lines) > 1).any())
             )
     named = {}
     for i, (name, values) in enumerate(zip(names, by_column, strict=True), 1):

@@ -6,8 +6,9 @@ import itertools
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -16,15 +17,16 @@ from adalayers.tasks.packed import PACKED, members
 
 ROLES = {
     "train": ("train", "training", "trn"),
-    "validation": ("validation", "valid", "val", "dev", "development"),
-    "test": ("test", "testing", "tst", "eval", "evaluation"),
+    "validation": ("validation", "valid", "val", "dev", "devel", "development", "testa"),
+    "test": ("test", "testing", "tst", "eval", "evaluation", "testb"),
 }
 """The words that say a role, in any case, with an ending or numbers or without: "my_TrainSet", "test1"."""
 _ROLE_OF = {word: role for role, words in ROLES.items() for word in words}
 _WORD = re.compile(rf"({'|'.join(_ROLE_OF)})(set|data|dataset|split|file|examples)?")
 _SHARD = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<total>\d{5})(-[0-9a-f]+)?")
 
-FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", "conll", "iob", "iob2", "bio", "json", "txt")
+COLUMN_FORMS = ("conll", "conllu", "iob", "iob2", "bio", "txt")
+FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1], "json", "txt")
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 ARCHIVES = ("zip", "tar", "tgz", "7z", "rar", "zst", "lz4")
 _NO_DATA = re.compile(
@@ -50,7 +52,7 @@ class DataFile:
 
     @property
     def form(self) -> str:
-        """One of `FORMS`, or the ending of an archive; a file that is named and has neither is read as text."""
+        """One of `FORMS`, or the ending of an archive; a file that is named and has neither is a column file."""
         return _form(self.name) or "txt"
 
     @property
@@ -74,7 +76,7 @@ class Source:
 
     name: str
     split: str
-    files: tuple[DataFile, ...] = field(default=(), compare=False)
+    files: tuple[DataFile, ...] = ()
 
     @property
     def title(self) -> str:
@@ -175,10 +177,15 @@ def find(root: Path) -> list[Source]:
         shard = _SHARD.fullmatch(file.stem)
         key = (folder, shard["name"], shard["total"], file.form) if shard else (folder, file.stem, file.name)
         shards.setdefault(key, []).append(file)
-    return [
-        Source(f"{folder}/{name}".lstrip("/") if rest[1:] else rest[0], name, tuple(group))
-        for (folder, name, *rest), group in shards.items()
-    ]
+    names = Counter((folder, name) for folder, name, *rest in shards if rest[1:])
+    sources = []
+    for (folder, name, *rest), group in shards.items():
+        title = rest[0]
+        if rest[1:]:  # of shards; those of another number or format are another source
+            title = f"{folder}/{name}".lstrip("/")
+            title += "-*-of-{}.{}".format(*rest) if names[folder, name] > 1 else ""
+        sources.append(Source(title, name, tuple(group)))
+    return sources
 
 
 def require_whole(source: Source) -> None:
@@ -274,10 +281,11 @@ def assign(
 
 
 def _form(name: str) -> str | None:
-    """Return the format of a file by its name, None for one that holds no data."""
+    """Return the format of a file by its name, None for one that holds no data; "eng.testa" is a column file."""
     path = PurePosixPath(name.lower())
-    form = (path.with_suffix("") if path.suffix in PACKED else path).suffix.removeprefix(".")
-    return form if form in (*FORMS, *ARCHIVES) else None
+    path = path.with_suffix("") if path.suffix in PACKED else path
+    form = path.suffix.removeprefix(".") or path.name
+    return form if form in (*FORMS, *ARCHIVES) else "txt" if form in _ROLE_OF else None
 
 
 def _holds_data(name: str) -> bool:
@@ -313,10 +321,17 @@ def _same(split: str, other: str) -> bool:
 def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) -> Source:
     """Return what `--splits` names: a source, a file of one, the files of a folder, or a file elsewhere."""
     sources, plain = list(sources), name.removeprefix("./").rstrip("/")
-    for source in sources:
-        if plain in (source.name, source.split):
-            return source
-    path = (root or Path("no folder")) / plain
+    files = [file for source in sources for file in source.files]
+    path = ((root or Path("no folder")) / plain).resolve()
+    plain = next((file.name for file in files if file.path == path and not file.member), plain)
+    named = [source for source in sources if source.name == plain]
+    named = named or [source for source in sources if source.split == plain]
+    if len(named) > 1:
+        raise BadInput(
+            f"wanted one of {_titles(named)} in --splits, got {name!r}; name its folder or format too"
+        )
+    if named:
+        return named[0]
     if path.is_dir():
         inside = [file for source in find(path) for file in source.files]
         forms = [form for form in FORMS if any(file.form == form for file in inside)]
@@ -327,7 +342,6 @@ def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) 
         return Source(
             plain, plain, tuple(DataFile(file.path, f"{plain}/{file.name}", file.member) for file in inside)
         )
-    files = [file for source in sources for file in source.files]
     if file := next((file for file in files if plain == file.name), None):
         return Source(plain, file.stem, (file,))
     if path.is_file():

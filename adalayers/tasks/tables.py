@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from adalayers.errors import BadInput
 from adalayers.storage import hub
 from adalayers.tasks import column_files, delimited, packed
-from adalayers.tasks.files import ARCHIVES, FORMS, DataFile, Source, listed
+from adalayers.tasks.files import ARCHIVES, COLUMN_FORMS, FORMS, DataFile, Source, listed
 
 _WHOLE = r"^\s*(-?[1-9][0-9]{0,17}|0)\s*$"
 _LONG = r"^\s*-?[0-9]{19,}\s*$"
@@ -34,7 +34,7 @@ class Piece:
         rows: How many rows.
         lines: int64 [rows], the line on which each begins; None for a file without lines.
         notes: What a reader may not expect of how it was read.
-        labels: The label column that the format itself tells, beside words in "0"; "" for none.
+        told: The columns of words and of tags that the format itself tells, () for none.
         features: Types of columns that have one already.
     """
 
@@ -43,7 +43,7 @@ class Piece:
     rows: int
     lines: np.ndarray | None = None
     notes: tuple[str, ...] = ()
-    labels: str = ""
+    told: tuple[str, ...] = ()
     features: Any = None
 
 
@@ -121,7 +121,7 @@ def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
         of_split = list(itertools.islice(remaining, len(source.files)))
         places[split] = Places(tuple((piece.file.name, piece.rows, piece.lines) for piece, _ in of_split))
         splits[split] = _table(of_split, declared)
-    labels = {piece.labels for piece in pieces}
+    told = {piece.told for piece in pieces}
     notes: dict[str, list[str]] = {}
     for piece in pieces:
         for note in piece.notes:
@@ -130,7 +130,7 @@ def read(sources: Mapping[str, Source], declared: Any = None) -> Tables:
         splits,
         places,
         tuple(f"{listed(names)}: {note}" for note, names in notes.items()),
-        ("0", *labels) if len(labels) == 1 and "" not in labels else (),
+        told.pop() if len(told) == 1 else (),
     )
 
 
@@ -154,13 +154,15 @@ def _guarded(file: DataFile, reader: Callable[[DataFile], Any]) -> Any:
 
 
 def _text(file: DataFile) -> str:
+    """Return what a file holds, all line ends alike."""
     data = packed.content(file.path, file.member)
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    return data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
+    text = data.decode("utf-16" if wide else "utf-8").removeprefix("\ufeff")
+    return text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
 
 
 def _separated(file: DataFile) -> delimited.Delimited:
-    return delimited.opened(file, _text(file))
+    return delimited.Delimited(file, _text(file))
 
 
 def _rows(separated: delimited.Delimited, others_are_certain: bool) -> Piece:
@@ -170,9 +172,8 @@ def _rows(separated: delimited.Delimited, others_are_certain: bool) -> Piece:
 
 
 def _column_file(file: DataFile) -> Piece:
-    columns, lines = column_files.columns(file, _text(file))
-    labels = str(len(columns) - 1 - (column_files.DOCUMENT in columns))
-    return Piece(file, columns, len(lines), lines, labels=labels)
+    columns, lines, told = column_files.columns(file, _text(file))
+    return Piece(file, columns, len(lines), lines, told=told)
 
 
 def _json_lines(file: DataFile) -> Piece:
@@ -266,13 +267,12 @@ def _archive(file: DataFile) -> Piece:
     )
 
 
-_COLUMN_FORMS = ("conll", "iob", "iob2", "bio", "txt")
 _READERS: dict[str, Callable[[DataFile], Piece]] = {
     "parquet": _parquet,
     "arrow": _arrow,
     "json": _json,
     **dict.fromkeys(("jsonl", "ndjson"), _json_lines),
-    **dict.fromkeys(_COLUMN_FORMS, _column_file),
+    **dict.fromkeys(COLUMN_FORMS, _column_file),
     **dict.fromkeys(ARCHIVES, _archive),
 }
 

@@ -334,7 +334,15 @@ def _read(
     names = entry.label_names if entry and label_column in (None, entry.label) else ()
     places = {split: corpus.places.get(split, Places()) for split in raw}
     labelled, label_names, task_kind, used, notes = columns.labelled(
-        corpus.path, raw, roles, text, label, names, KINDS.values(), lambda split, row: places[split].of(row)
+        corpus.path,
+        raw,
+        roles,
+        text,
+        label,
+        names,
+        KINDS.values(),
+        place=lambda split, row: places[split].of(row),
+        titles=corpus.titles,
     )
     part = "a tenth" if corpus.share in (None, VALIDATION_SHARE) else f"{100 * corpus.share:g}%"
     titles = {

@@ -84,6 +84,11 @@ def test_the_role_that_a_name_says(name, role):
         (["train/test.csv", "train/train.csv"], {"train": "train/train.csv", "test": "train/test.csv"}),
         (["train.csv.gz", "test.csv.gz"], {"train": "train.csv.gz", "test": "test.csv.gz"}),
         (["eng.train.conll", "eng.dev.conll"], {"train": "eng.train.conll", "validation": "eng.dev.conll"}),
+        (
+            ["eng.train", "eng.testa", "eng.testb", "README"],
+            {"train": "eng.train", "validation": "eng.testa", "test": "eng.testb"},
+        ),
+        (["train.tsv", "devel.tsv"], {"train": "train.tsv", "validation": "devel.tsv"}),
         (["reviews.csv"], {"train": "reviews.csv"}),
         (["reviews.csv", "README.md", "dataset_infos.json", ".hidden/train.csv"], {"train": "reviews.csv"}),
         (["reviews.csv", "notes.txt", "labels.json"], {"train": "reviews.csv"}),
@@ -190,6 +195,13 @@ def test_a_file_of_which_a_column_says_the_split_is_refused(tmp_path, splits, re
         assert load_task(str(tmp_path), text_column="text", label_column="label").splits
 
 
+def test_files_of_no_known_format_are_column_files_where_they_are_named(tmp_path):
+    for name in ("first", "second.iob_tags"):
+        (tmp_path / name).write_text("a O\nB B-X\n\n" * 10)
+    task = load_task(str(tmp_path), splits=["train=first", "test=second.iob_tags"])
+    assert (task.label_names, len(task.splits["test"])) == (("B-X", "O"), 10)
+
+
 @pytest.mark.parametrize("hashed", ["", "-0a1b2c3d"])
 def test_shards_are_one_file_and_all_there(tmp_path, hashed):
     names = [f"data/train-0000{i}-of-00003{hashed}.csv" for i in range(3)]
@@ -205,6 +217,20 @@ def test_shards_are_one_file_and_all_there(tmp_path, hashed):
         load_task(str(where))
     flag = str(caught.value).partition("--splits ")[2]
     assert load_task(str(where), splits=[flag]).reading.roles["train"] == names[0]
+
+
+def test_shards_of_two_editions_are_two_sources(tmp_path):
+    names = ["train-00000-of-00001.csv", "train-00000-of-00002.csv", "train-00001-of-00002.csv"]
+    where = folder(tmp_path, names)
+    with pytest.raises(BadInput, match=r"one train split .*--splits train='train-\*-of-00001.csv'"):
+        assigned(where)
+    for total, own in (("00001", names[:1]), ("00002", names[1:])):
+        roles, unused = assigned(where, f"train=train-*-of-{total}.csv")
+        assert (roles, len(unused)) == ({"train": own}, 1)
+    with pytest.raises(
+        BadInput, match=r"wanted one of .* in --splits, got 'train'; name its folder or format"
+    ):
+        assigned(where, "train=train")
 
 
 def test_names_of_splits_are_kept_where_there_are_such(tmp_path):
@@ -251,6 +277,7 @@ def test_splits_as_they_are_asked_for(tmp_path):
     )
     assert assigned(where, "train=./a/", "validation=none")[0] == {"train": ["a/one.csv", "a/two.csv"]}
     assert assigned(where, "train=b.csv", f"test={elsewhere}")[0]["test"] == [str(elsewhere)]
+    assert assigned(where, "train=b.csv", f"test={where}/c.csv")[0]["test"] == ["c.csv"]
     task = load_task(str(where), splits=["train=a", "validation=25%", "test=b.csv"])
     assert {role: len(split) for role, split in task.splits.items()} == {
         "train": 60,

@@ -224,11 +224,17 @@ def test_csv_files_as_they_are_written(tmp_path, content, columns, note):
         ("[1, 2]", "json", "an object of columns in row 0 of train.json, got int"),
         ("{", "json", "wanted JSON in train.json"),
         (
-            "a good day\nanother\n",
+            "another\nday\n",
             "txt",
-            "a word and a tag in line 2 of train.txt, got one column; a column file has",
+            "a word and a tag in line 1 of train.txt, got one column; a column file has",
         ),
-        ("EU B\nrejects O O\n", "txt", "3 columns in line 1 of train.txt, as in line 2, got 2"),
+        ("EU B\na O O\nb O O\n", "txt", "3 columns in line 1 of train.txt, as in line 2, got 2"),
+        (
+            "a\tO\nb\tB\n\nc\tO\nd\tB\n\ne\tO\n",
+            "tsv",
+            "a header line in train.tsv, .* an empty line .* call it .conll",
+        ),
+        ("text,spam\na,spam\nb,ham\nc,spam\nd,ham\n", "csv", "or where it is one rename that column"),
         (
             "it was good\tpos\n\nit was bad\tneg\n",
             "txt",
@@ -279,6 +285,10 @@ TAGS = [["B-ORG", "O", "O"], ["O", "B-PER"]]
         ("\ufeffEU B-ORG\nrejects O\nit O\n\n# O\nPeter B-PER\n\n", {}),
         ("# id 1 domain\nEU B-ORG\nrejects O\nit O\n\n# id 2 domain\n# O\nPeter B-PER\n\n", {}),
         ("# a\nEU B-ORG\nrejects O\nit O\n\n# b\n# O\nPeter B-PER\n\n", {}),
+        ("EU B-ORG\rrejects O\rit O\r\r# O\rPeter B-PER\r", {}),
+        ("EU\tB-ORG\t\nrejects\tO\t\nit\tO\t\n\n#\tO\t\nPeter\tB-PER\t\n", {}),
+        ("# made by me\n\nEU B-ORG\nrejects O\nit O\n\n# O\nPeter B-PER\n", {}),
+        ("# id = 1\n# text = EU it\nEU B-ORG\nrejects O\nit O\n\n# id = 2\n# O\nPeter B-PER\n", {}),
         (
             "-DOCSTART- O\n\nEU B-ORG\nrejects O\nit O\n\n-DOCSTART- O\n\n# O\nPeter B-PER\n",
             {"document": [1, 2]},
@@ -303,6 +313,17 @@ def test_column_files_are_words_and_last_tags_unless_others_are_named(tmp_path):
     assert task.splits["validation"].inputs[:2] == [["w0"], ["w1"]]
     other = load_task(str(tmp_path / "mine"), text_column="0", label_column="1")
     assert (other.kind.name, other.label_names) == ("word", ("NN", "VB"))
+
+
+def test_a_column_that_counts_words_is_not_the_words(tmp_path):
+    content = "# text = EU rejects\n1\tEU\tB-ORG\n2\trejects\tO\n\n1\tIt\tO\n"
+    assert read(tmp_path / "counted", content, ending="conllu").columns == ("1", "2")
+    assert read(tmp_path / "not", content.replace("2\tr", "3\tr"), ending="conll").columns == ("0", "2")
+
+
+def test_sentences_that_begin_with_hashtags_have_no_comments(tmp_path):
+    columns, _ = only(tmp_path / "c", "#EU B-ORG\nis O\n\n#it O\nis O\n", "conll")
+    assert columns["0"] == [["#EU", "is"], ["#it", "is"]]
 
 
 def test_an_empty_tag_of_a_column_file_is_a_tag(tmp_path):
@@ -343,7 +364,7 @@ def test_rows_are_named_as_in_the_file_after_validation_was_set_aside(tmp_path):
 def test_a_missing_text_is_named_by_its_line(tmp_path):
     (tmp_path / "train.csv").write_text(column(["x", "y"] * 20) + ",x\n")
     with pytest.raises(
-        BadInput, match=r"in column 'text' of split 'train' .* got nothing in line 42 of train.csv"
+        BadInput, match=r"in column 'text' of train.csv of .* got nothing in line 42 of train.csv"
     ):
         load_task(str(tmp_path), text_column="text", label_column="label")
 
@@ -372,7 +393,9 @@ def test_words_and_tags_of_which_either_could_be_the_other_are_proposed(tmp_path
 def test_a_test_file_whose_texts_have_another_name_is_not_left_out(tmp_path):
     (tmp_path / "train.csv").write_text(column(["x", "y"] * 20))
     (tmp_path / "test.csv").write_text(column(["x", "y"]).replace("text,label", "sentence,label"))
-    with pytest.raises(BadInput, match=r"'text' in split 'test' .*, got sentence, label; name it so there"):
+    with pytest.raises(
+        BadInput, match=r"'text' in test.csv of .*, got sentence, label; name it so there, .* test=none"
+    ):
         load_task(str(tmp_path))
 
 
