@@ -172,7 +172,9 @@ def _add_data_dir(parser: argparse.ArgumentParser) -> None:
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help=_FOLDER)
     texts = parser.add_mutually_exclusive_group()
-    texts.add_argument("--text", metavar="TEXT", help="one text")
+    texts.add_argument(
+        "--text", dest="texts", action="append", metavar="TEXT", help="a text; as often as there are texts"
+    )
     texts.add_argument("--file", metavar="FILE", help="a text a line; default: standard input")
     parser.add_argument(
         "--format",

@@ -335,6 +335,11 @@ def config_class(fusion: str) -> type[TrialConfig]:
         importlib.import_module(FUSIONS[fusion])
     elif fusion not in _CONFIGS and (entry := added("fusions").get(fusion)):
         load_added(entry)
+        if fusion not in _CONFIGS:
+            raise BadInput(
+                f"wanted the fusion {fusion!r}, {entry.value} was imported and has no configuration of that name; give "
+                "its class fusion = " + repr(fusion)
+            )
     if fusion not in _CONFIGS:
         raise unknown("fusion", fusion, _known())
     return _CONFIGS[fusion]

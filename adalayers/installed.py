@@ -10,8 +10,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import logging
 import os
 import sys
+import threading
+from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -23,7 +26,11 @@ from adalayers.errors import BadInput
 if TYPE_CHECKING:  # it imports much, and `settle_imports` goes first
     from importlib.metadata import EntryPoint
 
+logger = logging.getLogger(__name__)
+
 Kind = Literal["fusions", "studies", "tasks"]
+LOAD_SECONDS = 60.0
+"""How long what another package adds may take to be imported."""
 
 PACKAGE = Path(__file__).resolve().parent
 FOLDERS = ("reports", "search_spaces", "studies")
@@ -171,20 +178,48 @@ def added(kind: Kind) -> dict[str, EntryPoint]:
     """Return what other packages add, by name: entry points of the group `adalayers.<kind>`."""
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group=f"adalayers.{kind}")}
+    return {entry.name: entry for entry in entry_points(group=f"adalayers.{kind}") if _is_whole(entry)}
 
 
-def load_added(entry: EntryPoint) -> Any:
-    """Import what an entry point names.
+def _is_whole(entry: EntryPoint) -> bool:
+    """Return whether an entry point names something at all; one that does not is named."""
+    if entry.pattern.match(entry.value):
+        return True
+    logger.warning(
+        f"{_package(entry)} adds {entry.value!r} to {entry.group}, which names nothing; it is passed over"
+    )
+    return False
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "another package"
+
+
+def load_added(entry: EntryPoint, use: Callable[[Any], Any] = lambda loaded: loaded) -> Any:
+    """Import what an entry point names, in time, whatever that does: it is another's code.
+
+    Args:
+        entry: The entry point.
+        use: Makes of it what is returned, or raises.
 
     Raises:
-        BadInput: It cannot be imported.
+        BadInput: It cannot be imported or used, asks to leave Python, or takes longer than `LOAD_SECONDS`.
     """
-    try:
-        return entry.load()
-    except Exception as error:  # of any kind: it is another's code
-        package = entry.dist.name if entry.dist else "another package"
+    ended: list[tuple[Any, BaseException | None]] = []
+
+    def load() -> None:
+        try:
+            ended.append((use(entry.load()), None))
+        except BaseException as error:
+            ended.append((None, error))
+
+    thread = threading.Thread(target=load, name="adalayers-added", daemon=True)
+    thread.start()
+    thread.join(LOAD_SECONDS)
+    loaded, error = ended[0] if ended else (None, TimeoutError(f"it takes longer than {LOAD_SECONDS:g} s"))
+    if error is not None:
         raise BadInput(
-            f"wanted {entry.value}, which {package} adds to {entry.group}, it cannot be imported "
-            f"({type(error).__name__}: {error}); repair that package, or uninstall it"
+            f"wanted {entry.value}, which {_package(entry)} adds to {entry.group}, it cannot be imported "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:300]}); repair that package, or uninstall it"
         ) from error
+    return loaded

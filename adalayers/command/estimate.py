@@ -353,7 +353,8 @@ def backbone_line(prepared: Prepared) -> str:
         disk = f"{there / 1e9:.2f} GB on disk"
     else:
         there = parameters * bytes_per_parameter(source.folder, source.base)
-        disk = f"about {there / 1e9:.2f} GB on disk, not fetched yet"
+        missing = "no weights in its folder" if source.revision is None else "not fetched yet"
+        disk = f"about {there / 1e9:.2f} GB on disk, {missing}"
     memory = weight_bytes(source) / 1e9
     return f"{parameters / 1e6:,.0f} million parameters; {disk}; {memory:.2f} GB of memory, computes in {source.dtype}"
 

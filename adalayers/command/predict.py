@@ -36,13 +36,16 @@ Form = Literal["text", "jsonl", "csv"]
 AT_ONCE = 256
 """Lines that are read, and answered in the order of their length, before any is printed."""
 
+LONGEST = 1_000_000
+"""Bytes of a line: a base model reads a few thousand of them."""
+
 _CSV_COLUMNS = ("line", "task", "label", "probability", "text", "start", "end")
 
 
 def predict(
     folders: Sequence[str],
     *,
-    text: str | None = None,
+    texts: Sequence[str] | None = None,
     file: str | None = None,
     form: Form = "text",
     backbone: str | None = None,
@@ -56,7 +59,7 @@ def predict(
 
     Args:
         folders:    Of trained tasks: `best/` folders, saved ones, or ids of the hub.
-        text:       The one text.
+        texts:      The texts themselves.
         file:       With one text a line. Neither: standard input, one a line.
         form:       Of the answers.
         backbone:   Where the base model is; None: by the id that the folders name.
@@ -69,7 +72,7 @@ def predict(
     """
     if max_length is not None and max_length < 3:  # a token between two special ones
         raise BadInput(f"wanted --max-length of at least 3, got {max_length}; raise it")
-    with _opened(text, file) as stream:
+    with _opened(texts, file) as stream:
         tasks, source = _tasks(folders, backbone, data_dir)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         reading: Words = "apart" if words else "auto"
@@ -119,10 +122,10 @@ def _name(task: FusionModel, folder: str, taken: Collection[str]) -> str:
 
 
 @contextlib.contextmanager
-def _opened(text: str | None, file: str | None) -> Iterator[Iterable[bytes]]:
-    """Yield the lines to be read: the text alone, those of the file, or of standard input."""
-    if text is not None:
-        yield [text.encode("utf-8", "surrogateescape")]
+def _opened(texts: Sequence[str] | None, file: str | None) -> Iterator[Iterable[bytes]]:
+    """Yield the lines to be read: the texts, those of the file, or of standard input."""
+    if texts is not None:
+        yield [text.encode("utf-8", "surrogateescape") for text in texts]
     elif file is None:
         yield sys.stdin.buffer
     else:
@@ -142,7 +145,7 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     reader = stream if isinstance(stream, io.BufferedReader) else None
     total = os.fstat(reader.fileno()).st_size if reader else 0  # 0 of a pipe and a terminal
     try:
-        for number, line in enumerate(stream, start=1):
+        for number, line in enumerate(_lines(stream), start=1):
             if reader and total:
                 rate(reader.tell() // 1000, max(1, total // 1000))
             text = line.decode("utf-8", errors="replace").strip("\ufeff\r\n")
@@ -156,6 +159,17 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         ) from error
     if empty:
         logger.warning(f"{empty} lines without a word were left out")
+
+
+def _lines(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines. Raises `BadInput` for one that is longer than any text: the rest of it is not read."""
+    bounded = stream if isinstance(stream, list) else iter(lambda: stream.readline(LONGEST + 1), b"")
+    for number, line in enumerate(bounded, start=1):
+        if len(line) > LONGEST:
+            raise BadInput(
+                f"wanted a text a line, of at most {LONGEST:,} bytes, line {number} is longer; break it into lines"
+            )
+        yield line
 
 
 def _print_text(number: int, text: str, answers: Mapping[str, Prediction]) -> None:

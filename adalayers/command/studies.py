@@ -34,7 +34,11 @@ def list_studies() -> None:
     show("usage: adalayers study STUDY [flags]; adalayers study STUDY --help explains them\n")
     names = dict.fromkeys([*_own(), *added("studies")])
     for name in names:
-        show(f"{name:<{max(map(len, names))}}  {find_study(name).question}")
+        try:
+            about = find_study(name).question
+        except BadInput as error:
+            about = f"cannot be run: {error}"
+        show(f"{name:<{max(map(len, names))}}  {about}")
 
 
 def _own() -> list[str]:

@@ -100,7 +100,8 @@ def _mix_weights(model: FusionModel) -> str:
         f"{name:>{width}} {weight:7.4f} {'█' * round(_BAR_WIDTH * abs(weight) / most)}".rstrip()
         for name, weight in weights.items()
     ]
-    return "\n".join(["## Mix weights", "", "```", *bars, "```", "", "00 is the embeddings."])
+    embeddings = ["", "00 is the embeddings."] if any(name.endswith("00") for name in weights) else []
+    return "\n".join(["## Mix weights", "", "```", *bars, "```", *embeddings])
 
 
 def _cost(model: FusionModel) -> str:

@@ -30,6 +30,8 @@ _SPECIAL = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What begins a formula in a spreadsheet."""
 _CONDITIONAL = ("simple", "interaction")
 _SPLITS = {"val": "validation", "test": "test"}
 
@@ -50,7 +52,7 @@ def export(study: StudyResults, form: Format) -> str:
             "`adalayers report` on its folder"
         )
     if form == "csv":
-        return f"{arms.to_csv(index=False)}\n{claims.to_csv(index=False)}"
+        return f"{_csv(arms)}\n{_csv(claims)}"
     if form == "json":
         tables = [
             f'"{name}": {frame.to_json(orient="records")}'
@@ -62,6 +64,16 @@ def export(study: StudyResults, form: Format) -> str:
     if conditional.any():
         tables.append(_latex_claims(study, claims[conditional], len(claims), "interactions"))
     return "\n".join([_latex_arms(study, arms), *tables])
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV; text that a spreadsheet would take for a formula has an apostrophe in front."""
+    text = {
+        name: frame[name].map(lambda cell: f"'{cell}" if str(cell).startswith(_FORMULA) else cell)
+        for name in frame.columns
+        if not pd.api.types.is_numeric_dtype(frame[name])
+    }
+    return str(frame.assign(**text).to_csv(index=False))
 
 
 def _latex_arms(study: StudyResults, arms: pd.DataFrame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -14,7 +15,7 @@ import adalayers
 from adalayers.errors import BadInput
 from adalayers.installed import own_module
 from adalayers.results import files
-from adalayers.results.study_file import StudyFile, read_study
+from adalayers.results.study_file import StudyFile, from_json, read_study
 from adalayers.storage.folder import Folder, damaged
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _OF_TRIAL = ["trial_id", "stage", "arm", "seed"]
 _DEPTH = 3
 """Folders between a results root and a study's own."""
+_ROWS, _CHARACTERS = 60, 200
+"""Most rows of a table that a notebook shows, and characters of a cell."""
 
 
 class StudyResults:
@@ -66,13 +69,25 @@ class StudyResults:
 
     @cached_property
     def arms(self) -> pd.DataFrame:
+        _ = self.trials  # a score that is no number is not left out of a mean without a word
         loaded = own_module("reports.reading.load").load(self.folder)
         table = own_module("reports.evidence.tables").arms(loaded.results.trials, loaded.plan)
         return table.drop(columns=["aliases", "line", "mix"])
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        return files.read_trials(self.folder)
+        trials = files.read_trials(self.folder)
+        for name in trials:
+            if str(name).startswith(("val/", "test/")) or name == "seed":
+                wrong = trials[name].notna() & pd.to_numeric(trials[name], errors="coerce").isna()
+                if wrong.any():
+                    cell = trials.loc[wrong, ["trial_id", name]].iloc[0].tolist()
+                    why = f"{name} of trial {cell[0]} is {cell[1]!r}, no number"
+                    lost = "what rests on that score is lost"
+                    raise damaged(
+                        self.folder, files.TRIALS, why, lost=lost, advice="restore the file from a copy"
+                    )
+        return trials
 
     @cached_property
     def rates(self) -> pd.DataFrame:
@@ -125,9 +140,7 @@ class StudyResults:
         claims = self.claims.reindex(
             columns=["arm", "control", "at", "n", "difference", "low", "high", "verdict"]
         )
-        tables = "".join(
-            frame.to_html(index=False, float_format="{:.3f}".format, na_rep="") for frame in (arms, claims)
-        )
+        tables = "".join(map(_html, (arms, claims)))
         return f"<p>{escape(repr(self))}, {escape(self.study.request.metric)}</p>{tables}"
 
 
@@ -171,7 +184,9 @@ class AllResults:
         return "\n".join(map(repr, self.studies.values()))
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(repr(study))}</p>" for study in self.studies.values())
+        shown = [f"<p>{escape(repr(study))}</p>" for study in list(self.studies.values())[:_ROWS]]
+        left = len(self.studies) - len(shown)
+        return "".join(shown) + (f"<p>and {left:,} more studies</p>" if left else "")
 
 
 def results(folder: Folder | str | Path) -> StudyResults | AllResults:
@@ -209,9 +224,36 @@ def _below(directory: Folder, depth: int) -> list[Folder]:
     return [study for folder in below for study in _below(folder, depth - 1)]
 
 
+def _html(frame: pd.DataFrame) -> str:
+    """Return a table, bounded: a notebook keeps what it shows."""
+    shown = frame.head(_ROWS).map(lambda cell: cell[:_CHARACTERS] if isinstance(cell, str) else cell)
+    left = len(frame) - len(shown)
+    table: str = shown.to_html(index=False, float_format="{:.3f}".format, na_rep="")
+    return table + (f"<p>and {left:,} more rows</p>" if left else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimRow:
+    """What is read of an object of `claims.json`; others of its fields are passed on as they are."""
+
+    arm: str
+    control: str | None
+    metric: str
+    split: str
+    verdict: str
+    kind: str
+    n: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    level: float | None
+
+
 def _claims(folder: Folder) -> pd.DataFrame:
+    """Return `claims.json` as rows. Raises `BadInput` for a file that is damaged."""
     try:
         claims = folder.read_json(files.CLAIMS) if folder.exists(files.CLAIMS) else []
+        from_json(tuple[ClaimRow, ...], claims, files.CLAIMS)
     except (ValueError, OSError) as error:
         lost, advice = "the comparisons cannot be shown", "rebuild it with adalayers report"
         raise damaged(folder, files.CLAIMS, error, lost=lost, advice=advice) from error

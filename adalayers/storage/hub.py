@@ -142,7 +142,7 @@ def quiet() -> Iterator[None]:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error says, without the credentials of addresses in it."""
-    return clean(str(error).strip().partition("\n")[0])
+    return foreign(str(error).strip().partition("\n")[0])
 
 
 def _out_of_reach(what: str, why: str) -> BadInput:

@@ -9,6 +9,7 @@ HIDDEN = "***"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
 # The last "@" ends the user's part; a password may hold "@", and "/" after a colon that starts no port.
 _CREDENTIALS = re.compile(r"://(?:[^/?#]*|[^/@]*:(?!\d+(?:/|$)).*)@")
+_FOREIGN_QUERY = re.compile(r"(?<=[\w/.:\]-])\?[^\s'\"<>()]+")
 _QUERY_VALUE = re.compile(
     r"([?&;](?!(?:region|scheme|endpoint_override|retry_limit_seconds)=)[^=&;#]*)=[^&;#]*"
 )
@@ -30,6 +31,14 @@ def clean(text: str) -> str:
     return _URI.sub(lambda match: redacted(match[0]) if _holds_secret(match[0]) else match[0], text)
 
 
+def foreign(text: str) -> str:
+    """Return what a library says, without credentials, and without what stands behind "?" in an address or its end.
+
+    Libraries take addresses apart: `?token=...` then stands behind a path, where nothing else tells that it is secret.
+    """
+    return _FOREIGN_QUERY.sub("?…", clean(text))
+
+
 def reason(error: BaseException, uri: str) -> str:
     """Return one line that says what went wrong, without the credentials of `uri`."""
     root = error
@@ -41,7 +50,9 @@ def reason(error: BaseException, uri: str) -> str:
     for secret in re.findall(r"://[^/]*?:([^@]+)@", uri):
         text = text.replace(secret, HIDDEN)
     lines = [
-        line.strip() for line in _URI.sub(lambda match: redacted(match[0]), text).splitlines() if line.strip()
+        line.strip()
+        for line in foreign(_URI.sub(lambda match: redacted(match[0]), text)).splitlines()
+        if line.strip()
     ]
     line = lines[0] if lines else ""
     return f"{type(error).__name__}: {line[:200]}{'…' if len(line) > 200 else ''}"

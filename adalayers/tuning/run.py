@@ -247,6 +247,8 @@ def _fit(
     """Run Ray's loop until the searcher has no more trials, or the study is interrupted."""
     withhold_credentials()
     stored = [ray.put(case_data) for case_data in data]  # a trial fetches that of its own case alone
+    # What a trial failed of is in its row; Tune would log it with its traceback, each time.
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     with scratch_folder() as scratch, searcher.watch.watching():
         tune.Tuner(
             tune.with_resources(

@@ -14,6 +14,7 @@ from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
 from adalayers.request import REDUCTION, Resources, grace
+from adalayers.errors import CannotWrite
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean
@@ -115,6 +116,8 @@ class StudySearcher(Searcher):
     def _ended(self, trial_id: str, *, error: bool, evaluated: bool) -> None:
         number, jobs = self._trials.pop(trial_id)
         reported = self.errors.pop(trial_id, None)
+        if isinstance(cause := getattr(reported, "cause", None), CannotWrite):  # nor could the row be
+            raise cause
         case, identities = self.cases[number], [job.trial_id for job in jobs]
         if error and len(jobs) > 1:
             logger.warning(f"{len(jobs)} trials in one program failed together; they go on in two halves")

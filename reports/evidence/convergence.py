@@ -102,7 +102,7 @@ class Pace:
             )
         return (
             f"{self.first} of {self.trials} trials reach 95% of their own gain by their first evaluation, so speed "
-            "cannot be compared here; it would take more evaluations per epoch, or fewer training examples."
+            "cannot be compared here; it would take a lower learning rate, or fewer training examples an epoch."
         )
 
 

@@ -41,7 +41,7 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
     counted = 32 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096) + 32000 * 4096 + 4096
     assert prepared.backbone_parameters == (counted, 4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096)
     assert backbone_line(prepared) == (
-        "6,607 million parameters; about 13.21 GB on disk, not fetched yet; 13.21 GB of memory, computes in bfloat16"
+        "6,607 million parameters; about 13.21 GB on disk, no weights in its folder; 13.21 GB of memory, computes in bfloat16"
     )
     # Embeddings, 32 layers and the last one before its norm, 4096 numbers of 2 bytes each.
     assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2
@@ -73,7 +73,7 @@ def test_a_dry_run_needs_no_weights_and_says_that_it_estimates(tmp_path, capsys)
     ]
     assert main(STUDY, NoPages, [*argv, "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "on disk, not fetched yet; 0.00 GB of memory, computes in float32" in said
+    assert "on disk, no weights in its folder; 0.00 GB of memory, computes in float32" in said
     assert "without a pass of the backbone" in said
     assert "hidden states" in said
     assert re.search(r"cache .*, \d+ MB of it for test \(--test-examples\)", said)
