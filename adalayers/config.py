@@ -337,8 +337,8 @@ def config_class(fusion: str) -> type[TrialConfig]:
         load_added(entry)
         if fusion not in _CONFIGS:
             raise BadInput(
-                f"wanted the fusion {fusion!r}, {entry.value} was imported and has no configuration of that name; give "
-                "its class fusion = " + repr(fusion)
+                f"wanted the fusion {fusion!r}, {entry.value} was imported and has no configuration of that name; set "
+                "its class attribute fusion"
             )
     if fusion not in _CONFIGS:
         raise unknown("fusion", fusion, _known())

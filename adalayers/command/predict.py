@@ -163,7 +163,8 @@ def _texts(stream: Iterable[bytes]) -> Iterator[tuple[int, str]]:
 
 def _lines(stream: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines. Raises `BadInput` for one that is longer than any text: the rest of it is not read."""
-    bounded = stream if isinstance(stream, list) else iter(lambda: stream.readline(LONGEST + 1), b"")
+    read = getattr(stream, "readline", None)
+    bounded = stream if read is None else iter(lambda: read(LONGEST + 1), b"")
     for number, line in enumerate(bounded, start=1):
         if len(line) > LONGEST:
             raise BadInput(

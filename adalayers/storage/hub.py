@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from adalayers.errors import BadInput, local_path
-from adalayers.storage.redaction import clean, redacted
+from adalayers.storage.redaction import foreign, redacted
 
 PROBE_SECONDS = 5.0
 

@@ -13,8 +13,8 @@ from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from adalayers.console import interrupts
-from adalayers.request import REDUCTION, Resources, grace
 from adalayers.errors import CannotWrite
+from adalayers.request import REDUCTION, Resources, grace
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.storage.redaction import clean

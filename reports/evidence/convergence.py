@@ -83,18 +83,23 @@ def convergence_by_arm(each: pd.DataFrame, arm_table: pd.DataFrame) -> pd.DataFr
 @dataclass(frozen=True)
 class Pace:
     """trials: those with a step of convergence; first, last: of them, those that converged at their first evaluation,
-    or at their last.
+    or at their last; once: those that were evaluated once.
     """
 
     trials: int
     first: int
     last: int
+    once: int = 0
 
     @property
     def saturated(self) -> bool:
         return self.first >= AT_FIRST * self.trials or self.last >= AT_LAST * self.trials
 
     def sentence(self) -> str:
+        if self.trials and self.once == self.trials:
+            return (
+                "Every trial was evaluated once, so speed cannot be compared here; it would take more epochs."
+            )
         if self.first < AT_FIRST * self.trials:
             return (
                 f"{self.last} of {self.trials} trials were still gaining at their last evaluation, so speed cannot be "
@@ -102,7 +107,7 @@ class Pace:
             )
         return (
             f"{self.first} of {self.trials} trials reach 95% of their own gain by their first evaluation, so speed "
-            "cannot be compared here; it would take a lower learning rate, or fewer training examples an epoch."
+            "cannot be compared here; it would take a lower learning rate, or fewer training examples."
         )
 
 
@@ -116,7 +121,8 @@ def pace(each: pd.DataFrame, history: pd.DataFrame, plan: Plan) -> Pace:
     ends = evaluated.groupby("trial_id")["step"].agg(["min", "max"]).reindex(rows["trial_id"])
     first = rows["step"].to_numpy() <= ends["min"].to_numpy()
     last = (rows["step"].to_numpy() >= ends["max"].to_numpy()) & ~first
-    return Pace(len(rows), int(first.sum()), int(last.sum()))
+    once = ends["min"].to_numpy() == ends["max"].to_numpy()
+    return Pace(len(rows), int(first.sum()), int(last.sum()), int(once.sum()))
 
 
 def _curves(history: pd.DataFrame, score: str) -> dict[str, pd.DataFrame]:

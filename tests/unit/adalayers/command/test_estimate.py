@@ -41,7 +41,8 @@ def test_a_decoder_of_seven_billions_is_priced_from_its_config(tmp_path, monkeyp
     counted = 32 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096) + 32000 * 4096 + 4096
     assert prepared.backbone_parameters == (counted, 4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096)
     assert backbone_line(prepared) == (
-        "6,607 million parameters; about 13.21 GB on disk, no weights in its folder; 13.21 GB of memory, computes in bfloat16"
+        "6,607 million parameters; about 13.21 GB on disk, no weights in its folder; 13.21 GB of memory, "
+        "computes in bfloat16"
     )
     # Embeddings, 32 layers and the last one before its norm, 4096 numbers of 2 bytes each.
     assert prepared.store_bytes == prepared.n_tokens * 34 * 4096 * 2

@@ -142,6 +142,21 @@ def test_the_command_prints_text_lines_of_json_and_tables(made, predict, tmp_pat
     assert said[1].split() == ["acceptability-demo:", label["label"], f"{label['probability']:.3f}"]
 
 
+def test_several_texts_are_all_answered(made, predict):
+    said = predict(
+        made["text"].best, "--text", "the cat sleeps", "--text", "the dogs eats", "--format", "jsonl"
+    ).out
+    assert [json.loads(line)["text"] for line in said.splitlines()] == ["the cat sleeps", "the dogs eats"]
+
+
+def test_a_line_longer_than_any_text_is_not_read_whole(made, predict, tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_bytes(b"the cat sleeps\n" + b"x" * 1_000_001)
+    for path, line in ((file, 2), ("/dev/zero", 1)):
+        said = predict(made["text"].best, "--file", path, code=2).err
+        assert f"of at most 1,000,000 bytes, line {line} is longer" in said
+
+
 def test_the_command_reads_standard_input(made, predict, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat sleeps\nthe dogs eats\n")))
     assert len(predict(made["text"].best, "--format", "jsonl").out.splitlines()) == 2

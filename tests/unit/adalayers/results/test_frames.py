@@ -142,3 +142,63 @@ def test_the_example_notebook_runs(monkeypatch):
     plt.close("all")
     assert len(names["trained"]) == len(names["untrained"]) == 6
     assert names["axes"].get_legend_handles_labels()[1][1:] == ["one layer, trained", "one layer, untrained"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda claims: {"a": 1}, r"claims\.json is missing, or of another type"),
+        (lambda claims: ["x"], r"claims\.json\[0\]"),
+        (lambda claims: [*claims[:2], {**claims[2], "n": "many"}], r"claims\.json\[2\]\.n"),
+        (lambda claims: [{**claims[0], "difference": [1]}], r"claims\.json\[0\]\.difference"),
+        (lambda claims: [{**claims[0], "verdict": None}], r"claims\.json\[0\]\.verdict"),
+        (lambda claims: [{name: claims[0][name] for name in ("arm", "difference")}], r"claims\.json\[0\]\."),
+        (lambda claims: None, "claims.json"),
+    ],
+)
+@pytest.mark.parametrize("read", ["claims", "latex", "csv", "repr"])
+def test_damaged_claims_are_one_message(change, said, read, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "claims.json").write_text(json.dumps(change(json.loads((copy / "claims.json").read_text()))))
+    results = adalayers.results(copy)
+    with pytest.raises(
+        BadInput, match=rf"could not read claims\.json in .*{said}.*; rebuild it with adalayers report"
+    ):
+        {"claims": lambda: results.claims, "repr": lambda: repr(results)}.get(
+            read, lambda: export(results, read)
+        )()
+
+
+@pytest.mark.parametrize("column", ["val/matthews", "test/matthews", "seed"])
+def test_a_score_that_is_no_number_is_named(column, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    trials = pd.read_csv(copy / "trials.csv", dtype=str, keep_default_na=False)
+    place = trials.index[trials["stage"] == "confirm"][1]
+    trials.loc[place, column] = "=1+1"
+    trials.to_csv(copy / "trials.csv", index=False)
+    said = rf"could not read trials\.csv in .*{column} of trial {trials.loc[place, 'trial_id']} is '=1\+1', no number"
+    for read in (lambda r: r.trials, lambda r: r.arms, lambda r: export(r, "csv")):
+        with pytest.raises(BadInput, match=said):
+            read(adalayers.results(copy))
+
+
+def test_no_cell_of_text_is_a_formula_for_a_spreadsheet(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    claims = json.loads((copy / "claims.json").read_text())
+    for claim, arm in zip(claims, ["=cmd()", "+1", "-1", "@x", "a=b"], strict=False):
+        claim["arm"] = arm
+    (copy / "claims.json").write_text(json.dumps(claims))
+    results = adalayers.results(copy)
+    table = pd.read_csv(io.StringIO(export(results, "csv").split("\n\n")[1]))
+    assert table["arm"].head(5).tolist() == ["'=cmd()", "'+1", "'-1", "'@x", "a=b"]
+    pd.testing.assert_series_equal(table["difference"], results.claims["difference"])
+    assert (table["difference"] < 0).any()
+
+
+def test_a_notebook_is_shown_a_bounded_table(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    claims = json.loads((copy / "claims.json").read_text())
+    (copy / "claims.json").write_text(json.dumps([{**claims[0], "arm": "x" * 5000}] * 5000))
+    shown = adalayers.results(copy)._repr_html_()
+    assert len(shown) < 100_000
+    assert "and 4,940 more rows" in shown

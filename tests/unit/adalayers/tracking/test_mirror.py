@@ -332,6 +332,10 @@ def test_sync_survives_missing_history_and_names_a_folder_that_is_none(folder, u
         ("sqlite:///", "gone with the process"),
         ("sqlite:///:memory:", "gone with the process"),
         ("sqlite:///{folder}", "is a folder"),
+        ("sqlite:///{folder}/a%41/mlflow.db", "at a path without %"),
+        ("sqlite:///{folder}/a#1/mlflow.db", "at a path without #"),
+        ("./mlruns", "`mlflow migrate-filestore --source FOLDER --target"),
+        ("file:///{folder}", "or set MLFLOW_ALLOW_FILE_STORE=true"),
     ],
 )
 def test_what_is_no_place_for_runs_is_refused(bad, said, folder, tmp_path):
@@ -532,3 +536,85 @@ def test_sync_of_damaged_files_is_said_and_never_a_traceback(folder, uri, capsys
     folder.write_bytes("study.json", b'{"id": ')
     with pytest.raises(BadInput, match=r"could not read study\.json"):
         sync(folder, uri)
+
+
+@pytest.mark.parametrize("name", ["what?now=1", "run%41", "a#1"])
+def test_a_database_that_would_land_elsewhere_is_refused(name, tmp_path, monkeypatch):
+    with pytest.raises(
+        BadInput,
+        match=r"wanted MLflow's database at a path without .; name another --output".replace(".;", ".*;"),
+    ):
+        default_uri(Folder(tmp_path / name))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking:5000")
+    assert default_uri(Folder(tmp_path / name)) == "http://tracking:5000"
+
+
+def test_a_file_store_that_the_user_allows_is_taken(monkeypatch):
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    check_uri("./mlruns")
+
+
+def mlflow_command(uri: str, said: str, *, part: int = 0) -> None:
+    """Run the command of MLflow that an error names between backticks."""
+    words = said.split("`")[1::2][part].split()
+    own = dict(word.split("=", 1) for word in words if word.startswith("MLFLOW_"))
+    assert words[len(own)] == "mlflow"
+    done = subprocess.run(
+        [sys.executable, "-m", *words[len(own) :]],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_deleted_experiment_is_told_before_the_first_trial_and_the_advice_works(folder, uri, monkeypatch):
+    from mlflow import MlflowClient
+
+    write_folder(folder, [row("t1")])
+    client = MlflowClient(tracking_uri=uri)
+    client.delete_experiment(client.create_experiment("alpha_lambda"))
+    with pytest.raises(BadInput, match="its experiment 'alpha_lambda' was deleted") as refused:
+        mirror_of(uri).check()
+    with pytest.raises(BadInput, match="experiments restore"):
+        sync(folder, uri)
+    mlflow_command(uri, str(refused.value))
+    mirror_of(uri).check()
+    assert sync(folder, uri) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("older", "make a copy of the database, then `mlflow db upgrade sqlite:"),
+        ("newer", "make a copy of the database, then `mlflow db upgrade sqlite:|which is newer"),
+        ("text", "see that it is a database of MLflow's which can be written"),
+    ],
+)
+def test_a_database_that_this_mlflow_does_not_write_is_told_first(content, said, folder, uri):
+    path = Path(uri.removeprefix("sqlite:///"))
+    if content == "text":
+        path.write_text("no database " * 1000)
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute(
+                "UPDATE alembic_version SET version_num = ?",
+                ("f5a4f2784254" if content == "older" else "0" * 12,),
+            )
+        database.close()
+    with pytest.raises(BadInput) as refused:
+        mirror_of(uri).check()
+    assert any(part in str(refused.value) for part in said.split("|")), refused.value
+    assert "or give another --tracking-uri (none turns MLflow off)" in str(refused.value)
+
+
+def test_a_server_that_is_down_keeps_no_study_from_beginning(closed, folder, capfd):
+    mirror = mirror_of(f"http://me:hunter2@{closed}/?token=swordfish")
+    mirror.check()
+    mirror.start(STUDY)
+    write_folder(folder, [row("t1")])
+    said = "".join([*mirror.finish(folder, timeout=20), *capfd.readouterr()])
+    assert "the study goes on without it" in said
+    assert "hunter2" not in said
+    assert "swordfish" not in said

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from adalayers.errors import BadInput
 from adalayers.tuning import scratch
 
 ROOT = Path(__file__).parents[4]
@@ -98,3 +99,38 @@ def test_a_folder_that_is_just_being_made_or_is_a_link_stays(temporary):
     os.utime(temporary / "adalayers-ray-01234567", (0, 0))
     scratch.clear_dead()
     assert sorted(path.name for path in temporary.iterdir()) == ["adalayers-ray-76543210", "elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [("t" * 60, True), ("jürgen", False), ("two words", False), ("a%41", False), ("a#1", False)],
+)
+def test_a_tmpdir_that_ray_cannot_use_is_not_used(name, inside, tmp_path, monkeypatch):
+    """Sockets have room for 41 characters of a folder; other names than plain ones are read otherwise."""
+    (tmp_path / name).mkdir()
+    (tmp_path / "short").mkdir()
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / name))
+    monkeypatch.setattr(scratch, "_SHORT", tmp_path / "short")
+    with scratch.scratch_folder() as folder:
+        assert (folder.parent == tmp_path / name) is inside
+        session = scratch.session_folder(folder)
+        assert session.parent == tmp_path / "short"
+        assert session.stat().st_mode & 0o777 == 0o700
+    assert not [*(tmp_path / name).iterdir(), *(tmp_path / "short").iterdir()]
+
+
+def test_a_short_tmpdir_holds_all(monkeypatch):
+    monkeypatch.setattr(scratch.tempfile, "tempdir", "/tmp")
+    with scratch.scratch_folder() as folder:
+        assert scratch.session_folder(folder) == folder / "r"
+
+
+def test_no_place_for_sockets_is_bad_input(tmp_path, monkeypatch):
+    (tmp_path / ("t" * 60)).mkdir()
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path / ("t" * 60)))
+    monkeypatch.setattr(scratch, "_SHORT", tmp_path / "none")
+    with (
+        scratch.scratch_folder() as folder,
+        pytest.raises(BadInput, match=r"at most \d+ characters, got .*; set TMPDIR"),
+    ):
+        scratch.session_folder(folder)

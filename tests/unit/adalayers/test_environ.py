@@ -1,0 +1,90 @@
+"""What a command takes from its environment: what is cleared, set, refused, and put back."""
+
+import os
+import sys
+import warnings
+
+import pytest
+
+from adalayers import environ
+from adalayers.console.command_line import run_command
+from adalayers.environ import prepared
+from adalayers.errors import BadInput, local_path
+from adalayers.storage.folder import Folder
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "within"),
+    [
+        ("MPLBACKEND", "module://no_such.backend", None),
+        ("TUNE_RESULT_DIR", "/x", None),
+        ("TUNE_MAX_PENDING_TRIALS_PG", "8", None),
+        ("RAY_AIR_LOCAL_CACHE_DIR", "/x", None),
+        ("RAY_RUNTIME_ENV_HOOK", "a.hook", None),
+        ("GIT_DIR", "/x", None),
+        ("MLFLOW_EXPERIMENT_NAME", "other", None),
+        ("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "1", "0"),
+        ("TUNE_DISABLE_SIGINT_HANDLER", "0", "1"),
+        ("RAY_USAGE_STATS_ENABLED", "1", "1"),  # the user's own word stays
+        ("RAY_ADDRESS", "head:6379", "head:6379"),
+        ("GIT_CONFIG_COUNT", "0", "0"),
+    ],
+)
+def test_a_variable_is_cleared_set_or_left_and_then_as_it_was(name, value, within, monkeypatch):
+    monkeypatch.setenv(name, value)
+    with prepared():
+        assert os.environ.get(name) == within
+    assert os.environ[name] == value
+
+
+def test_every_variable_is_on_one_list_and_none_stays(monkeypatch):
+    before = dict(os.environ)
+    with prepared():
+        assert {name: os.environ[name] for name in environ.SET} == environ.SET
+    assert dict(os.environ) == before
+
+
+def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tmp_path):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "none"))
+
+    def nobody(uid):
+        raise KeyError(uid)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with prepared():
+        home = os.environ["HOME"]
+        assert os.path.isdir(home)
+        assert os.environ["USER"] == f"user-{os.getuid()}"
+    assert not os.path.exists(home)
+    assert os.environ["HOME"] == str(tmp_path / "none")
+
+
+def test_warnings_that_are_errors_are_not_errors_of_a_command(monkeypatch):
+    monkeypatch.setattr(sys, "warnoptions", ["error"])
+    with prepared():
+        warnings.warn("of a library", UserWarning, stacklevel=1)
+
+
+def test_a_current_folder_that_is_gone_is_refused(monkeypatch, tmp_path, capsys):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert run_command(lambda: 0) == 2
+    assert capsys.readouterr().err.startswith("error: wanted a current folder, this one is gone")
+
+
+@pytest.mark.parametrize("opened", [Folder, lambda path: local_path(path, "--cache-dir")])
+@pytest.mark.parametrize(
+    ("locale", "name"), [("ascii", "jürgen"), ("utf-8", "j\udcfcrgen"), ("latin-1", "jürgen")]
+)
+def test_a_path_that_libraries_read_otherwise_is_refused(opened, locale, name, tmp_path, monkeypatch):
+    opened(str(tmp_path / "jürgen"))
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: locale)
+    with pytest.raises(
+        BadInput, match=rf"wanted a path that is UTF-8, got .*rgen in a locale .* as {locale}; set PYTHON"
+    ):
+        opened(str(tmp_path / name))
+    opened(str(tmp_path / "plain"))
