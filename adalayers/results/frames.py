@@ -236,17 +236,17 @@ def _html(frame: pd.DataFrame) -> str:
 class ClaimRow:
     """What is read of an object of `claims.json`; others of its fields are passed on as they are."""
 
-    arm: str
-    control: str | None
-    metric: str
-    split: str
-    verdict: str
-    kind: str
-    n: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    level: float | None
+    arm: str = ""
+    control: str | None = None
+    metric: str = ""
+    split: str = ""
+    verdict: str = ""
+    kind: str = ""
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
 
 
 def _claims(folder: Folder) -> pd.DataFrame:

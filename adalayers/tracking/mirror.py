@@ -122,7 +122,6 @@ def sync(folder: Folder | str, uri: str) -> int:
         raise BadInput("wanted an MLflow tracking URI to mirror to, got 'none'; give one with --tracking-uri")
     check_uri(uri)
     environ.set_defaults()
-    from alembic.util import CommandError
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -132,7 +131,7 @@ def sync(folder: Folder | str, uri: str) -> int:
         session = Session(uri, experiment=named["study"], run_name=named["name"], study_key=named["id"])
         written = session.mirror(opened)
     # A database's driver may not be installed, hence ImportError.
-    except (MlflowException, SQLAlchemyError, CommandError, Deleted, OSError, ImportError) as error:
+    except (MlflowException, SQLAlchemyError, Deleted, OSError, ImportError) as error:
         advice = refusal(error, uri) or "see that the server runs, then do the same again"
         raise BadInput(
             f"wanted to mirror {redacted(opened.uri)} to MLflow at {redacted(uri)}, which failed "

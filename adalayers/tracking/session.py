@@ -24,6 +24,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import tempfile
 import threading
 import time
@@ -312,20 +313,21 @@ _REFUSALS = {
 
 def refusal(error: Exception, uri: str) -> str:
     """Return what helps where a server or database refuses, and will do so again; "" where it may answer later."""
-    from alembic.util import CommandError
+    import mlflow
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
-    shown, said = redacted(uri), str(error)
+    shown, said = shlex.quote(redacted(uri)), str(error)
     if isinstance(error, Deleted):
         restore = f"mlflow experiments restore --experiment-id {error.identity}"
         return f"`MLFLOW_TRACKING_URI={shown} {restore}` brings it back"
     if isinstance(error, ImportError):
         return "install the driver of that database"
-    if "out-of-date database schema" in said:
-        return f"make a copy of the database, then `mlflow db upgrade {shown}` with this MLflow"
-    if isinstance(error, CommandError):
-        return "install the MLflow that wrote it, which is newer"
+    if found := re.search(r"out-of-date database schema \(found version (\w+)", said):
+        versions = Path(mlflow.__file__).parent / "store" / "db_migrations" / "versions"
+        if any(versions.glob(f"{found[1]}_*.py")):
+            return f"make a copy of the database, then `mlflow db upgrade {shown}`"
+        return f"install the MLflow that wrote it: {mlflow.__version__} does not know its version"
     if isinstance(error, MlflowException) and error.error_code in _REFUSALS:
         return _REFUSALS[error.error_code]
     if SQLITE.match(uri) and isinstance(error, SQLAlchemyError | MlflowException) and "is locked" not in said:
