@@ -35,6 +35,7 @@ test: setup
 
 smoke: setup
 	$(BIN)/python -m tests.smoke
+	$(BIN)/python -m tests.environment
 	$(BIN)/python -m tests.soak --faults 10
 
 docs: setup  # the website, into site/

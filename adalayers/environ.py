@@ -72,8 +72,7 @@ def prepared() -> Iterator[None]:
         stack.enter_context(inherited({**dict.fromkeys(cleared), **SET, **defaults}))
         stack.enter_context(inherited(_temporary()))
         stack.enter_context(inherited(_person(stack)))
-        if sys.warnoptions:  # of PYTHONWARNINGS, or -W
-            stack.enter_context(warnings.catch_warnings())
+        if sys.warnoptions:  # of PYTHONWARNINGS, or -W; for good: libraries warn while Python ends, too
             warnings.simplefilter("ignore")
         yield
 

@@ -102,6 +102,13 @@ def matplotlibrc(text: bytes) -> Callable[[Path], Path]:
     return write
 
 
+def thesis(folder: Path) -> Path:
+    """Put a package of this one's name into a folder: the thesis's own."""
+    (folder / "adalayers").mkdir()
+    (folder / "adalayers" / "__init__.py").write_text("VERSION = 1\n")
+    return folder
+
+
 def large(folder: Path) -> Path:
     """Put into a folder what Ray does not take in a working directory, and the launcher of `uv run`."""
     with (folder / "data.bin").open("wb") as file:
@@ -136,8 +143,10 @@ def studies(apart: bool) -> dict[str, Case]:
                 cwd=matplotlibrc(RC),
                 argv=tracked,
             ),
-            "no user, no home, uv run in a large folder, odd names": Case(
-                **nobody | {"before": (*nobody.get("before", ()), *UV)}, cwd=large, output=ODD
+            "no user, no home, uv run in a large folder with a package adalayers, odd names": Case(
+                **nobody | {"before": (*nobody.get("before", ()), *UV)},
+                cwd=lambda folder: thesis(large(folder)),
+                output=ODD,
             ),
         }
     return {
@@ -148,6 +157,7 @@ def studies(apart: bool) -> dict[str, Case]:
         "a TMPDIR that is not there": Case(environment={"TMPDIR": "/nowhere"}),
         **({"no user, no home": Case(**nobody)} if nobody else {}),
         "uv run in a large folder": Case(before=UV, cwd=large),
+        "a package adalayers in the current folder": Case(cwd=thesis),
         "an odd output": Case(output=ODD),
     }
 
@@ -215,7 +225,19 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
         return f"it had begun: {left}" if left else None
     if done.returncode != DONE:
         return f"exit code {done.returncode}: {said[-3000:]}"
-    return next(wrong(output, inside, tracked=not case.argv), None)
+    return next(wrong(output, inside, tracked=not case.argv), None) or report_elsewhere(output, folder)
+
+
+def report_elsewhere(output: Path, folder: Path) -> str | None:
+    """Rebuild the page from a project that has a package `reports` of its own; return what is wrong."""
+    project = folder / "project"
+    (project / "reports").mkdir(parents=True)
+    (project / "reports" / "__init__.py").write_text("")
+    page = output / "alpha_lambda" / "tiny-echo" / REPORT
+    page.unlink()
+    command = [sys.executable, "-m", "adalayers", "report", str(page.parent)]
+    done = subprocess.run(command, cwd=project, capture_output=True, timeout=SECONDS, check=False)
+    return None if done.returncode == DONE and page.exists() else f"adalayers report: {done.stderr.decode()}"
 
 
 def wrong(output: Path, inside: Path, *, tracked: bool) -> Iterator[str]:

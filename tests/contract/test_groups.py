@@ -93,6 +93,7 @@ def test_a_group_goes_on_whole_after_a_full_disk_and_a_hang(world, tmp_path, ray
         grouped = run_here([*argv, "--retries", "5"], report=False)
     assert (alone.code, full.code, grouped.code) == (0, 2, 0)
     assert "the disk is full; make room" in full.err
+    assert "Traceback" not in full.err
     assert "has made no progress" in grouped.err
     assert float((place / "hung").read_text()) == 2, "the epoch before is not run again"
     wanted, got = rows(tmp_path / "alone"), rows(tmp_path / "grouped")

@@ -215,6 +215,7 @@ def test_inspect_says_what_a_task_is(made, capsys):
     assert [line[:2] for line in lines] == [[f"{i:02d}", f"{w:.4f}"] for i, w in enumerate(weights, start=1)]
     longest = max(range(3), key=weights.__getitem__)
     assert len(lines[longest][2]) == 20
+    assert "embeddings" not in said, "they are not mixed"
 
 
 def test_a_task_of_pairs_is_not_asked_about_single_texts(made, backbone):

@@ -60,6 +60,15 @@ def test_the_card_says_data_scores_weights_and_use(best, tmp_path):
         assert expected in card.text, card.text
 
 
+def test_the_embeddings_are_named_where_they_are_mixed(backbone, tmp_path):
+    made = made_task(
+        tmp_path, backbone, "acceptability-demo", LayerMixConfig(**SMALL, hidden_states="with-embeddings")
+    )
+    assert "00 is the embeddings." in str(
+        adalayers.TrainedTask.from_pretrained(made.best, backbone=backbone).generate_model_card()
+    )
+
+
 def test_a_smoke_run_and_a_changed_base_model_are_said_to_be(backbone, tmp_path):
     config = LayerMixConfig(**SMALL, base_model="adapters", adapter_width=4)
     made = made_task(tmp_path / "tuned", backbone, "entities-demo", config)
