@@ -28,7 +28,7 @@ from adalayers.tracking.values import Trial
 
 logger = logging.getLogger(__name__)
 
-RETRY_SECONDS = 60.0
+RETRY_SECONDS = 30.0
 """A server that failed is left alone for so long."""
 TRY_SECONDS = 60.0
 """How long the first attempt to open it may take before a study starts without an answer."""

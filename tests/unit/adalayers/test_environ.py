@@ -63,7 +63,7 @@ def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tm
 
 def test_warnings_that_are_errors_are_not_errors_of_a_command(monkeypatch):
     monkeypatch.setattr(sys, "warnoptions", ["error"])
-    with prepared():
+    with warnings.catch_warnings(), prepared():
         warnings.warn("of a library", UserWarning, stacklevel=1)
 
 
