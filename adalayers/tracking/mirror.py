@@ -58,7 +58,7 @@ def check_uri(uri: str) -> None:
     """Check a tracking URI before anything runs.
 
     Raises:
-        BadInput: It is none, or names a database of which nothing would stay.
+        BadInput: It is none, a folder, or names a database of which nothing would stay, or stay elsewhere.
     """
     try:
         scheme = urlsplit(uri).scheme
@@ -144,7 +144,7 @@ def sync(folder: Folder | str, uri: str) -> int:
 class Mirror:
     """Mirror of one study folder, written on one background thread; never raises into the study.
 
-    What a server that is down or refuses it does not get live, `finish` writes once more from the folder.
+    What a server that is down did not get while trials ran, `finish` writes from the folder.
 
     Args:
         uri: MLflow's tracking URI; "none" makes an object that does nothing.

@@ -10,6 +10,7 @@ from adalayers import environ
 from adalayers.console.command_line import run_command
 from adalayers.environ import prepared
 from adalayers.errors import BadInput, local_path
+from adalayers.storage import cache_folder
 from adalayers.storage.folder import Folder
 
 
@@ -45,6 +46,10 @@ def test_every_variable_is_on_one_list_and_none_stays(monkeypatch):
 
 
 def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tmp_path):
+    for name in ("ADALAYERS_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    warned = []
+    monkeypatch.setattr(cache_folder.logger, "warning", warned.append)
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "none"))
@@ -57,6 +62,9 @@ def test_a_user_without_a_name_or_home_gets_both_for_the_command(monkeypatch, tm
         home = os.environ["HOME"]
         assert os.path.isdir(home)
         assert os.environ["USER"] == f"user-{os.getuid()}"
+        assert cache_folder.default_cache().is_relative_to(home)
+    (line,) = warned
+    assert line.endswith("give --cache-dir")
     assert not os.path.exists(home)
     assert os.environ["HOME"] == str(tmp_path / "none")
 
