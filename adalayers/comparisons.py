@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 FIRST, BLOCK = 6, 3
-"""Seeds of the first interim analysis, and between two of them: fewer than six pairs know no spread."""
+"""Fewest seeds of an analysis, for fewer than six pairs know no spread; of how many the middle one is a multiple."""
 
 IMPORTANCES_FROM, IMPORTANCES_NAMED_FROM = 10, 95
 """Completed trials of a search below which importances say nothing but chance; from which on a page names the largest.
@@ -194,9 +194,27 @@ def planned_comparisons(
     return planned
 
 
-def block_end(after: int, most: int) -> int:
-    """Return the number of seeds at which the next interim analysis is made: the next whole block, or `most`."""
-    return min(max(FIRST, (after // BLOCK + 1) * BLOCK), most)
+def crossing(
+    cells: Mapping[str, Mapping[str, Any]], factors: Sequence[str]
+) -> tuple[tuple[str, ...], dict[tuple[Any, ...], str]]:
+    """Return the factors that the cells of a core cross completely, and their levels -> its cell.
+
+    Args:
+        cells: Name -> level of every factor that it has, of each cell of the core.
+        factors: Those under study; one of which the core has a single level is none.
+
+    Returns:
+        None and none where a cell is missing or lacks a factor, or fewer than two factors are left.
+    """
+    levels = {name: dict.fromkeys(cell.get(name) for cell in cells.values()) for name in factors}
+    crossed = tuple(name for name in factors if len(levels[name]) > 1)
+    by_level = {tuple(cell.get(name) for name in crossed): arm for arm, cell in cells.items()}
+    complete = set(itertools.product(*(levels[name] for name in crossed)))
+    if len(crossed) < 2 or len(cells) > len(complete) or by_level.keys() != complete:
+        return (), {}
+    if any(None in levels[name] for name in crossed):
+        return (), {}
+    return crossed, by_level
 
 
 def _levels(cells: Mapping[tuple[Any, ...], str], index: int, reference: tuple[Any, ...]) -> list[Any]:

@@ -6,7 +6,7 @@
     drawing   how figures look
     parts     one file per part of the page: what it shows, its figures, its words
     page      the parts in their order; the cover over several folders; the index of a results root
-    write     puts it on disk: report.md, details.md, claims.json, contrasts.json, best_set.json, figures/, index.md
+    write     puts it on disk: report.md, details.md, claims.json, contrasts.json, figures/, index.md
 
 Each package imports those above it in this list alone. Nothing here imports torch, ray, transformers, mlflow or
 datasets, and nothing needs the network. Importing this package imports none of them: a command that only
@@ -15,14 +15,14 @@ prints its help pays for no pandas and no matplotlib.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from adalayers.storage.folder import Folder
 
-__all__ = ["check", "undecided_across", "undecided_arms", "write_cover", "write_report"]
+__all__ = ["check", "undecided_arms", "write_cover", "write_report"]
 
 
 def check() -> None:
@@ -33,7 +33,7 @@ def check() -> None:
 
 
 def write_report(folder: Folder | str | Path) -> str:
-    """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
+    """Rebuild the pages, claims, contrasts and figures/ of a folder from its files alone.
 
     Returns the path (or URI) of report.md. The same files give the same bytes. Raises `BadInput` where
     the folder holds no study.
@@ -67,12 +67,3 @@ def undecided_arms(folder: Folder | str | Path) -> frozenset[str]:
     trials = evidence.trials
     ended = trials[(trials["stage"] == "confirm") & (trials["status"] != "unfinished")]
     return undecided(evidence.over_seeds, set(ended["arm"]))
-
-
-def undecided_across(folders: Sequence[Folder]) -> dict[str, frozenset[str]]:
-    """Return a folder's name -> the arms of its case that open primary comparisons across cases need more seeds of."""
-    from reports.evidence.across import across, case_of, undecided
-    from reports.evidence.evidence import Evidence
-    from reports.reading.load import load
-
-    return undecided(across(case_of(folder.name, Evidence(load(folder))) for folder in folders))

@@ -18,7 +18,7 @@ from pandas.api.types import is_float_dtype
 
 from adalayers.results.files import BEST, HISTORY, PREDICTIONS, REPORT, STUDY, WORK
 from reports.parts.part import DETAILS, FIGURES
-from reports.write import BEST_SET, CONTRASTS, HTML
+from reports.write import CONTRASTS, HTML
 
 SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
 """How published parquet files are compressed: slow to write, as quick to read."""
@@ -30,7 +30,7 @@ LONG = 10_000
 def publish(folder: Path) -> None:
     """Remove from a study's folder, or that of its cover, all that the page does not need."""
     page = (folder / REPORT).read_text(encoding="utf-8")
-    for name in (DETAILS, CONTRASTS, BEST_SET, HTML, "optuna.journal"):
+    for name in (DETAILS, CONTRASTS, HTML, "optuna.journal"):
         (folder / name).unlink(missing_ok=True)
     for name in (BEST, WORK):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -26,7 +26,6 @@ from reports.parts.part import DETAILS, FIGURES
 from reports.reading.load import load
 
 CONTRASTS = "contrasts.json"
-BEST_SET = "best_set.json"
 INDEX = "index.md"
 HTML = "report.html"
 DPI = 110
@@ -35,7 +34,7 @@ DECIMALS = re.compile(rb"(\d\.\d\d)\d+")
 
 
 def build(folder: Folder | str | Path) -> Evidence:
-    """Rebuild the pages, claims, contrasts, the set that may be best and figures/ of a folder from its files alone.
+    """Rebuild the pages, claims, contrasts and figures/ of a folder from its files alone.
 
     The same files give the same bytes. Returns what the pages were made from.
 
@@ -139,10 +138,9 @@ def _link(root: Folder, directory: Folder) -> str:
 
 
 def write_claims(directory: Folder, evidence: Evidence) -> None:
-    """Write claims.json, contrasts.json and best_set.json."""
-    directory.write_json(CLAIMS, [claim.as_json() for claim in evidence.claims])
+    """Write claims.json and contrasts.json."""
+    directory.write_json(CLAIMS, evidence.claims_json)
     directory.write_json(CONTRASTS, [claim.as_json() for claim in evidence.contrasts])
-    directory.write_json(BEST_SET, evidence.best_set.as_json())
 
 
 def _write_figure(directory: Folder, name: str, figure: Figure) -> None:

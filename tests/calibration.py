@@ -1,48 +1,42 @@
 """Is the report right as often as it says? Simulated studies whose truth is known, judged by the report's own code.
 
-    python -m tests.calibration --processes 2    the long form: about half an hour of two idle cores
+    python -m tests.calibration                  the long form: minutes of one core
     python -m tests.calibration --studies 200    coarser
 
 Prints Markdown tables; docs/evidence.md holds those of the last long run. Nothing here trains.
 
-False claims     no arm differs. A *false claim* is a verdict `better` or `worse` of any planned comparison, at any
-                 analysis: at most 5% of studies may hold one.
-Factor effect    one level of a factor is better by the SD of a cell: how many seeds find it, against cell by cell.
-Until decided    trials that studies run block by block need, against a fixed number of seeds of the same power.
-Best set         how often the best setting is in the set of those that may be best.
+equal      no arm differs: a false claim is a verdict `better` or `worse`, at any analysis; at most 5% of studies
+effects    all arms differ: how often that is found, and by the smallest effect: how often they are called the same
+pools      arms of one configuration, drawn from the trials that were trained for docs/evidence/
+pages      each published page of six seeds or more, with its own differences and spreads
+wholes     factors as wholes, where none matters: at most 1% of studies, in arms of equal and unequal spread
 """
 
 import argparse
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from itertools import repeat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from adalayers.comparisons import FIRST, block_end
-from adalayers.results.study_file import Run
-from reports.evidence.analyses import analyses
-from reports.evidence.best_set import best_set
-from reports.evidence.claims import BETTER, SAME, WORSE, Claim, claims, undecided
-from reports.evidence.planning import chance, seeds_for
-from reports.evidence.spending import PLANNED, next_budget, shares
-from reports.reading.load import Plan
+from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
+from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Estimate, decide, holm, paired
+from reports.evidence.omnibus import crossed, permutation_p_values
+from reports.reading.load import Plan, load
 from reports.words.text import table
 from tests.helpers import made_scores
 
-PART = 50
-"""Studies that one process simulates at a time."""
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 SD = 0.01
 """Of one score, once its arm and its seed are known."""
-EDGE = {"until-decided": math.sqrt(2) * SD, "fixed": 1.3 * math.sqrt(2) * SD}
-"""The smallest effect of interest of the simulations at it: in SDs of the difference, 1 and 1.3, where *no difference*
-is false most often: of larger ones *better* is found first, of smaller ones nothing."""
+BASELINE = 0.0
+"""The trivial model's score."""
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 """Scores [arms, seeds] of arms that do not differ."""
@@ -59,27 +53,27 @@ def unequal(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     return 0.4 + 0.02 * rng.normal(size=(1, shape[1])) + SD * spreads * rng.normal(size=shape)
 
 
+def skewed(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Noise that is exponential: most scores are near the best, a few fall far below."""
+    return 0.4 + 0.02 * rng.normal(size=(1, shape[1])) - SD * rng.exponential(size=shape)
+
+
 def accuracy(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
     """Accuracy on 100 examples, right 80% of the time: few values, many ties."""
     return rng.binomial(100, 0.8, size=shape) / 100
 
 
-def collapsing(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Normal, but one trial in ten falls by thirty SDs, as when training collapses."""
-    return normal(rng, shape) - 30 * SD * (rng.random(shape) < 0.1)
-
-
 def diverging(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Normal, but every trial among the worst 15% of its arm diverges: it has the trivial model's score, 0."""
+    """Normal, but every trial among the worst 15% of its arm diverges: it has the trivial model's score."""
     scores = normal(rng, shape)
-    return np.where(scores < np.quantile(scores, 0.15, axis=1, keepdims=True), 0.0, scores)
+    return np.where(scores < np.quantile(scores, 0.15, axis=1, keepdims=True), BASELINE, scores)
 
 
 KINDS: dict[str, Draw] = {
     "normal": normal,
     "arms of unequal spread": unequal,
+    "skewed": skewed,
     "accuracy on 100 examples": accuracy,
-    "one trial in ten collapses": collapsing,
     "the worst 15% of trials diverge": diverging,
 }
 
@@ -98,259 +92,160 @@ class Share:
 
     def __str__(self) -> str:
         low, high = self.interval
-        return f"{self.hits / self.n:.2%} [{low:.2%}, {high:.2%}], n = {self.n:,}"
+        return f"{self.hits / self.n:.2%} [{low:.2%}, {high:.2%}]"
 
 
-def together(shares: Iterable[Share]) -> Share:
-    """Return the share over all parts."""
-    parts = list(shares)
-    return Share(sum(part.hits for part in parts), sum(part.n for part in parts))
-
-
-# The studies
-
-
-OUTSIDE = ("published", "uniform", "last")
-
-
-def grid() -> Plan:
+def factorial() -> Plan:
     """Return the plan of a 4 x 3 factorial core with three arms outside it, as `alpha_lambda` has one."""
-    arms = {**made_scores.GRID, **{name: {} for name in OUTSIDE}}
-    return made_scores.plan(arms, smallest_effect=SD / 10)
+    outside = {name: {} for name in ("published", "uniform", "last")}
+    return made_scores.plan({**made_scores.GRID, **outside}, smallest_effect=SD / 10)
 
 
-def against_control(arms: int) -> Plan:
+def against_control(arms: int = 9, smallest: float = SD / 10) -> Plan:
     """Return the plan of so many arms, each against one control."""
-    return made_scores.plan([f"arm-{number}" for number in range(arms + 1)], smallest_effect=SD / 10)
+    return made_scores.plan([f"arm-{number}" for number in range(arms + 1)], smallest_effect=smallest)
 
 
-class Simulated:
-    """A study that is run and judged as the driver and the report do it, on scores that are given."""
-
-    def __init__(self, plan: Plan, scores: np.ndarray):
-        self.plan, self.scores = plan, scores
-        self.names = [arm.name for arm in plan.arms]
-        self.had: dict[str, set[int]] = {name: set() for name in self.names}
-        self.runs: list[Run] = []
-
-    @property
-    def trials_run(self) -> int:
-        return sum(map(len, self.had.values()))
-
-    def fixed(self, seeds: int) -> list[Claim]:
-        """Run every arm with all seeds in one run; return the claims."""
-        self._add(self.names, seeds, Run(confirmed=1, planned=seeds, analyses=(seeds,)))
-        return self.claims()
-
-    def until_decided(self, planned: int) -> list[Claim]:
-        """Run block by block while primary comparisons are undecided; return the claims."""
-        end = max((analysis for run in self.runs for analysis in run.analyses), default=0)
-        wanted = undecided(self.claims()) if end else frozenset(self.names)
-        while end < planned and wanted:
-            end = block_end(end, planned)
-            self._add(wanted, end, Run(confirmed=1, planned=planned, until_decided=True, analyses=(end,)))
-            wanted = undecided(self.claims())
-        return self.claims()
-
-    def every_look(self, *plans: int) -> list[Claim]:
-        """Run every arm with all seeds of one plan after another; return the claims of all analyses on the way.
-
-        They are those of `until_decided`: a comparison ends where it is decided, whatever seeds its arms have later.
-        """
-        end = max((analysis for run in self.runs for analysis in run.analyses), default=0)
-        for planned in plans:
-            analyses = []
-            while end < planned:
-                end = block_end(end, planned)
-                analyses.append(end)
-            self._add(self.names, planned, Run(confirmed=1, planned=planned, analyses=tuple(analyses)))
-        return self.claims()
-
-    def claims(self) -> list[Claim]:
-        frame = self.frame()
-        return claims(frame, self.plan, analyses(self.runs, frame, self.plan), {})
-
-    def frame(self) -> pd.DataFrame:
-        """Return `trials.csv` as far as it has been run."""
-        rows = [
-            ("confirm", "completed", name, seed, f"{place:03d}-{seed:04d}", self.scores[place, seed - 1])
-            for place, name in enumerate(self.names)
-            for seed in sorted(self.had[name])
-        ]
-        return pd.DataFrame(rows, columns=["stage", "status", "arm", "seed", "trial_id", "test/matthews"])
-
-    def _add(self, arms: Iterable[str], seeds: int, run: Run) -> None:
-        added = {name: sorted(set(range(1, seeds + 1)) - self.had[name]) for name in arms}
-        for name, new in added.items():
-            self.had[name] |= set(new)
-        covered = {name: sorted(had) for name, had in self.had.items()}
-        self.runs.append(replace(run, seeds=added, covered=(covered,) * len(run.analyses)))
+RUNS = {"6, then 12": ((6, False), (12, False)), "until decided to 20, then 30": ((20, True), (30, True))}
+"""Commands, one after the other: seeds, and whether until decided."""
 
 
-# False claims
+def judged(plan: Plan, scores: np.ndarray, how: str) -> tuple[list[str], bool]:
+    """Return what commands decide of the primary comparisons, and whether an interval of another one leaves out 0.
 
+    Arms that stop early are given all seeds: a comparison that was decided keeps its claim, whatever comes after.
 
-def false_claims(studies: int, draw: Draw, how: str, seed: int = 0) -> Share:
-    """Return the share of studies of identical arms that claim a difference, of the score, at any analysis.
-
-    how: until-decided (to 20 seeds, then extended to 30), or fixed (6 seeds, extended to 12)
+    scores: [arms, seeds]
     """
-    rng = np.random.default_rng([seed, 1])
-    plan, hits = grid(), 0
+    names = [arm.name for arm in plan.arms]
+    error = planned_error(crossed=bool(crossed(plan)[0]))
+    analyses: list[InterimAnalysis] = []
+    for seeds, until_decided in RUNS[how]:
+        while one := next_analysis(analyses, seeds, until_decided=until_decided, error=error):
+            if analyses and one.after <= analyses[-1].after:
+                break
+            analyses.append(one)
+
+    def estimates(after: int, *, primary: bool) -> dict[int, Estimate | None]:
+        return {
+            place: paired(
+                np.array([planned.weights.get(name, 0.0) for name in names]) @ scores[:, :after],
+                plan.smallest_effect,
+                scale=1.0,
+            )
+            for place, planned in enumerate(plan.comparisons)
+            if planned.primary == primary
+        }
+
+    decisions = decide([(one.level, estimates(one.after, primary=True)) for one in analyses])
+    others = estimates(analyses[-1].after, primary=False)
+    beyond = any(one and one.p_value <= error / len(others) for one in others.values())
+    return [decision.verdict for decision in decisions.values()], beyond
+
+
+def of_equal_arms(studies: int, plan: Plan, draw: Draw, how: str, seed: int = 0) -> tuple[Share, Share]:
+    """Return the shares of studies with a false claim, and with an interval without verdict that misses 0."""
+    rng, false, missed = np.random.default_rng([seed, 1]), 0, 0
     for _ in range(studies):
-        study = Simulated(plan, draw(rng, (len(plan.arms), 30)))
-        fixed = how == "fixed"
-        found = [*study.fixed(6), *study.fixed(12)] if fixed else study.every_look(20, 30)
-        hits += any(claim.verdict in (BETTER, WORSE) for claim in found)
-    return Share(hits, studies)
-
-
-def at_the_edge(studies: int, beyond: float, how: str, seed: int = 0) -> tuple[Share, Share]:
-    """Return the shares of studies with a false claim, and with an interval that misses, where all arms differ.
-
-    Args:
-        studies: How many; nine arms and a control, until decided to 20 seeds or fixed at 6.
-        beyond: The true difference of every arm as a multiple of the smallest effect: from 1 on *no difference seen*
-            is false, as *worse* is.
-        how: As of `false_claims`.
-        seed: Of the draws.
-    """
-    rng = np.random.default_rng([seed, 7])
-    plan = replace(against_control(9), smallest_effect=EDGE[how])
-    truth = beyond * EDGE[how]
-    false = missed = 0
-    for _ in range(studies):
-        scores = normal(rng, (len(plan.arms), 20))
-        scores[1:] += truth
-        study = Simulated(plan, scores)
-        found = study.fixed(6) if how == "fixed" else study.every_look(20)
-        false += any(claim.verdict in (SAME, WORSE) for claim in found)
-        missed += any(
-            claim.low is not None and not claim.low <= truth + 1e-12 <= claim.high + 2e-12 for claim in found
-        )
+        verdicts, beyond = judged(plan, draw(rng, (len(plan.arms), 30)), how)
+        false, missed = false + bool({BETTER, WORSE} & {*verdicts}), missed + beyond
     return Share(false, studies), Share(missed, studies)
 
 
-def found_as_planned(studies: int, seed: int = 0) -> Share:
-    """Return how often a comparison that is open after 6 seeds finds the effect with the seeds that planning names."""
-    rng = np.random.default_rng([seed, 8])
-    plan, hits, n = against_control(9), 0, 0
-    for _ in range(studies):
-        scores = 0.4 + SD * rng.normal(size=(10, 60))
-        scores[1:] += 1.5 * math.sqrt(2) * SD
-        study = Simulated(plan, scores)
-        still_open = [claim for claim in study.fixed(6) if not claim.decided]
-        if not still_open:
-            continue
-        frame = study.frame()
-        seeds = seeds_for(1.5, still_open[0], analyses(study.runs, frame, plan))
-        keys = {claim.key for claim in still_open}
-        later = [claim for claim in study.every_look(seeds or 60) if claim.key in keys]
-        hits, n = hits + sum(claim.verdict == BETTER for claim in later), n + len(later)
-    return Share(hits, n)
+def of_effects(studies: int, sds: float, smallest: float, how: str, seed: int = 0) -> tuple[Share, Share]:
+    """Return the shares of studies with a false claim, and of comparisons found, where nine arms beat a control.
 
-
-# Effects
-
-
-def factor_found(studies: int, seeds: int, shared: float, seed: int = 0) -> Share:
-    """Return the share of fixed studies that find a level of a factor better by one SD of a cell.
-
-    shared: the correlation of the noise of cells that differ in the other factor alone
+    sds, smallest: by how much, and the smallest effect, in SDs of a difference
     """
-    rng = np.random.default_rng([seed, 2])
-    plan, hits = grid(), 0
-    alphas, weights = len(made_scores.ALPHAS), len(made_scores.WEIGHTS)
+    rng, false, found, sd = np.random.default_rng([seed, 7]), 0, 0, math.sqrt(2) * SD
+    plan = against_control(smallest=smallest * sd)
     for _ in range(studies):
-        common = rng.normal(size=(alphas, 1, seeds))
-        own = rng.normal(size=(alphas, weights, seeds))
-        cells = SD * (math.sqrt(shared) * common + math.sqrt(1 - shared) * own)
-        cells[1] += SD
-        scores = 0.4 + np.concatenate(
-            [cells.reshape(alphas * weights, seeds), SD * rng.normal(size=(len(OUTSIDE), seeds))]
-        )
-        found = Simulated(plan, scores).fixed(seeds)
-        hits += any(
-            claim.kind == "factor" and claim.names[0] == "alpha=8" and claim.verdict == BETTER
-            for claim in found
-        )
-    return Share(hits, studies)
+        scores = normal(rng, (10, 30))
+        scores[1:] += sds * sd
+        verdicts, _ = judged(plan, scores, how)
+        false += WORSE in verdicts or (sds >= smallest and SAME in verdicts)
+        found += verdicts.count(BETTER)
+    return Share(false, studies), Share(found, 9 * studies)
 
 
-def fixed_seeds(effect: float, error: float) -> int:
-    """Return how many seeds of one analysis find a difference of `effect` SDs nine times in ten."""
-    return next(n for n in range(FIRST, 100) if chance([(n, error)], effect) >= 0.9)
+# Trials that were trained
 
 
-def factor_seeds() -> int:
-    """Return how many seeds find a level of `alpha` better by one SD of independent cells, nine times in ten."""
-    plan = grid()
-    planned = plan.comparisons
-    level = next(effect for effect in planned if effect.names[0] == "alpha=8" and effect.kind == "factor")
-    share = shares([comparison.primary for comparison in planned])[planned.index(level)]
-    sd = math.sqrt(sum(weight**2 for weight in level.weights.values()))
-    return fixed_seeds(1 / sd, PLANNED * share)
-
-
-def cell_seeds() -> int:
-    """Return how many seeds find one of the 14 arms better than the control by one SD of a cell, cell by cell."""
-    return fixed_seeds(1 / math.sqrt(2), PLANNED / 14)
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Trials run over those of a fixed design, and how often an effect of one SD of the difference was found."""
-
-    trials: int
-    fixed: int
-    found: Share
-
-
-def cost(studies: int, effects: Sequence[float], planned: int, fixed: int, seed: int = 0) -> Cost:
-    """Return what until-decided costs for arms against a control; effects: in SDs of the difference, in turn by arm."""
-    rng = np.random.default_rng([seed, 3])
-    plan = against_control(10)
-    sizes = np.array([0.0, *(effects[place % len(effects)] for place in range(10))])
-    trials, hits, ones = 0, 0, 0
+def of_pool(studies: int, scores: np.ndarray, how: str, smallest: float, seed: int = 0) -> Share:
+    """Return the share of studies with a false claim, of four arms whose trials are drawn from one configuration's."""
+    rng, false = np.random.default_rng([seed, 9]), 0
+    plan = against_control(3, smallest)
     for _ in range(studies):
-        # Independent differences of SD 1: the control's scores are the shared luck.
-        scores = SD * (rng.normal(size=(11, planned)) + sizes[:, None])
-        scores[0] = 0.0
-        study = Simulated(plan, 0.4 + scores)
-        found = study.until_decided(planned)
-        trials += study.trials_run
-        of_one = [claim.verdict == BETTER for claim, size in zip(found, sizes[1:], strict=True) if size == 1]
-        hits, ones = hits + sum(of_one), ones + len(of_one)
-    return Cost(trials, studies * 11 * fixed, Share(hits, max(1, ones)))
+        verdicts, _ = judged(plan, rng.permutation(scores)[: 4 * 30].reshape(4, 30), how)
+        false += bool({BETTER, WORSE} & {*verdicts})
+    return Share(false, studies)
 
 
-def planned_for_power(comparisons: int) -> tuple[int, int]:
-    """Return the seeds of a fixed design, and of one run until decided, that find one SD nine times in ten."""
-    for planned in range(FIRST, 100):
-        end, budget, schedule = 0, None, []
-        while end < planned:
-            end = block_end(end, planned)
-            budget = next_budget(budget, seeds=end, planned=planned)
-            schedule.append((end, budget.spent(end) / comparisons))
-        if chance(schedule, 1.0) >= 0.9:
-            return fixed_seeds(1.0, PLANNED / comparisons), planned
-    raise ValueError("no number of seeds reaches that power")
+def of_page(folder: Path, studies: int, seed: int = 0) -> list[str] | None:
+    """Return a row on a published study: what one analysis decides of its own differences, and how often it is wrong.
 
-
-def best_kept(studies: int, seed: int = 0) -> Share:
-    """Return the share of studies, run until decided, whose set of settings that may be best holds the best one.
-
-    The best is ahead of five others by half an SD, of five more by nothing: ties are the hard case.
+    Differences are drawn with the covariances that they have over its seeds; ties are left out.
     """
-    rng = np.random.default_rng([seed, 6])
-    plan, hits = against_control(10), 0
+    evidence = Evidence(load(folder))
+    primary = [claim for claim in evidence.claims if claim.primary]
+    free = [claim for claim in primary if claim.estimate]
+    if not free:
+        return None
+    shared = sorted(set.intersection(*(set(claim.values) for claim in free)))
+    differences = np.array([[claim.values[seed] for claim in free] for seed in shared])
+    n, smallest = max(claim.n for claim in free), evidence.plan.smallest_effect or 0.0
+    covariance = np.atleast_2d(np.cov(differences, rowvar=False))
+    rng = np.random.default_rng([seed, 11])
+    means = differences.mean(axis=0)
+    counts = dict.fromkeys(("decided", "wrong", "equal", "same"), 0)
+
+    def verdicts(truth: np.ndarray) -> list[str]:
+        drawn = rng.multivariate_normal(truth, covariance, size=n, method="svd").T
+        family = {place: paired(row, smallest, scale=1.0) for place, row in enumerate(drawn)}
+        family |= {-1 - place: None for place in range(len(primary) - len(free))}
+        return [one.verdict for one in decide([(evidence.error, family)]).values()]
+
     for _ in range(studies):
-        scores = normal(rng, (11, 20))
-        scores[6:] -= SD / 2
-        study = Simulated(plan, scores)
-        study.until_decided(20)
-        frame = study.frame()
-        hits += study.names[0] in best_set(frame, plan, analyses(study.runs, frame, plan)).arms
+        own, none, edge = (verdicts(mean) for mean in (means, 0 * means, smallest * np.sign(means)))
+        counts["decided"] += sum(verdict != OPEN for verdict in own)
+        counts["wrong"] += any(
+            verdict == (WORSE if mean > 0 else BETTER) for verdict, mean in zip(own, means, strict=False)
+        )
+        counts["equal"] += bool({BETTER, WORSE} & {*none})
+        counts["same"] += SAME in edge
+    share = counts["decided"] / studies / len(primary)
+    return [
+        f"{folder.parent.name}/{folder.name}",
+        str(len(primary)),
+        f"{share:.1%}",
+        *(f"{counts[name] / studies:.2%}" for name in ("equal", "same", "wrong")),
+    ]
+
+
+# Factors as wholes
+
+
+def of_wholes(studies: int, sizes: Sequence[int], seeds: int, how: str, seed: int = 0) -> Share:
+    """Return the share of complete factorials in which something matters, at 1%, though nothing does.
+
+    how: `equal` spread; `level`, four times as much in one level of the first factor; `cells`, rising fourfold over
+        the cells; `skewed`, exponential noise in one level
+    """
+    rng, hits = np.random.default_rng([seed, seeds, *sizes]), 0
+    cells = [*itertools.product(*map(range, sizes))]
+    level = np.array([cell[0] == 0 for cell in cells])
+    effects = [
+        effect
+        for size in range(1, len(sizes) + 1)
+        for effect in itertools.combinations(range(len(sizes)), size)
+    ]
+    for _ in range(studies):
+        noise = rng.normal(size=(seeds, len(cells)))
+        noise *= {"level": np.where(level, 4.0, 1.0), "cells": np.geomspace(1, 4, len(cells))}.get(how, 1.0)
+        if how == "skewed":
+            noise[:, level] = rng.exponential(size=(seeds, level.sum())) - 1
+        p_values = dict(enumerate(permutation_p_values(noise, sizes, effects, draws=1999)))
+        hits += any(step.rejected for step in holm(p_values, 0.01).values())
     return Share(hits, studies)
 
 
@@ -360,57 +255,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parts = {"equal": _equal, "effects": _effects, "pools": _pools, "pages": _pages, "wholes": _wholes}
     parser.add_argument("--studies", type=int, default=2000, help="of each kind (default 2000)")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
     flags = parser.parse_args(arguments)
-    with ProcessPoolExecutor(flags.processes) as pool:
-        # Parts of a fixed size and a seed each: the figures do not depend on the number of processes.
-        sizes = [min(PART, flags.studies - start) for start in range(0, flags.studies, PART)]
-        seeds = range(len(sizes))
-        print("Identical arms, a 4 x 3 core with three arms outside it:\n")
-        print_row("scores", "run", "studies with a false claim [95% interval]", head=True)
-        for name, draw in KINDS.items():
-            for how in ("until-decided", "fixed"):
-                found = pool.map(false_claims, sizes, repeat(draw), repeat(how), seeds)
-                print_row(name, how, str(together(found)))
-        few = [min(PART, size) for size in sizes[: max(1, len(sizes) // 4)]]
-        print("\nNine arms that differ from the control by so many smallest effects:\n")
-        print_row("difference", "run", "*no difference* or *worse* of any", "an interval misses", head=True)
-        for beyond, how in itertools.product((1.0, 1.02), ("until-decided", "fixed")):
-            found = list(pool.map(at_the_edge, few, repeat(beyond), repeat(how), seeds))
-            print_row(f"{beyond:g}", how, *(str(together(part)) for part in zip(*found, strict=True)))
-        planned = together(pool.map(found_as_planned, few, seeds))
-        print(f"\nFound with the seeds that planning names, of what is open after six: {planned}")
-        wanted, cells = factor_seeds(), cell_seeds()
-        print(f"\nOne level of a factor better by one SD of a cell; cell by cell it takes {cells} seeds:\n")
-        print_row("noise shared by cells of one level", "seeds", "share of cell by cell", "found", head=True)
-        for shared in (0.0, 0.5, 0.9):
-            share = together(pool.map(factor_found, few, repeat(wanted), repeat(shared), seeds))
-            print_row(f"{shared:g}", str(wanted), f"{wanted / cells:.0%}", str(share))
-        fixed, planned = planned_for_power(10)
-        print(f"\nUntil decided ({planned} seeds at most) against {fixed} seeds fixed, of equal power:\n")
-        print_row(
-            "design", "effects", "trials, share of the fixed design's", "effects of one SD found", head=True
-        )
-        for effects in ((0.0, 1.0, 2.0), (2.0,), (2.0, 3.0, 4.0)):
-            costs = list(pool.map(cost, few, repeat(effects), repeat(planned), repeat(fixed), seeds))
-            print_row(
-                "10 arms against a control", f"{effects} SDs of the difference", *_cost(costs, 1.0 in effects)
-            )
-        kept = together(pool.map(best_kept, few, seeds))
-        print(f"\nThe best of eleven settings, five of them alike, is in the set that may be best: {kept}")
+    for part in flags.parts:
+        parts[part](flags.studies)
     return 0
 
 
-def _cost(costs: Sequence[Cost], found: bool) -> tuple[str, str]:
-    ratio = sum(cost.trials for cost in costs) / sum(cost.fixed for cost in costs)
-    return f"{ratio:.0%}", str(together(cost.found for cost in costs)) if found else "none there"
+def _equal(studies: int) -> None:
+    print_row("equal arms", "run", "a false verdict", "a false interval without verdict", head=True)
+    designs = {"4 x 3 core, 3 outside": factorial(), "9 arms, a control": against_control()}
+    for (design, plan), (name, draw), how in itertools.product(designs.items(), KINDS.items(), RUNS):
+        print_row(f"{design}: {name}", how, *map(str, of_equal_arms(studies, plan, draw, how)))
+
+
+def _effects(studies: int) -> None:
+    print_row(
+        "nine arms better by, SDs", "smallest effect, SDs", "run", "a false verdict", "found", head=True
+    )
+    for sds, smallest, how in itertools.product((0.5, 1.0, 1.3, 2.0), (0.0, 1.0), RUNS):
+        smallest = sds if smallest else 0.1
+        print_row(f"{sds:g}", f"{smallest:g}", how, *map(str, of_effects(studies, sds, smallest, how)))
+
+
+def _pools(studies: int) -> None:
+    print_row("equal arms from trained trials", "run", "a false verdict", head=True)
+    for path in sorted((DOCS / "evidence").glob("*.parquet")):
+        pool = pd.read_parquet(path)
+        for name, rows in pool[pool["order"] == pool["seed"]].groupby("configuration", observed=True):
+            scores = rows["test"].to_numpy()
+            smallest = float(scores.std() * math.sqrt(2))
+            worst = np.where(scores < np.quantile(scores, 0.15), pool.attrs["baseline"], scores)
+            for how, (some, drawn) in itertools.product(
+                RUNS, (("", scores), (", worst 15% diverged", worst))
+            ):
+                share = of_pool(studies, drawn, how, smallest)
+                print_row(f"{pool.attrs['corpus']}, {name}{some}", how, str(share))
+
+
+def _pages(studies: int) -> None:
+    heads = ("page", "primary", "decided", "equal arms called different")
+    print_row(
+        *heads, "arms at the smallest effect called the same", "a wrong direction of its own", head=True
+    )
+    for study in sorted(DOCS.glob("results/*/*/study.json")):
+        if row := of_page(study.parent, studies):
+            print_row(*row)
+
+
+def _wholes(studies: int) -> None:
+    print_row("cells", "seeds", "spread", "something matters", head=True)
+    for sizes, seeds, how in itertools.product(
+        ((2, 2), (2, 3), (4, 3), (3, 3, 3)), (6, 12, 20), ("equal", "level", "cells", "skewed")
+    ):
+        print_row(" x ".join(map(str, sizes)), str(seeds), how, str(of_wholes(studies, sizes, seeds, how)))
 
 
 def print_row(*cells: str, head: bool = False) -> None:
     """Print a row of a Markdown table as soon as it is known."""
     lines = table(cells, [] if head else [cells]).splitlines()
-    print("\n".join(lines if head else lines[2:]), flush=True)
+    print("\n".join(["", *lines] if head else lines[2:]), flush=True)
 
 
 if __name__ == "__main__":

@@ -79,11 +79,9 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
     if {"request", "request.flags"} & {*missing}:
         lost = "what the study was asked for is lost"
         raise damaged(folder, STUDY, "request.flags is no object", lost=lost, advice=WAYS_OUT)
-    uncounted = [run for run in study.runs.history if len(run.covered) != len(run.analyses)]
     needed = [path for path in missing if path.startswith(("id", "runs", "request.smallest_effect"))]
-    if needed or uncounted:
-        why = f"{needed[0]} is not what a study writes" if needed else "analyses are not as many as covered"
-        lost = "what happened in the study is in doubt"
+    if needed:
+        why, lost = f"{needed[0]} is not what a study writes", "what happened in the study is in doubt"
         raise damaged(folder, STUDY, why, lost=lost, advice=WAYS_OUT)
     stored, wanted = study.request.flags, to_json(identity)
     for name in {**stored, **wanted}:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from adalayers.comparisons import Comparison, PlannedArm
 from adalayers.errors import BadInput
 from adalayers.results.files import STUDY, read_document
+from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.states import ComputeType, Stream
 from adalayers.storage.folder import Folder
 from adalayers.storage.to_json import to_json
@@ -208,8 +209,7 @@ class Run:
     confirmed:   confirmed trials that it added; test_scored: of them, those that scored the test split
     seeds:       the seeds that it added to each arm
     planned:     the most seeds an arm was to have; 0 where nothing says
-    analyses:       its analyses: after how many seeds (of those planned, in order) each was made
-    covered:     for each of them, arm -> the completed seeds that it covers, of every arm known then
+    analyses:    those of the confirmed trials that it made
     machine:     device and version of torch where the driver ran
     software:    as `EnvironmentRecord.software`
     """
@@ -222,8 +222,7 @@ class Run:
     seeds: dict[str, list[int]] = field(default_factory=dict)
     planned: int = 0
     until_decided: bool = False
-    analyses: tuple[int, ...] = ()
-    covered: tuple[dict[str, list[int]], ...] = ()
+    analyses: tuple[InterimAnalysis, ...] = ()
     commit: str | None = None
     dirty: bool | None = None
     machine: str = ""

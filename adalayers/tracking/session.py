@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 RUN_STATUS = {"completed": "FINISHED", "stopped": "KILLED", "failed": "FAILED", "diverged": "FAILED"}
 _CUT_SHORT = ("interrupted", "time is up")
-_ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", "best_set.json", TRIALS, STUDY)
+_ARTIFACTS = (REPORT, "details.md", CLAIMS, "contrasts.json", TRIALS, STUDY)
 _ARTIFACT_FOLDERS = ("figures", BEST)
 _READABLE = (".md", ".json", ".csv")
 

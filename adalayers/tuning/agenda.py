@@ -9,20 +9,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adalayers.comparisons import PlannedArm, block_end
+from adalayers.comparisons import PlannedArm, crossing
 from adalayers.config import TrialConfig
 from adalayers.data.trial_data import TrialData
 from adalayers.request import StudyRequest
+from adalayers.results.interim_analyses import InterimAnalysis, next_analysis, planned_error
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import StudyFile
 from adalayers.study import ConfirmedArm, StudyPlan, merge, trial_id
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.rates import RateTrials
-from adalayers.tuning.run_log import InterimAnalysis, analyses_of
 from adalayers.tuning.search import Search
 
 logger = logging.getLogger(__name__)
@@ -44,8 +44,9 @@ class Agenda:
         record: Its rows.
         data: Its shape and fingerprints identify a trial, with configuration and seed.
         request: The size of each search, and how often arms are confirmed: with seeds seed + 1 .. seed + seeds.
-        undecided: Returns the arms that need more seeds, once an analysis is made: the study then goes on block by
-            block until there are none. None: every arm runs with all seeds.
+        undecided: Returns the arms that need more seeds, once an analysis is made: these alone then run up to the next
+            one. None: every arm runs with all seeds.
+        factors: Names of what is under study: a core that crosses them completely spends part of its error otherwise.
         before: The study as earlier runs have left it: their analyses, and the bests of smaller searches.
         take: Takes a trial that is about to be confirmed from another study that has trained it; returns whether it
             could. The record then holds it.
@@ -59,6 +60,7 @@ class Agenda:
         request: StudyRequest,
         *,
         undecided: Callable[[], Collection[str]] | None = None,
+        factors: Sequence[str] = (),
         before: StudyFile = StudyFile(),  # noqa: B008  # frozen
         take: Callable[[TrialJob], bool] = lambda job: False,
     ):
@@ -86,8 +88,9 @@ class Agenda:
         self._running: set[str] = set()
         self._postponed: TrialJob | None = None  # was asked for, and did not fit the group
         self._undecided, self._before, self._take = undecided, before, take
-        self._earlier = analyses_of(before.runs)
+        self._earlier = [analysis for run in before.runs.history for analysis in run.analyses]
         self._analyses: list[InterimAnalysis] = []
+        self._error = planned_error(crossed=self._crossed(factors))
         self._wanted: frozenset[str] | None = None
         self._confirmations_counted: _Confirmations | None = None
         self._best_known = self._rates_known = False
@@ -204,12 +207,12 @@ class Agenda:
                 if any(search.under_way for search in self.searches):
                     return "wait"
                 self._settle_best()
-            elif self._undecided is None or self._block() is None:
+            elif self._undecided is None or (analysis := self._next_analysis()) is None or not self._block():
                 return "done"
-            elif self._running:  # an analysis is of whole blocks
+            elif self._running:  # an analysis is of all trials up to it
                 return "wait"
             else:
-                self._analyses.append(self._analysis(self._block() or self.seeds))
+                self._analyses.append(analysis)
                 self._wanted = self._confirmations_counted = None
             self._confirmations = self._confirm()
         return job
@@ -246,62 +249,77 @@ class Agenda:
                 if self._needs(arm) or (finished and self.record.ended(identity)):
                     yield identity, arm, seed
 
-    # Until decided
-
-    def go_on(self, arms: Collection[str]) -> bool:
-        """Let arms that no comparison of this study needs run a further block; return whether there is one to come.
-
-        To be asked once the agenda is done: until the analysis of that block.
-        """
-        self._wanted, self._confirmations_counted = frozenset(arms), None
-        self._confirmations = self._confirm()
-        return self._block() is not None
+    # Analyses
 
     def analyses(self, *, closing: bool = False) -> list[InterimAnalysis]:
         """Return the analyses that this run has made.
 
-        Without `undecided` there is one at most, made as the run closes: of all whole blocks there are.
+        Without `undecided` they are made as the run closes, once all trials up to them have ended; with it, those are
+        made then that bring only arms that joined, or failed trials that have been run again.
 
         Args:
             closing: Whether the run has trained what it will.
         """
         if not closing or (self.trials and not self._best_known):
             return self._analyses
-        # Blocks until decided were analysed as they ended; failed trials may have been run again since.
-        after = self._whole_blocks() if self._undecided is None else self._last
-        analysis = self._analysis(after)
-        covered = [*self._earlier, *self._analyses][-1].covered if self._last else {}
-        new = any(set(seeds) - set(covered.get(arm, [])) for arm, seeds in analysis.covered.items())
-        return [*self._analyses, analysis] if after >= max(1, self._last) and new else self._analyses
+        made = list(self._analyses)
+        while (analysis := self._next_analysis(made)) and self._brings(analysis, made):
+            if self._undecided is not None and analysis.after > self._last and not self._wanted_arms():
+                break  # the study has ended before it
+            left = self._confirmations_left(analysis.after)
+            if not all(self.record.ended(identity) for identity, _, _ in left):
+                break
+            made.append(analysis)
+        return made
+
+    def _crossed(self, factors: Sequence[str]) -> bool:
+        """Whether the core crosses all levels of two factors or more."""
+        cells = {
+            arm.name: {**arm.config.used(self.shape), "fusion": arm.config.fusion}
+            for arm in self.plan.arms
+            if arm.role == "core"
+        }
+        return bool(crossing(cells, factors)[0])
 
     @property
     def _last(self) -> int:
         """After how many seeds the last analysis was made."""
         return max((analysis.after for analysis in (*self._earlier, *self._analyses)), default=0)
 
-    def _whole_blocks(self) -> int:
-        """Return the number of first seeds, in whole blocks, whose trials have all ended."""
-        whole = 0
-        while whole < self.seeds:
-            end = block_end(whole, self.seeds)
-            if not all(self.record.ended(identity) for identity, _, _ in self._confirmations_left(end)):
-                break
-            whole = end
-        return whole
-
-    def _analysis(self, after: int) -> InterimAnalysis:
-        """Return an analysis of what has completed, or diverged, of the first `after` seeds."""
+    def _next_analysis(self, made: Collection[InterimAnalysis] | None = None) -> InterimAnalysis | None:
+        """Return the analysis after those of earlier runs and `made`, of what has completed or diverged by then."""
+        before = [*self._earlier, *(self._analyses if made is None else made)]
+        until_decided = self._undecided is not None
+        planned = next_analysis(before, self.seeds, until_decided=until_decided, error=self._error)
+        if planned is None:
+            return None
         covered: dict[str, list[int]] = {arm.name: [] for arm in self.arms}
         for row in self._confirmed():
-            if row["status"] in ("completed", "diverged") and int(row["seed"]) <= self.seed + after:
+            if row["status"] in ("completed", "diverged") and int(row["seed"]) <= self.seed + planned.after:
                 covered.setdefault(row["arm"], []).append(int(row["seed"]))
-        return InterimAnalysis(after, {arm: sorted(seeds) for arm, seeds in covered.items()})
+        covered = {arm: sorted(seeds) for arm, seeds in covered.items()}
+        return dataclasses.replace(planned, covered=covered)
+
+    def _brings(self, analysis: InterimAnalysis, made: Collection[InterimAnalysis]) -> bool:
+        """Whether an analysis has seeds, or judges arms, that those before it have not."""
+        before = [*self._earlier, *made]
+        if not before:
+            return any(analysis.covered.values())
+        judged = before[0].covered.keys() | {arm for one in before if one.extension for arm in one.covered}
+        known = before[-1].covered
+        return any(
+            set(seeds) - set(known.get(arm, ())) or (seeds and analysis.extension and arm not in judged)
+            for arm, seeds in analysis.covered.items()
+        )
 
     def _block(self) -> int | None:
         """Return up to how many seeds arms run before the next analysis; None where none is to come."""
         if self._undecided is None:
             return self.seeds
-        return block_end(self._last, self.seeds) if self._last < self.seeds and self._wanted_arms() else None
+        if self._last >= self.seeds or not self._wanted_arms():
+            return None
+        analysis = self._next_analysis()
+        return analysis.after if analysis else self.seeds
 
     def _needs(self, arm: ConfirmedArm) -> bool:
         wanted = self._wanted_arms()

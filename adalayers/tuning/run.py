@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -78,7 +78,6 @@ class Reports(Protocol):
     def write_report(self, folder: Folder, /) -> str: ...
     def write_cover(self, study_root: Folder, folders: list[Folder], /) -> str: ...
     def undecided_arms(self, folder: Folder, /) -> Collection[str]: ...
-    def undecided_across(self, folders: Sequence[Folder], /) -> Mapping[str, Collection[str]]: ...
 
 
 def run_study(
@@ -98,7 +97,7 @@ def run_study(
         request: What was asked for; part of it is the study's identity.
         resources: What trials may use.
         deadline: By `time.monotonic`, in seconds, at which it ends in good order; None for none.
-        reports: Says which arms need more seeds: of each case, and, once these are decided, across cases.
+        reports: Says which arms of a case need more seeds.
 
     Raises:
         BadInput: For a cluster that cannot be joined, or whose machines cannot run trials.
@@ -106,17 +105,8 @@ def run_study(
     running = [RunningCase(study, case, request, reports) for case in cases]
     interrupt = Interrupt(deadline)
 
-    def go_on() -> bool:
-        """Let the arms go on that an open comparison across cases needs; return whether there are any."""
-        if not request.until_decided or len(running) < 2:
-            return False
-        wanted = reports.undecided_across([case.flushed() for case in running])
-        return sum(case.go_on(wanted) for case in running) > 0
-
-    if (left := sum(case.agenda.remaining() for case in running)) or (
-        go_on() and (left := sum(case.agenda.remaining() for case in running))
-    ):
-        searcher = StudySearcher(running, resources, go_on)
+    if left := sum(case.agenda.remaining() for case in running):
+        searcher = StudySearcher(running, resources)
         data = [case.data for case in cases]
         stopping = scheduler(request.scheduler, searcher, epochs=cases[0].case.plan.base.epochs)
         try:
@@ -157,6 +147,7 @@ class RunningCase:
             data,
             request,
             undecided=self._undecided_arms if request.until_decided else None,
+            factors=[factor.name for factor in study.design.factors],
             before=case.before,
             take=self._take,
         )
@@ -189,14 +180,6 @@ class RunningCase:
         self.record.write()
         self._write("running")
         return self._case.folder
-
-    def go_on(self, wanted: Mapping[str, Collection[str]]) -> bool:
-        """Let the arms go on that are `wanted` of this case, by its folder's name; return whether any can."""
-        arms = wanted.get(self._case.folder.name, ())
-        if not arms or not self.agenda.go_on(arms):
-            return False
-        logger.info(f"{self._case.folder.name}: {len(arms)} arms go on for comparisons across cases")
-        return True
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and log that a trial ended."""

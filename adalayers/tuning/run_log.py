@@ -6,29 +6,12 @@ import dataclasses
 import datetime
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from adalayers.request import StudyRequest
 from adalayers.results import files as results
+from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.record import StudyRecord
 from adalayers.results.study_file import EnvironmentRecord, Run, RunsRecord
-
-
-@dataclass(frozen=True)
-class InterimAnalysis:
-    """An analysis: after how many seeds it was made; covered: arm -> the completed seeds that it is of."""
-
-    after: int
-    covered: dict[str, list[int]]
-
-
-def analyses_of(runs: RunsRecord) -> list[InterimAnalysis]:
-    """Return the analyses that the runs of a study made."""
-    return [
-        InterimAnalysis(after, seeds)
-        for run in runs.history
-        for after, seeds in zip(run.analyses, run.covered, strict=True)
-    ]
 
 
 class RunLog:
@@ -72,14 +55,12 @@ class RunLog:
             arms: Names of the arms there are.
             analyses: Those that this run has made.
         """
-        own_analyses = tuple(analyses)
         run = dataclasses.replace(
             self._run,
             ended=_now(),
             seconds=round(time.monotonic() - self._began, 1),
             seeds={arm: [] for arm in arms},
-            analyses=tuple(analysis.after for analysis in own_analyses),
-            covered=tuple(analysis.covered for analysis in own_analyses),
+            analyses=tuple(analyses),
         )
         added = [trial for trial in _confirmed(self._record) if trial not in self._confirmed_before]
         history = (*self._earlier, _with_trials(run, self._record, added))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +53,6 @@ class StudySearcher(Searcher):
     Args:
         cases: in the order in which they are served.
         resources: how often a trial is run again whose worker died, and when one counts as hanging.
-        go_on: asked once all cases are done and none has a trial that runs; gives some of them more to do, or returns
-            False.
 
     Attributes:
         concurrency: how many groups run at a time.
@@ -63,11 +61,9 @@ class StudySearcher(Searcher):
         stopped: (case, id) of trials that the scheduler stopped, filled by it: Ray itself calls them complete.
     """
 
-    def __init__(
-        self, cases: Sequence[RunningCase], resources: Resources, go_on: Callable[[], bool] = lambda: False
-    ):
+    def __init__(self, cases: Sequence[RunningCase], resources: Resources):
         super().__init__(metric="best", mode="max")
-        self.cases, self._resources, self._go_on = cases, resources, go_on
+        self.cases, self._resources = cases, resources
         self.concurrency, self.on_gpu = 1, False
         self.watch = Watch(self._work, resources.hang_minutes)
         self.errors: dict[str, Exception | None] = {}
@@ -94,9 +90,7 @@ class StudySearcher(Searcher):
             if not isinstance(jobs, str):
                 return self._begin(trial_id, number, jobs)
             waiting = waiting or jobs == "wait"
-        if waiting:
-            return None
-        return self._next(trial_id) if not self._trials and self._go_on() else Searcher.FINISHED
+        return None if waiting else Searcher.FINISHED
 
     def _begin(self, trial_id: str, number: int, jobs: list[TrialJob]) -> dict[str, Any]:
         """Note that a group of trials begins, and return what its worker is told."""

@@ -2,32 +2,28 @@
 
 Three kinds of comparison, all of them contrasts over cells, a cell being one arm in one case ("minilm-cola/uniform"):
 the mean of an effect over the cases that measure it alike; how far that effect differs between a case and the first;
-and the score of a backbone against that of the first one on the same data. Arms of one case are paired by seed. Two
-cases are compared with all seeds that each has, unpaired (`statistics.unpaired_p`), as if the seeds of the two were
-independent: a negative correlation would make such an interval too narrow. A mean keeps its pairs: of seeds that make
-cases vary together, it would vary more than independent cases do.
+and the score of a backbone against that of the first one on the same data. Arms of one case are paired by seed, and so
+is a mean over cases: of seeds that make cases vary together, it would vary more than independent cases do. Two cases
+are compared with all seeds that each has, as if those of the two were independent (`holm.unpaired`).
 
-All of them are one family with an error of 5%, spent like a case's own (`spending`). An analysis is made where a run
-of any case made one, from the run on that brings the second case: up to then there was nothing to compare. Seeds that
-a case gained later, and cases that joined, are extensions. What was claimed before a case joined keeps its claim. So
-everything follows from the cases' files alone.
+All of them are one family, judged once, as the cases stand: by seeds that the last analysis of each covers.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any, Literal
 
 import pandas as pd
 
-from adalayers.comparisons import Comparison, PlannedArm
-from adalayers.results.study_file import Run
+from adalayers.comparisons import FIRST, Comparison
+from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
 from reports.evidence import prediction_hashes, tables
-from reports.evidence.analyses import Analysis, analyses
-from reports.evidence.claims import Claim, ComparisonFamily, of_scores, with_wins
+from reports.evidence.claims import Claim, Family, Seen, judged
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import unpaired
 from reports.reading.load import Plan
 
 ALL = "all"
@@ -58,7 +54,8 @@ class CaseEvidence:
     plan: Plan
     trials: pd.DataFrame
     split: str
-    runs: tuple[Run, ...] = ()
+    started: str = ""
+    analyses: tuple[InterimAnalysis, ...] = ()
     backbone: str = ""
     dataset: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
@@ -73,7 +70,7 @@ class CaseEvidence:
     @property
     def began(self) -> tuple[bool, str, str]:
         """What cases are ordered by: when they began, smoke runs last."""
-        return self.smoke, self.runs[0].started if self.runs else "", self.name
+        return self.smoke, self.started, self.name
 
     def cell(self, arm: str) -> str:
         return f"{self.name}/{arm}"
@@ -84,18 +81,17 @@ class Across:
     """What was found across cases.
 
     cases:    those compared, the reference first; left_out: those that are not, with the reason
-    claims:   one for each comparison; analyses: when they were made
+    claims:   one for each comparison
     """
 
     cases: tuple[CaseEvidence, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     claims: tuple[AcrossClaim, ...] = ()
-    analyses: tuple[Analysis, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Planned:
-    """A comparison across cases, before any score is seen.
+class AcrossClaim:
+    """A comparison across cases and what is claimed of it.
 
     what:      the mean of an effect over cases, the difference of an effect between two cases, or of their scores
     case, reference: the two cases; `ALL` and "" for a mean
@@ -106,18 +102,6 @@ class _Planned:
     case: str
     reference: str
     cases: tuple[str, ...]
-    sort: MetricKey
-    comparison: Comparison
-
-    @property
-    def paired(self) -> bool:
-        return self.what == MEAN
-
-
-@dataclass(frozen=True, kw_only=True)
-class AcrossClaim(_Planned):
-    """What is claimed of one."""
-
     claim: Claim
 
     def as_json(self) -> dict[str, Any]:
@@ -134,7 +118,8 @@ def case_of(name: str, evidence: Evidence) -> CaseEvidence:
         plan=evidence.plan,
         trials=evidence.trials,
         split=evidence.split,
-        runs=study.runs.history,
+        started=study.runs.history[0].started if study.runs.history else "",
+        analyses=tuple(evidence.analyses),
         backbone=study.environment.backbone.id,
         dataset=study.environment.dataset.fingerprint,
         flags=study.request.flags,
@@ -147,89 +132,66 @@ def case_of(name: str, evidence: Evidence) -> CaseEvidence:
 def across(cases: Iterable[CaseEvidence]) -> Across:
     """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
     alike, left_out = run_alike(cases)
-    runs = study_runs(alike)
-    planned = _planned(alike, runs)
-    if not planned:
-        return Across(tuple(alike), tuple(left_out))
-    plan = replace(
-        alike[0].plan, arms=tuple(PlannedArm(case.cell(arm.name)) for case in alike for arm in case.plan.arms)
-    )
-    steps = analyses(runs, _cells(alike), plan)
-    answers = {
-        # Equal predictions on other data are not the same.
-        (case.cell(arm), seed): f"{case.dataset} {digest}"
-        for case in alike
-        for (arm, seed), digest in case.answers.items()
-    }
-    claims_by_sort: dict[tuple[MetricKey, bool], Iterator[Claim]] = {}
-    for sort, paired in itertools.product(dict.fromkeys(item.sort for item in planned), (True, False)):
-        metric, split = sort
-        of_sort = [case for case in alike if case.sort == sort]
-        values = {
+    planned = [*_effects(alike), *_scores(alike)]
+    cells = Family(
+        {
             case.cell(arm): by_seed
-            for case in of_sort
-            for arm, by_seed in tables.values(case.trials, f"{split}/{metric}").items()
-        }
-        case_of = {case.cell(arm.name): case.name for case in of_sort for arm in case.plan.arms}
-        verdict = of_scores(_smallest(of_sort))
-        family = ComparisonFamily(metric, split, verdict, answers, case_of={} if paired else case_of)
-        claims = family.claims(
-            [item.comparison for item in planned if item.sort == sort and item.paired == paired],
-            values,
-            steps,
-            {
-                case.cell(arm): seeds
-                for case in of_sort
-                for arm, seeds in tables.without_score(case.trials, case.plan).items()
-            },
-            sharing=[item.comparison for item in planned],
-        )
-        claims_by_sort[sort, paired] = iter(with_wins(claims) if paired else claims)
-    claimed = [
-        AcrossClaim(**vars(item), claim=next(claims_by_sort[item.sort, item.paired])) for item in planned
-    ]
-    return Across(tuple(alike), tuple(left_out), tuple(claimed), tuple(steps))
-
-
-def undecided(result: Across) -> dict[str, frozenset[str]]:
-    """Return case -> the arms that open primary comparisons need more seeds of.
-
-    Of the cases of a comparison, those with the fewest seeds: pairs are as many as these have, and two samples of one
-    size tell most.
-    """
-    seeds = {
-        case.name: max((after for run in case.runs for after in run.analyses), default=0)
-        for case in result.cases
+            for case in alike
+            for arm, by_seed in tables.values(case.trials, f"{case.split}/{case.plan.metric}").items()
+        },
+        None,
+        {
+            case.cell(arm): seeds
+            for case in alike
+            for arm, seeds in tables.without_score(case.trials, case.plan).items()
+        },
+        {
+            # Equal predictions on other data are not the same.
+            (case.cell(arm), seed): f"{case.dataset} {digest}"
+            for case in alike
+            for (arm, seed), digest in case.answers.items()
+        },
+    )
+    covered = {cell: [*by_seed] for cell, by_seed in cells.values.items()} | {
+        case.cell(arm): seeds
+        for case in alike
+        if case.analyses
+        for arm, seeds in case.analyses[-1].covered.items()
     }
-    wanted: dict[str, set[str]] = {}
-    for item in result.claims:
-        if item.claim.primary and item.claim.n and not item.claim.decided:
-            fewest = min(seeds[name] for name in item.cases)
-            for case in result.cases:
-                if case.name in item.cases and seeds[case.name] == fewest:
-                    arms = {arm.name for arm in case.plan.arms if case.cell(arm.name) in item.claim.weights}
-                    wanted.setdefault(case.name, set()).update(arms)
-    return {name: frozenset(arms) for name, arms in wanted.items()}
+    end = InterimAnalysis(level=PLANNED, covered=covered)
+    latest = [_seen(item, cells, end, alike) for item in planned]
+    looks = {place: seen for place, seen in enumerate(latest) if planned[place].claim.primary}
+    claims = judged([item.claim for item in planned], [(PLANNED, looks)], latest, PLANNED)
+    found = (replace(item, claim=claim) for item, claim in zip(planned, claims, strict=True))
+    return Across(tuple(alike), tuple(left_out), tuple(found))
 
 
-def _planned(cases: Sequence[CaseEvidence], runs: Sequence[Run]) -> list[_Planned]:
-    """Return all comparisons: those of the cases that there were at each run, then those of all cases.
-
-    A mean over the cases that there were before another one joined was claimed then: it keeps its claim, and its share
-    of the error.
-    """
-    planned: dict[tuple[object, ...], _Planned] = {}
-    case_of_cell = {case.cell(arm): case.name for case in cases for run in case.runs for arm in run.seeds}
-    seen: set[str] = set()
-    for names in (
-        *({case_of_cell[cell] for cell in run.seeds} for run in runs),
-        {case.name for case in cases},
-    ):
-        seen |= names
-        there = [case for case in cases if case.name in seen]
-        for item in (*_effects(there), *_scores(there)):
-            planned.setdefault((item.what, item.case, item.reference, item.cases, *item.comparison.key), item)
-    return list(planned.values())
+def _seen(item: AcrossClaim, cells: Family, end: InterimAnalysis, cases: Sequence[CaseEvidence]) -> Seen:
+    """Return what there is of a comparison: of a mean by seed, of two cases all that each has."""
+    claim, own = item.claim, [case for case in cases if case.name in item.cases]
+    effects = [case.plan.smallest_effect for case in own]
+    known = [effect for effect in effects if effect is not None]
+    cells = replace(cells, smallest=min(known) if len(known) == len(effects) else None)
+    ended = all(case.analyses for case in own)
+    if item.what == MEAN:
+        seen = cells.seen(claim, end)
+        return replace(seen, estimate=seen.estimate if ended else None)
+    names = [{case.cell(arm.name) for arm in case.plan.arms} & claim.arms for case in own]
+    parts = [
+        cells.seen(replace(claim, weights={cell: claim.weights[cell] for cell in of_case}), end)
+        for of_case in names
+    ]
+    samples = [[*part.values.values()] for part in parts]
+    n, withheld = min(map(len, samples)), any(part.withheld for part in parts)
+    scale = max(
+        (abs(value) for cell in claim.arms for value in cells.values.get(cell, {}).values()), default=0
+    )
+    return Seen(
+        n,
+        sum(map(fmean, samples)) if n else None,
+        unpaired(samples, cells.smallest, scale=scale) if ended and n >= FIRST and not withheld else None,
+        withheld=withheld,
+    )
 
 
 def run_alike(cases: Iterable[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
@@ -256,7 +218,7 @@ def _differs(reference: CaseEvidence, case: CaseEvidence) -> str | None:
     return next((name for name in own if reference.flags.get(name) != case.flags.get(name)), None)
 
 
-def _effects(cases: Sequence[CaseEvidence]) -> list[_Planned]:
+def _effects(cases: Sequence[CaseEvidence]) -> list[AcrossClaim]:
     """Plan the primary comparisons that all cases of one sort share: their means, then their differences."""
     means, differences = [], []
     for sort, of_sort in _groups(cases, lambda case: case.sort).items():
@@ -275,31 +237,31 @@ def _effects(cases: Sequence[CaseEvidence]) -> list[_Planned]:
                 for cell, weight in weights.items()
             }
             means.append(
-                _Planned(
+                AcrossClaim(
                     what=MEAN,
                     case=ALL,
                     reference="",
                     cases=tuple(of_case),
-                    sort=sort,
-                    comparison=replace(effect, weights=averaged),
+                    claim=_named(replace(effect, weights=averaged), sort),
                 )
             )
             minus = {cell: -weight for cell, weight in of_case[reference.name].items()}
             differences += [
-                _Planned(
+                AcrossClaim(
                     what=DIFFERENCE,
                     case=case.name,
                     reference=reference.name,
                     cases=(reference.name, case.name),
-                    sort=sort,
-                    comparison=replace(effect, weights={**of_case[case.name], **minus}, primary=False),
+                    claim=_named(
+                        replace(effect, weights={**of_case[case.name], **minus}, primary=False), sort
+                    ),
                 )
                 for case in others
             ]
     return [*means, *differences]
 
 
-def _scores(cases: Sequence[CaseEvidence]) -> list[_Planned]:
+def _scores(cases: Sequence[CaseEvidence]) -> list[AcrossClaim]:
     """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
     planned = []
     named = [case for case in cases if case.dataset]
@@ -311,87 +273,25 @@ def _scores(cases: Sequence[CaseEvidence]) -> list[_Planned]:
             pairs = {case.plan.control: reference.plan.control}
             common = {arm.name for arm in case.plan.arms}
             pairs |= {arm.name: arm.name for arm in reference.plan.arms if arm.name in common - pairs.keys()}
-            planned += [
-                _Planned(
-                    what=SCORE,
-                    case=case.name,
-                    reference=reference.name,
-                    cases=(reference.name, case.name),
-                    sort=sort,
-                    comparison=Comparison(
-                        arm=arm,
-                        control=counterpart,
-                        weights={case.cell(arm): 1.0, reference.cell(counterpart): -1.0},
-                        primary=arm == case.plan.control,
-                    ),
-                )
-                for arm, counterpart in pairs.items()
-                if arm and counterpart
-            ]
+            for arm, counterpart in pairs.items():
+                if arm and counterpart:
+                    weights = {case.cell(arm): 1.0, reference.cell(counterpart): -1.0}
+                    primary = arm == case.plan.control
+                    score = Comparison(arm=arm, control=counterpart, weights=weights, primary=primary)
+                    planned.append(
+                        AcrossClaim(
+                            what=SCORE,
+                            case=case.name,
+                            reference=reference.name,
+                            cases=(reference.name, case.name),
+                            claim=_named(score, sort),
+                        )
+                    )
     return planned
 
 
-def study_runs(cases: Sequence[CaseEvidence]) -> list[Run]:
-    """Return the runs of the cases as runs of one study, whose arms are the cells.
-
-    Runs whose times overlap are one command's. Those before the second case has any seeds belong to the run that
-    brings it, and the plan is that run's: its seeds are those first planned.
-    """
-    commands: list[list[tuple[CaseEvidence, Run]]] = []
-    ended = ""
-    case_runs = [(case, run) for case in cases for run in case.runs]
-    for case, run in sorted(case_runs, key=lambda case_run: case_run[1].started):
-        if commands and run.started <= ended:
-            commands[-1].append((case, run))
-        else:
-            commands.append([(case, run)])
-        ended = max(ended, run.ended)
-    together: list[Run] = []
-    waiting: list[tuple[CaseEvidence, Run]] = []
-    covered: dict[str, set[int]] = {}
-    seen: set[str] = set()
-    for command in commands:
-        waiting += command
-        seen |= {case.name for case, run in command if run.confirmed}
-        for case, run in command:
-            # Those that diverged are among what analyses cover alone: they count with the trivial model's score.
-            for of_arms in (run.seeds, *run.covered):
-                for arm, seeds in of_arms.items():
-                    covered.setdefault(case.cell(arm), set()).update(seeds)
-        if len(seen) > 1:
-            together.append(_together(waiting, max(run.planned for _, run in command), covered))
-            waiting = []
-    return together
-
-
-def _together(runs: Sequence[tuple[CaseEvidence, Run]], planned: int, covered: Mapping[str, set[int]]) -> Run:
-    """Return runs of several cases as one; covered: cell -> all its seeds by then."""
-    analyses = sorted({after for _, run in runs for after in run.analyses if after <= planned})
-    seeds = {cell: sorted(of_cell) for cell, of_cell in covered.items()}
-    return Run(
-        started=min(run.started for _, run in runs),
-        ended=max(run.ended for _, run in runs),
-        confirmed=sum(run.confirmed for _, run in runs),
-        seeds=seeds,
-        planned=planned,
-        analyses=tuple(analyses),
-        covered=(seeds,) * len(analyses),
-    )
-
-
-def _cells(cases: Sequence[CaseEvidence]) -> pd.DataFrame:
-    """Return the confirmed trials of all cases, their arms called by their cells."""
-    frames = []
-    for case in cases:
-        rows = tables.confirmed(case.trials)[["stage", "status", "arm", "seed", "trial_id"]]
-        frames.append(rows.assign(arm=[case.cell(arm) for arm in rows["arm"]]))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _smallest(cases: Sequence[CaseEvidence]) -> float | None:
-    """Return the smallest effect of interest of all cases, None where one has none."""
-    effects = [case.plan.smallest_effect for case in cases]
-    return None if None in effects else min(effect for effect in effects if effect is not None)
+def _named(comparison: Comparison, sort: MetricKey) -> Claim:
+    return Claim(**vars(comparison), metric=sort[0], split=sort[1])
 
 
 def _groups(cases: Iterable[CaseEvidence], key: Any) -> dict[Any, list[CaseEvidence]]:

@@ -14,12 +14,12 @@ from adalayers.comparisons import FIRST
 from adalayers.results.other_studies import TAKEN_COMMIT, UNCOMMITTED
 from adalayers.tasks.metrics import smallest_effect
 from reports.evidence import tables
-from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.claims import Claim, differences
 from reports.evidence.distances import share_of_the_way
 from reports.evidence.evidence import Evidence
-from reports.evidence.planning import MOST_SEEDS, chance
+from reports.evidence.holm import BETTER, WORSE
+from reports.evidence.planning import chance
 from reports.evidence.resampling import NEIGHBOURS
-from reports.evidence.statistics import differences
 from reports.reading.data import cuts, shared
 from reports.reading.factors import column, levels, numeric
 from reports.reading.frames import numbers, texts
@@ -72,8 +72,7 @@ def name(claim: Claim) -> str:
 
 def _contradicted(claim: Claim, scores: Mapping[str, Mapping[int, float]]) -> bool:
     """Whether the mean over all seeds that there are lies outside a claim's interval."""
-    seeds = {seed for of_arm in scores.values() for seed in of_arm}
-    by_seed = differences(scores, claim.weights, seeds).values()
+    by_seed = differences(scores, claim.weights).values()
     if not by_seed or claim.low is None or claim.high is None:
         return False
     return not claim.low <= sum(by_seed) / len(by_seed) <= claim.high
@@ -159,7 +158,8 @@ def _seeds(evidence: Evidence) -> Iterable[Caveat]:
     claims = [claim for claim in evidence.claims if claim.primary]
     if undecided := [claim for claim in claims if not (claim.decided or claim.withheld)]:
         middle = sorted(undecided, key=lambda claim: claim.n)[(len(undecided) - 1) // 2]
-        n, found = middle.n, chance(middle.schedule, 1.0) if middle.n <= MOST_SEEDS else 1.0
+        n, level = middle.n, middle.level
+        found = chance(n, 1.0, level) if level and n >= FIRST else 0.0
         spreads = [claim.sd for claim in undecided if claim.sd]
         size = f" (here about {number(median(spreads), 2)})" if spreads else ""
         if n < FIRST:

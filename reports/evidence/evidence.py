@@ -10,16 +10,17 @@ from typing import Any
 
 import pandas as pd
 
+from adalayers.results.interim_analyses import InterimAnalysis, planned_error
 from adalayers.results.study_file import Published
 from adalayers.tasks.metrics import bounds
 from adalayers.tasks.schemes import NO_TAGS, Scheme, scheme_or_runs
+from reports.evidence import claims as claiming
 from reports.evidence import (
-    analyses,
-    best_set,
     convergence,
     costs,
     importances,
     layers,
+    omnibus,
     planning,
     predicted,
     prediction_hashes,
@@ -30,7 +31,6 @@ from reports.evidence import (
     tables,
     variants,
 )
-from reports.evidence import claims as claiming
 from reports.evidence.convergence import Pace
 from reports.reading.factors import in_order
 from reports.reading.frames import numbers, records, searched
@@ -136,8 +136,18 @@ class Evidence:
 
     @cached_property
     def over_seeds(self) -> list[claiming.Claim]:
-        """The claims, without what does not decide them: the interval over examples too, and the seeds won."""
-        return claiming.claims(self.trials, self.plan, self.analyses, self.answers)
+        """The claims, without the interval over examples too, which decides nothing."""
+        return claiming.claims(self.trials, self.plan, self.analyses, self.answers, self.error)
+
+    @cached_property
+    def error(self) -> float:
+        """The error of all planned analyses."""
+        return planned_error(crossed=bool(omnibus.crossed(self.plan)[0]))
+
+    @cached_property
+    def omnibus(self) -> list[omnibus.Omnibus]:
+        """Which factors matter as wholes, where a study crosses them completely."""
+        return omnibus.omnibus(self.plan, self.scores, self.split, self.analyses)
 
     @cached_property
     def _examples(self) -> tuple[dict[int, resampling.Variance], list[str]]:
@@ -196,14 +206,12 @@ class Evidence:
             searched = {arm.name for arm in self.plan.arms if arm.role in ("best", "tuned")}
             of_others = {index for index, claim in enumerate(self.over_seeds) if not claim.arms & searched}
             variances = {index: variances[index] for index in variances.keys() & of_others}
-        return claiming.with_wins(
-            claiming.with_examples(self.over_seeds, variances, self.plan.smallest_effect)
-        )
+        return claiming.with_examples(self.over_seeds, variances)
 
-    @cached_property
-    def best_set(self) -> best_set.BestSet:
-        """The settings that may be best."""
-        return best_set.best_set(self.trials, self.plan, self.analyses)
+    @property
+    def claims_json(self) -> list[dict[str, Any]]:
+        """The content of `claims.json`: planned comparisons, then factors as wholes."""
+        return [*(claim.as_json() for claim in self.claims), *(effect.as_json() for effect in self.omnibus)]
 
     @cached_property
     def convergence(self) -> pd.DataFrame:
@@ -217,12 +225,12 @@ class Evidence:
 
     @cached_property
     def contrasts(self) -> list[claiming.Claim]:
-        return claiming.contrasts(self.trials, self.convergence, self.plan, self.analyses)
+        return claiming.contrasts(self.trials, self.convergence, self.plan, self.analyses, self.error)
 
     @cached_property
-    def analyses(self) -> list[analyses.Analysis]:
+    def analyses(self) -> list[InterimAnalysis]:
         """All analyses of the confirmed trials, the last one last."""
-        return analyses.analyses(self.loaded.study.runs.history, self.trials, self.plan)
+        return [analysis for run in self.loaded.study.runs.history for analysis in run.analyses]
 
     # The search
 

@@ -1,25 +1,18 @@
-"""What further seeds would find, simulated over the analyses to come: for planning, never for a claim."""
+"""How many seeds find a difference: for planning, never for a claim."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
+from scipy import stats
 
-from adalayers.comparisons import BLOCK, block_end
-from reports.evidence.analyses import Analysis
-from reports.evidence.boundaries import critical_values
-from reports.evidence.claims import Claim
+from adalayers.comparisons import FIRST
 from reports.evidence.prediction_hashes import PredictionHashes
-from reports.evidence.spending import next_budget
 
 CHANCE = 0.9
 """How often a study of the size named would find the difference it is meant to find."""
-
-STUDIES, FEWEST_OPEN = 4000, 200
-"""Studies that are simulated; fewest of them that are still open, else all count."""
 
 MOST_SEEDS = 100
 """Seeds beyond which nothing is planned."""
@@ -53,56 +46,19 @@ def spread(scores: Mapping[str, Mapping[int, float]], answers: PredictionHashes)
     return math.sqrt(float((rest**2).sum()) / df)
 
 
-def chance(schedule: Sequence[tuple[int, float]], effect: float) -> float:
-    """Return how often analyses find a true difference, by simulation.
+def chance(seeds: int, effect: float, level: float) -> float:
+    """Return how often a two-sided paired t test finds a true difference, the right way round.
 
     Args:
-        schedule: Pairs and error spent up to them, of each analysis (`Claim.schedule`).
+        seeds: Pairs.
         effect: The difference in standard deviations of its paired differences.
+        level: The error of the test.
     """
-    return float(_crossed(schedule, effect).any(axis=0).mean()) if schedule else 0.0
+    critical = stats.t.isf(level / 2, seeds - 1)
+    return float(stats.nct.sf(critical, seeds - 1, effect * math.sqrt(seeds)))
 
 
-def seeds_for(effect: float, claim: Claim, made: Sequence[Analysis]) -> int | None:
-    """Return after how many seeds an open comparison finds a true difference, nine times in ten.
-
-    Simulated over the analyses that were made, the blocks to come and the error that each may spend: of the studies
-    in which such a difference is still open, the share in which a later analysis finds it. None: over `MOST_SEEDS`.
-
-    Args:
-        effect: The difference in standard deviations of its paired differences.
-        claim: The comparison.
-        made: The analyses so far.
-    """
-    schedule, budget = list(claim.schedule), made[-1].budget
-    start, spent, last = len(schedule), budget.spent(claim.n), budget.seeds
-    while (last := block_end(last, MOST_SEEDS + BLOCK)) <= MOST_SEEDS:
-        budget = next_budget(budget, seeds=last, planned=last)
-        pairs = claim.n + budget.seeds - made[-1].budget.seeds
-        error = schedule[start - 1][1] if start else 0.0
-        schedule.append((pairs, error + claim.share * max(0.0, budget.spent(pairs) - spent)))
-        crossed = _crossed(schedule, effect)
-        later, decided = (np.asarray(part.any(axis=0)) for part in (crossed[start:], crossed[:start]))
-        still_open = later if decided.sum() > STUDIES - FEWEST_OPEN else later[~decided]
-        if still_open.mean() >= CHANCE:
-            return last
-    return None
-
-
-def _crossed(schedule: Sequence[tuple[int, float]], effect: float) -> np.ndarray:
-    """Return whether each analysis of each simulated study rejects, bool [analyses, studies]."""
-    pairs = [n for n, _ in schedule]
-    means, sds = _simulated()
-    t = (means[pairs] + effect) / (sds[pairs] / np.sqrt(pairs)[:, None])
-    return np.abs(t) > np.array(critical_values(schedule))[:, None]
-
-
-@functools.cache
-def _simulated() -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of the first n of standard normal differences, [n, studies]."""
-    draws = np.random.default_rng(0).standard_normal((MOST_SEEDS + BLOCK, STUDIES))
-    n = np.arange(1, len(draws) + 1)[:, None]
-    means = draws.cumsum(axis=0) / n
-    squares = np.maximum((draws**2).cumsum(axis=0) - n * means**2, 1e-12)
-    sds = np.sqrt(squares / np.maximum(n - 1, 1))
-    return np.vstack([means[:1], means]), np.vstack([sds[:1], sds])
+def seeds_for(effect: float, level: float) -> int | None:
+    """Return how many seeds find a difference nine times in ten; None: over `MOST_SEEDS`. Arguments as of `chance`."""
+    wanted = (seeds for seeds in range(FIRST, MOST_SEEDS + 1) if chance(seeds, effect, level) >= CHANCE)
+    return next(wanted, None)

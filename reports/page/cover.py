@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from reports.drawing.style import styled
 from reports.evidence.across import Across, CaseEvidence, across, case_of, run_alike
-from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.page.index import ASIDE, state
 from reports.parts import across as across_parts
 from reports.parts import distances, layer_profiles
@@ -126,7 +126,6 @@ def _scores(entries: Sequence[CoverEntry]) -> list[str]:
     rows = []
     for entry in entries:
         plan, evidence, estimates = entry.loaded.plan, entry.evidence, entry.estimates
-        best = evidence.best_set
         rows.append(
             [
                 entry.report,
@@ -134,11 +133,10 @@ def _scores(entries: Sequence[CoverEntry]) -> list[str]:
                 NONE if plan.baseline is None else f"{number(plan.baseline)} (validation)",
                 estimates.get(plan.control, NONE),
                 f"{code(evidence.best_arm)}: {estimates[evidence.best_arm]}" if evidence.best_arm else NONE,
-                f"{len(best.arms)} of {len(best.arms) + len(best.excluded)}" if best.arms else NONE,
             ]
         )
     heads = ["report", "score", "trivial model", "control, mean [95% interval]"]
-    heads += ["best arm on validation, mean [95% interval]", "settings that may be best (95%)"]
+    heads += ["best arm on validation, mean [95% interval]"]
     return [
         "The best arm is selected on validation, among many: its own mean is slightly optimistic.",
         table(heads, rows),

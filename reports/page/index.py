@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adalayers.results.study_file import StudyFile
-from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.words.text import NONE, code, count, escape, link, listed, table
 
 ASIDE = re.compile(r"\.\d{8}-\d{6}$")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from adalayers.results.interim_analyses import EXTENSIONS, PLANNED
 from reports.evidence.across import DIFFERENCE, MEAN, SCORE, Across, AcrossClaim
-from reports.evidence.claims import BETTER, OPEN, SAME, WORSE
-from reports.evidence.spending import PLANNED, RESERVE
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.parts.cells import difference, named
 from reports.parts.verdicts import EFFECTS, size, verdicts
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS, short
-from reports.words.text import code, count, escape, folded, listed, number, several, table
+from reports.words.text import NONE, code, count, escape, folded, listed, number, several, table
 
 TITLES = {
     MEAN: "Effects, averaged over cases",
@@ -49,7 +49,7 @@ def _answer(result: Across) -> list[str]:
     if not any(contrast.claim.n for contrast in result.claims):
         return [
             "**There is no answer yet**: a comparison needs seeds that all its cases have completed, and an analysis "
-            "is made after whole blocks of seeds."
+            "is made once they have their seeds."
         ]
     return [listed([*_scores(result), *_means(result), *_differences(result)])]
 
@@ -112,17 +112,17 @@ def _score(contrast: AcrossClaim) -> str:
 def _told(contrast: AcrossClaim) -> str:
     """Return a verdict with its size: "**better** by 0.12 [0.08, 0.16]"."""
     claim = contrast.claim
-    if claim.verdict in (BETTER, WORSE):
-        return f"**{claim.verdict}** by {size(claim)}"
+    if claim.shown in (BETTER, WORSE):
+        return f"**{claim.shown}** by {size(claim)}"
     if claim.tie:
         return "**identical predictions**"
-    if claim.verdict == SAME:
+    if claim.shown == SAME:
         return f"**no difference** ({number(claim.difference, signed=True)})"
     return f"**not enough evidence** ({number(claim.difference, signed=True)})"
 
 
 def _counted(claims: Sequence[AcrossClaim]) -> str:
-    given = [contrast.claim.verdict for contrast in claims]
+    given = [contrast.claim.shown for contrast in claims]
     return ", ".join(f"{given.count(kind)} {kind}" for kind in (BETTER, WORSE, SAME, OPEN) if kind in given)
 
 
@@ -143,13 +143,10 @@ def _how(result: Across) -> str:
         f"Averages are paired by seed. Two cases are compared with all seeds that each has, not paired, as if the "
         f"seeds of the two were independent (n, {span} here, is of the case with fewer). "
         f"{count(len(claims), 'comparison')} across cases, {primary} of them primary (averages, and the control's "
-        "score), are one family, planned before any score was seen: all their intervals, at all analyses, hold "
-        f"together with {claims[0].claim.level:.0%} ({PLANNED:.0%} of error up to the seeds first planned, "
-        f"{RESERVE:.0%} kept for later seeds and cases; {count(len(result.analyses), 'analysis', 'analyses')} so far). "
-        f"Each case's page has an error of 5% of its own: a false claim on any of these {many} pages is up to "
-        f"{many * (1 - claims[0].claim.level):.0%} likely. `--until-decided` adds seeds until "
-        "these comparisons are decided too, of the cases that have fewest. Claims are about these cases and these "
-        "test examples: other backbones or data may differ."
+        f"score), are one family, judged once, as the cases stand (Holm, {PLANNED:.0%}); the others have intervals "
+        f"that hold together with {1 - PLANNED:.0%}. Each case's page has an error of 5% of its own: a false claim on "
+        f"any of these {many} pages is up to {many * (PLANNED + EXTENSIONS):.0%} likely. Claims are about these cases "
+        "and these test examples: other backbones or data may differ."
     )
 
 
@@ -168,12 +165,10 @@ def _table(result: Across) -> str:
                 if what == MEAN
                 else f"{code(contrast.case)} minus {code(contrast.reference)}",
                 "identical predictions" if contrast.claim.tie else difference(contrast.claim),
-                EFFECTS.get(contrast.claim.verdict, contrast.claim.verdict)
-                if what == DIFFERENCE
-                else contrast.claim.verdict,
+                contrast.claim.verdict or NONE,
             ]
             for contrast in result.claims
             if contrast.what == what
         ]
-    heads = ["comparison", "of", "cases", "difference [corrected interval]", "verdict"]
+    heads = ["comparison", "of", "cases", "difference [interval]", "verdict"]
     return folded("Every comparison across cases", len(rows), table(heads, rows))

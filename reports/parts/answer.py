@@ -1,4 +1,4 @@
-"""The Answer: quality, mix, speed and advice, in sentences made from the claims, each no stronger than its verdict."""
+"""The Answer: quality, mix and speed, in sentences made from the claims, each no stronger than its verdict."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from adalayers.results.study_file import Factor
 from reports.evidence import layer_weights, tables
-from reports.evidence.best_set import BestSet
-from reports.evidence.claims import BETTER, HIGHER, LOWER, OPEN, SAME, WORSE, Claim
+from reports.evidence.claims import HIGHER, LOWER, Claim
 from reports.evidence.convergence import Pace
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
+from reports.evidence.omnibus import MATTERS, Omnibus
 from reports.parts.cells import averaged_over, difference, named, where
 from reports.parts.part import Part, own_parts
 from reports.parts.verdicts import size, verdict, verdicts
@@ -49,8 +50,8 @@ class Info:
 
     claims: tuple[Claim, ...]
     contrasts: tuple[Claim, ...]
+    wholes: tuple[Omnibus, ...]
     plan: Plan
-    best: BestSet
     pace: Pace
     entropy: tuple[tuple[str, float], ...]
     score: str
@@ -77,8 +78,8 @@ def info(evidence: Evidence) -> Info:
     return Info(
         claims=tuple(evidence.claims),
         contrasts=tuple(evidence.contrasts),
+        wholes=tuple(evidence.omnibus),
         plan=evidence.plan,
-        best=evidence.best_set,
         pace=evidence.pace,
         entropy=_entropy(evidence),
         score=f"{evidence.split_name} {short(evidence.plan.metric)}",
@@ -102,7 +103,7 @@ def section(info: Info) -> list[str]:
             "is made after whole blocks of seeds.",
             listed(info.own) if info.own else "",
         ]
-    points = [*info.own, *_quality(info), *_mix(info), *_speed(info), *_advice(info)]
+    points = [*info.own, *_quality(info), *_mix(info), *_speed(info)]
     return [listed(points), *_tables(info)]
 
 
@@ -161,19 +162,19 @@ def _told(claims: Sequence[Claim], plan: Plan) -> str:
     """Return what was found of comparisons of one kind; of many, how many there are of each verdict."""
     if len(claims) <= LISTED:
         return verdicts(claims, plan)
-    given = [claim.verdict for claim in claims]
+    given = [claim.shown for claim in claims]
     counts = [f"{given.count(verdict)} **{verdict}**" for verdict in VERDICTS if verdict in given]
     return f"{', '.join(counts)}; the table below has each."
 
 
 def _tables(info: Info) -> list[str]:
     """Return a table for each group that is too many for a sentence, the decided first."""
-    heads = ["comparison", "difference [corrected interval]", "verdict"]
+    heads = ["comparison", "difference [at the level of its test]", "verdict"]
     tables = []
     for title, claims in _groups(info).items():
         if len(claims) > LISTED:
             ordered = sorted(
-                claims, key=lambda claim: (VERDICTS.index(claim.verdict), -abs(claim.difference or 0.0))
+                claims, key=lambda claim: (VERDICTS.index(claim.shown), -abs(claim.difference or 0.0))
             )
             rows = [[named(claim, info.plan), difference(claim), verdict(claim)] for claim in ordered]
             tables += [f"{title}:", table(heads, rows)]
@@ -213,16 +214,41 @@ def _ending(info: Info) -> str:
 
 def _depends(info: Info) -> list[str]:
     """Return how far averages over another factor can be trusted: what the interactions say, level by level."""
+    if info.wholes:
+        return _wholes(info)
     interactions = [claim for claim in info.claims if claim.kind == "interaction"]
-    proven = [claim for claim in interactions if claim.verdict in (BETTER, WORSE)]
+    proven = [claim for claim in interactions if claim.shown in (BETTER, WORSE)]
     known = [_of(claim) for claim in proven]
-    open_ = [claim for claim in interactions if claim.verdict == OPEN and _of(claim) not in known]
+    open_ = [claim for claim in interactions if claim.shown == OPEN and _of(claim) not in known]
     told = [_level_by_level(info, _factors(info, proven))] if proven else []
     if open_:
         names = several([escape(factor_name(factor)) for factor in _factors(info, open_)])
         which = "none of these interactions is decided" if proven else "no interaction is decided"
         told.append(f"Whether the effects of {names} depend on each other is open: {which}.")
     return told
+
+
+def _wholes(info: Info) -> list[str]:
+    """Return which factors matter as wholes, and which depend on each other: level by level, where they do."""
+    symbols = {factor.name: escape(factor_name(factor)) for factor in info.plan.factors}
+    parts = [
+        f"{' with '.join(symbols[name] for name in effect.factors)}: {_whole(effect)}"
+        for effect in info.wholes
+    ]
+    told = [
+        f"**Factors as wholes** (permutation within {info.wholes[0].n} seeds; *with*: whether they depend on each "
+        f"other): {'; '.join(parts)}."
+    ]
+    for effect in info.wholes:
+        if len(effect.factors) == 2 and effect.verdict == MATTERS:
+            factors = [factor for factor in info.plan.factors if factor.name in effect.factors]
+            told.append(_level_by_level(info, factors))
+    return told
+
+
+def _whole(effect: Omnibus) -> str:
+    p_value = f"p = {effect.p_value:.2g}"
+    return p_value if effect.verdict is None else f"**{effect.verdict}** ({p_value})"
 
 
 def _of(claim: Claim) -> set[str]:
@@ -320,25 +346,6 @@ def _speed(info: Info) -> list[str]:
     return [
         f"**Speed** (steps to 95% of a trial's own gain): {'; '.join(parts) or 'no comparison is decided'}."
     ]
-
-
-def _advice(info: Info) -> list[str]:
-    """Return the settings that may be best, those with the best means first, and the cheapest of them."""
-    best, every = info.best, len(info.best.arms) + len(info.best.excluded)
-    within = f"lie within {best.within:g} of the best" if best.within else "be the best"
-    if not best.arms or every < 2:
-        return []
-    ordered = sorted(best.arms, key=lambda arm: -info.means.get(arm, -math.inf))
-    names = several([_with_mean(info, arm) for arm in ordered], 3)
-    cheap = f"; {_with_mean(info, best.cheapest)} trains fewer parameters" if best.saves else ""
-    return [
-        f"**Advice**: {len(best.arms)} of {every} settings may {within} (95%, Hsu's comparisons with the best): "
-        f"{names}{cheap}."
-    ]
-
-
-def _with_mean(info: Info, arm: str) -> str:
-    return f"{code(arm)} (mean {number(info.means[arm])})" if arm in info.means else code(arm)
 
 
 PART = Part("Answer", info, section)

@@ -1,4 +1,4 @@
-"""Every arm: score, validation score next to a test score; those that may be best."""
+"""Every arm: score, validation score next to a test score."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from adalayers.comparisons import FIRST
 from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point
 from reports.drawing.style import new_figure, plain_text, say_empty
-from reports.evidence.best_set import BestSet
 from reports.evidence.evidence import Evidence
 from reports.parts.cells import summary
 from reports.parts.part import Part, figure_link
@@ -21,7 +19,7 @@ from reports.parts.settings import meaning
 from reports.reading.frames import records
 from reports.reading.load import Plan
 from reports.words.labels import AxisLabel
-from reports.words.text import NONE, code, escape, folded, number, several, table
+from reports.words.text import NONE, code, escape, number, table
 
 NO_CONFIRMED = "Nothing to draw: no completed trials of confirmed arms."
 
@@ -32,7 +30,6 @@ class Info:
 
     arms: pd.DataFrame
     scores: Mapping[str, Mapping[int, float]]
-    best: BestSet
     plan: Plan
     split: str
     score: AxisLabel
@@ -44,7 +41,6 @@ def info(evidence: Evidence) -> Info:
     return Info(
         arms=evidence.arms,
         scores=evidence.scores,
-        best=evidence.best_set,
         plan=evidence.plan,
         split=evidence.split,
         score=evidence.scored,
@@ -79,30 +75,12 @@ def section(info: Info) -> list[str]:
         f"Hollow points have no interval: fewer than {MIN_N} seeds, or the same score on all."
         if info.arms["low"].isna().any()
         else "",
-        *_may_be_best(info.best),
     ]
 
 
 def _seeds(scores: Mapping[int, float]) -> str:
     """Return every seed's score where they are few."""
     return ", ".join(map(number, scores.values())) if 0 < len(scores) < MIN_N else NONE
-
-
-def _may_be_best(best: BestSet) -> list[str]:
-    few = f"Not judged, with fewer than {FIRST} seeds: {several(map(code, best.not_judged), 20)}."
-    if not best.excluded:
-        return [few] if best.not_judged else []
-    rows = [
-        [code(ruled.arm), code(ruled.by), f"{number(ruled.difference, signed=True)}, n = {ruled.n}"]
-        for ruled in best.excluded
-    ]
-    return [
-        f"The best setting is with {LEVEL:.0%} one of {several([code(arm) for arm in best.arms], 20)} (multiple "
-        f"comparisons with the best, after Hsu; an error of its own). Worse than another one by more than "
-        f"{best.within:g}, and so ruled out:",
-        folded("Settings ruled out", len(rows), table(["setting", "is worse than", "by"], rows)),
-        few if best.not_judged else "",
-    ]
 
 
 def draw(info: Info) -> Figure:

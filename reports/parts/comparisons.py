@@ -12,7 +12,7 @@ from reports.parts.cells import difference, named
 from reports.parts.part import Part
 from reports.reading.load import Plan
 from reports.words.labels import SPLITS
-from reports.words.text import NONE, estimate, folded, interval, several, table
+from reports.words.text import NONE, folded, interval, several, table
 
 COMPARISON_TITLES = {
     "factor": "Levels of a factor, averaged over what else their arms differ in",
@@ -39,26 +39,24 @@ def info(evidence: Evidence) -> Info | None:
 
 def section(info: Info) -> list[str]:
     claims = info.claims
-    split, first = SPLITS[info.split], claims[0]
+    split = SPLITS[info.split]
     primary = sum(claim.primary for claim in claims)
     why = f" Left out where {several(info.without_examples)}." if info.without_examples else ""
     heads = [
         "comparison",
         "difference [over seeds]",
         f"[over seeds and {split} examples]",
-        "ahead, share of seeds",
+        "verdict",
     ]
-    heads += ["verdict"]
     paragraphs = [
         f"{len(claims)} comparisons were planned before any score was seen, {primary} of them primary: the page's "
-        "answer, and what `--until-decided` waits for. They share one error of 5%: each interval is wide enough "
-        f"that all of them, at all analyses, hold together with {first.level:.0%}. A comparison keeps the claim of "
-        "the analysis that decided it, so n may differ.",
+        "answer, and what `--until-decided` waits for. Their verdicts share one error of 5% (Holm), and intervals are "
+        "each at the level of its own test; those of the others hold together. A comparison keeps the claim of the "
+        "analysis that decided it, so n may differ.",
         f"*Over seeds*: what would change with other initialisations and orders, on these very {split} examples; "
         f"verdicts rest on it. *Over seeds and {split} examples*: what would also change with other examples of the "
         f"same kind (paired bootstrap, {RESAMPLES:,} draws, the same for all arms): read this one for a claim about "
-        f"new data.{why} *Ahead*: an estimate of how often the first side wins on one fresh seed, a tie counting half "
-        "(Clopper and Pearson's exact interval).",
+        f"new data.{why}",
     ]
     for kind, title in COMPARISON_TITLES.items():
         rows = [
@@ -66,8 +64,7 @@ def section(info: Info) -> list[str]:
                 named(claim, info.plan),
                 "identical predictions" if claim.tie else difference(claim),
                 _with_examples(claim),
-                estimate(claim.improvement, claim.improvement_low, claim.improvement_high, claim.n, 2),
-                claim.verdict,
+                claim.verdict or NONE,
             ]
             for claim in claims
             if claim.kind == kind
@@ -84,10 +81,10 @@ LONG = ("simple", "interaction")
 
 def compared_table(contrasts: Sequence[Claim], plan: Plan, unit: str, digits: int = 3) -> list[str]:
     """Return the comparisons of one measure as a table that opens on a click."""
-    rows = [[named(claim, plan), difference(claim, digits), claim.verdict] for claim in contrasts]
+    rows = [[named(claim, plan), difference(claim, digits), claim.shown] for claim in contrasts]
     if not rows:
         return []
-    heads = ["comparison", f"difference in {unit} [corrected interval]", "verdict"]
+    heads = ["comparison", f"difference in {unit} [interval]", "verdict"]
     return [folded("Comparisons", len(rows), table(heads, rows), most=0)]
 
 

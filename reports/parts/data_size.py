@@ -13,9 +13,10 @@ from adalayers.results.intervals import LEVEL
 from reports.drawing.pieces import legend_right, point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text
 from reports.evidence import methods
-from reports.evidence.claims import BETTER, SAME, WORSE, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.data_size import SIZE, by_size
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, SAME, WORSE
 from reports.parts.cells import named, summary
 from reports.parts.part import Part, figure_link
 from reports.reading.frames import records
@@ -73,10 +74,10 @@ def answer(info: Info) -> list[str]:
         return []
     parts, alike_from = [], 0
     for size, claims in info.effects.items():
-        differ = [claim for claim in claims if claim.verdict in (BETTER, WORSE)]
-        names = (f"{named(replace(claim, at=None), info.plan)} ({claim.verdict})" for claim in differ)
+        differ = [claim for claim in claims if claim.shown in (BETTER, WORSE)]
+        names = (f"{named(replace(claim, at=None), info.plan)} ({claim.shown})" for claim in differ)
         parts += [f"with {size:,} examples, {several(names, 4)}"] if differ else []
-        alike = all(claim.verdict == SAME for claim in claims)
+        alike = all(claim.shown == SAME for claim in claims)
         alike_from = (alike_from or size) if alike else 0
     text = (
         f"Settings differ {'; '.join(parts)}."

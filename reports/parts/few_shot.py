@@ -18,9 +18,10 @@ from adalayers.results.intervals import LEVEL, MIN_N
 from reports.drawing import style
 from reports.drawing.pieces import point, seeds_text, unit_below
 from reports.drawing.style import look, new_figure, plain_text
-from reports.evidence.claims import SAME, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.curves import learning_curves
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import SAME
 from reports.evidence.methods import CONDITIONS, EPOCHS, FROZEN, by_method, under_both
 from reports.parts.cells import interval_text, named, summary
 from reports.parts.part import Part, figure_link
@@ -282,7 +283,7 @@ def _effect_words(info: Info) -> list[str]:
     for condition in sorted({claim.at for claim in info.effects if claim.at}, key=_order):
         names = [
             f"{named(replace(claim, at=None), info.plan)} "
-            + ("makes **no difference**" if claim.verdict == SAME else f"is **{claim.verdict}**")
+            + ("makes **no difference**" if claim.shown == SAME else f"is **{claim.shown}**")
             + f" ({number(claim.difference, signed=True)})"
             for claim in info.effects
             if claim.at == condition and claim.decided
@@ -313,7 +314,7 @@ def _gain_words(info: Info) -> list[str]:
         gains = [(row["method"], info.gains[row["arm"]]) for row in records(arms)]
         names = (
             f"{escape(method)} {number(claim.difference, signed=True)}"
-            f"{f' (**{claim.verdict}**)' if claim.decided else ''}"
+            f"{f' (**{claim.shown}**)' if claim.decided else ''}"
             for method, claim in gains
         )
         parts.append(f"with {size:,.0f} examples, {several(names, 6)}")

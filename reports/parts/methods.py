@@ -134,7 +134,7 @@ def _row(info: Info, position: int, row: dict[str, Any]) -> dict[str, str]:
         "method": code(row["arm"]),
         f"mean {info.score.name} [95% interval]": info.scores[row["arm"]],
         "against the control": difference(claim) if claim else NONE,
-        "verdict": claim.verdict if claim else "control" if row["arm"] == info.control else NONE,
+        "verdict": claim.shown if claim else "control" if row["arm"] == info.control else NONE,
         "base model intact": "yes" if row["intact"] else "no",
         "parameters trained": f"{row['parameters']:,.0f}{share}",
         "training: operations (computed)": _short(row["training"], ".1e"),

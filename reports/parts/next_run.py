@@ -8,13 +8,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adalayers.comparisons import IMPORTANCES_NAMED_FROM
+from adalayers.comparisons import FIRST, IMPORTANCES_NAMED_FROM
+from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import splits_in_words
-from reports.evidence.analyses import Analysis
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
 from reports.evidence.planning import MOST_SEEDS, seeds_for
 from reports.evidence.tables import confirmed
+from reports.parts.cells import named
 from reports.parts.part import Part
 from reports.reading.frames import numbers
 from reports.reading.load import Plan
@@ -38,13 +39,14 @@ class Info:
         own_draws: Whether each seed drew training examples of its own.
         importances: Completed trials of the search, where the study asks which hyperparameters matter and has too few
             to answer; else None.
+        six: Seconds that what is missing of six seeds would train.
         files: Of the user's own data, the files of each split and those that are not used.
     """
 
     claims: tuple[Claim, ...]
     plan: Plan
     spread: float | None
-    made: tuple[Analysis, ...]
+    made: tuple[InterimAnalysis, ...]
     command: str
     finished: bool
     until_decided: bool
@@ -52,6 +54,7 @@ class Info:
     importances: int | None = None
     scheduler: str = ""
     files: str = ""
+    six: float = 0.0
 
     @property
     def open(self) -> list[Claim]:
@@ -73,7 +76,15 @@ def info(evidence: Evidence) -> Info:
         _too_few_for_importances(evidence),
         evidence.loaded.study.request.scheduler,
         splits_in_words(dataset.roles, dataset.unused) if dataset.source.startswith("local:") else "",
+        _seconds_to_six(evidence),
     )
+
+
+def _seconds_to_six(evidence: Evidence) -> float:
+    """Return how long the seeds up to the sixth would train, by how long those of each arm did."""
+    rows = confirmed(evidence.trials)
+    seconds = numbers(rows, "seconds").groupby(rows["arm"]).agg(["mean", "size"])
+    return float((seconds["mean"] * (FIRST - seconds["size"]).clip(lower=0)).sum())
 
 
 def _too_few_for_importances(evidence: Evidence) -> int | None:
@@ -87,9 +98,8 @@ def section(info: Info) -> list[str]:
     sentences = [
         f"One backbone, one dataset{draws}: whether this holds for others is not tested.",
         f"Data: {escape(info.files, 1000)}." if info.files else "",
-        "All planned quality comparisons share one error of 5%; the set that may be best, entropy and speed have 5% "
-        "each.",
-        "Seeds were added in blocks: a difference decided early reads a little too large; trust its interval."
+        "The primary comparisons of quality share one error of 5%; entropy and speed have 5% each.",
+        "Seeds were added until decided: a difference decided early reads a little too large; trust its interval."
         if info.until_decided
         else "",
         _seeds_for_smallest_effect(info),
@@ -107,7 +117,7 @@ def _seeds_for_smallest_effect(info: Info) -> str:
     kinds = {"factor": "an averaged effect of a factor", "arm": "one arm against another"}
     seeds: dict[str, list[int | None]] = {}
     for claim in info.open:
-        if claim.share and claim.kind in kinds and not claim.withheld:
+        if claim.level and claim.kind in kinds and not claim.withheld:
             seeds.setdefault(claim.kind, []).append(_seeds_needed(claim, info))
     if not seeds:
         return ""
@@ -164,6 +174,8 @@ def _more_seeds(info: Info) -> list[str]:
         withheld = any(claim.withheld for claim in info.open)
         why = "waits for trials that failed or have not run" if withheld else "has no pairs of seeds yet"
         return [f"What is open {why}; the same command continues:", fenced(_again(info.command), "sh")]
+    if max(claim.n for claim in paired) < FIRST:
+        return _six(paired, info)
     seeds, within = _seeds(paired, info)
     if seeds is None:
         return [
@@ -180,12 +192,25 @@ def _more_seeds(info: Info) -> list[str]:
     ]
 
 
+def _six(claims: Sequence[Claim], info: Info) -> list[str]:
+    """Return which way fewer than six seeds point, and the run that allows a verdict."""
+    told = [
+        f"{named(claim, info.plan)} {number(claim.difference, signed=True)}, on {claim.above} of {claim.n} seeds above"
+        for claim in claims
+    ]
+    return [
+        f"A verdict takes {FIRST} seeds. So far: {'; '.join(told)}. Up to the sixth, seeds train about "
+        f"{info.six:,.0f} seconds, one after the other:",
+        fenced(_changed(info.command, seeds=str(FIRST)), "sh"),
+    ]
+
+
 def _seeds(claims: list[Claim], info: Info) -> tuple[int | None, int]:
     """Return the seeds that most of what is open needs, and how much that is; None: over `MOST_SEEDS`."""
     planned = max(info.plan.seeds, 1)
     if info.spread is None or not info.plan.smallest_effect:
         return max(10, 2 * planned), len(claims)
-    needed = [_seeds_needed(claim, info) for claim in claims if claim.share]
+    needed = [_seeds_needed(claim, info) for claim in claims if claim.level]
     within = [seeds for seeds in needed if seeds is not None and seeds <= MOST_SEEDS]
     return (max(*within, planned + 3), len(within)) if within else (None, 0)
 
@@ -195,10 +220,9 @@ def _seeds_needed(claim: Claim, info: Info) -> int | None:
     effect, spread = info.plan.smallest_effect, info.spread
     assert effect is not None
     assert spread is not None
+    assert claim.level is not None
     own = claim.sd if claim.n >= OWN_SPREAD_FROM else None
-    return seeds_for(
-        effect / max(own or spread * math.hypot(*claim.weights.values()), 1e-9), claim, info.made
-    )
+    return seeds_for(effect / max(own or spread * math.hypot(*claim.weights.values()), 1e-9), claim.level)
 
 
 def _again(command: str) -> str:

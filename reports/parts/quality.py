@@ -13,8 +13,9 @@ from matplotlib.patches import Patch
 from reports.drawing import style
 from reports.drawing.pieces import point, unit_below
 from reports.drawing.style import COLOURS, MARKERS, new_figure, plain_text
-from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
+from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.parts.cells import compared
 from reports.parts.part import Part, figure_link
 from reports.reading.load import Plan
@@ -75,8 +76,8 @@ def section(info: Info) -> list[str]:
     small = info.plan.smallest_effect
     zone = f" Grey, ±{small:g}: too small to matter." if small is not None else ""
     return [
-        "Dots are seeds, bars simultaneous 95% intervals. Left of 0: worse than its reference, by default the "
-        f"control.{zone}",
+        "Dots are seeds, bars intervals, each at the level of its own test. Left of 0: worse than its reference, by "
+        f"default the control.{zone}",
         figure_link("quality", "Differences of the primary comparisons, with intervals and seeds"),
         _curse(info),
     ]
@@ -104,7 +105,7 @@ def draw(info: Info) -> Figure:
     axes.axvline(0, color="0.3", linewidth=1, zorder=1)
     drawn: list[tuple[float, int, str]] = []
     for position, claim in enumerate(shown):
-        colour, marker = STYLES.get(claim.verdict, UNDECIDED)
+        colour, marker = STYLES.get(claim.shown, UNDECIDED)
         values = list(claim.values.values())
         apart = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
         axes.plot(values, position + np.asarray(apart), ".", color=colour, alpha=0.45, markersize=5, zorder=2)

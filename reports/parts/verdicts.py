@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reports.evidence.claims import BETTER, OPEN, SAME, WORSE, Claim
+from reports.evidence.claims import Claim
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.parts.cells import level, named
 from reports.reading.load import Plan
 from reports.words.text import escape, interval, number, several
@@ -22,7 +23,7 @@ def verdicts(claims: Sequence[Claim], plan: Plan, words: Mapping[str, str] = SCO
     parts = []
     for word in (BETTER, WORSE):
         decided = sorted(
-            (claim for claim in claims if claim.verdict == word),
+            (claim for claim in claims if claim.shown == word),
             key=lambda claim: -abs(claim.difference or 0),
         )
         parts += [
@@ -31,14 +32,14 @@ def verdicts(claims: Sequence[Claim], plan: Plan, words: Mapping[str, str] = SCO
         ]
         if len(decided) > TOLD:
             parts.append(f"{len(decided) - TOLD} more are **{words[word]}**")
-    same = [claim for claim in claims if claim.verdict == SAME]
+    same = [claim for claim in claims if claim.shown == SAME]
     if ties := [claim for claim in same if claim.tie]:
         parts.append(f"{_all(ties, plan)}: **identical predictions**")
     least = "" if plan.smallest_effect is None else f" larger than {plan.smallest_effect:g}"
     for on_these in (False, True):
         if rest := [claim for claim in same if not claim.tie and claim.on_these_examples == on_these]:
             parts.append(f"{_all(rest, plan)}: **no difference**{least}{_beyond(rest[0])}")
-    if undecided := [claim for claim in claims if claim.verdict == OPEN]:
+    if undecided := [claim for claim in claims if claim.shown == OPEN]:
         seen = [f"{named(claim, plan)} ({_open(claim, len(undecided))})" for claim in undecided]
         parts.append(f"**not enough evidence** on {several(seen, 8)}")
     return f"{'; '.join(parts)}."
@@ -46,9 +47,7 @@ def verdicts(claims: Sequence[Claim], plan: Plan, words: Mapping[str, str] = SCO
 
 def verdict(claim: Claim) -> str:
     """Return a verdict with what qualifies it."""
-    return (
-        f"{'identical predictions' if claim.tie else claim.verdict}{_beyond(claim) if claim.decided else ''}"
-    )
+    return f"{'identical predictions' if claim.tie else claim.shown}{_beyond(claim) if claim.decided else ''}"
 
 
 def size(claim: Claim, digits: int = 3) -> str:

@@ -178,7 +178,6 @@ def test_every_file_of_the_contract_is_there(study):
         "claims.json",
         "contrasts.json",
         "optuna.journal",
-        "best_set.json",
         "report.md",
         "details.md",
         "best/config.json",

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from adalayers.comparisons import PlannedArm, planned_comparisons
-from adalayers.results.study_file import Factor, Run
+from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
+from adalayers.results.study_file import Factor
 from reports.reading.load import Plan
 
 METRIC = "matthews"
@@ -66,37 +67,15 @@ def plan(arms: Mapping[str, Mapping[str, Any]] | Sequence[str], **changed: Any) 
     return Plan(**{**how, **changed})
 
 
-def run(
-    seeds: Mapping[str, Collection[int]],
-    planned: int,
-    *analyses: int,
-    until_decided: bool = False,
-    before: Mapping[str, Collection[int]] | None = None,
-) -> Run:
-    """Return a run that added `seeds` (arm -> seeds) to those `before`, with its analyses of all of them."""
-    covered = {
-        arm: [*(before or {}).get(arm, ()), *seeds.get(arm, ())] for arm in {**(before or {}), **seeds}
-    }
-    return Run(
-        ended=f"after {analyses}",
-        confirmed=sum(map(len, seeds.values())),
-        seeds={arm: sorted(of_arm) for arm, of_arm in seeds.items()},
-        planned=planned,
-        until_decided=until_decided,
-        analyses=analyses,
-        covered=(covered,) * len(analyses),
-    )
-
-
-def whole_runs(arms: Collection[str], *sizes: int, planned: int = 0) -> list[Run]:
-    """Return runs after which every arm had so many seeds, an analysis at the end of each."""
-    ends = [0, *sizes]
+def analysed(arms: Collection[str], *ends: int, **changed: Any) -> list[InterimAnalysis]:
+    """Return planned analyses after so many seeds of every arm, which share 4% in equal parts."""
     return [
-        run(
-            dict.fromkeys(arms, range(before + 1, end + 1)),
-            planned or end,
-            end,
-            before=dict.fromkeys(arms, range(1, before + 1)),
+        InterimAnalysis(
+            after=end,
+            level=PLANNED / len(ends),
+            planned=ends,
+            covered={arm: [*range(1, end + 1)] for arm in arms},
+            **changed,
         )
-        for before, end in itertools.pairwise(ends)
+        for end in ends
     ]

@@ -22,12 +22,13 @@ import numpy as np
 import pandas as pd
 from optuna.distributions import CategoricalDistribution, FloatDistribution, distribution_to_json
 
+from adalayers.comparisons import FIRST
 from adalayers.results import files as results
+from adalayers.results.interim_analyses import CROSSED, EXTENSIONS, InterimAnalysis
 from adalayers.results.study_file import Run, parse
 from adalayers.storage.folder import Folder
 from adalayers.tasks.metrics import sequence_scores, token_scores
 from adalayers.tasks.schemes import scheme_or_runs
-from tests.helpers.made_scores import run
 
 CONTROL = "alpha=1 entropy_weight=0"
 ALPHAS, WEIGHTS, LAYERS = (1, 8, 64, 512), (0.0, 0.001, 0.01), 6
@@ -127,23 +128,39 @@ class MadeUp:
         return [row for row in self.trials if row["arm"] == arm]
 
     def ran(self, *runs: Sequence[int], planned: Sequence[int] = ()) -> MadeUp:
-        """Record runs by their analyses, each after how many seeds; of several, the run went on until decided.
+        """Record runs by their analyses, each after how many seeds: those of the first were planned.
 
         planned: the most seeds of each run; without, those of its last analysis. A run without analyses added nothing.
         """
-        names, happened, before = [arm["name"] for arm in self.arms], [], 0
-        for day, analyses in enumerate(runs, start=1):
-            end = max(analyses, default=before)
-            made = run(
-                dict.fromkeys(names, range(before + 1, end + 1)),
-                planned[day - 1] if planned else end,
-                *analyses,
-                until_decided=len(analyses) > 1,
-                before=dict.fromkeys(names, range(1, before + 1)),
+        names, before = [arm["name"] for arm in self.arms], 0
+        happened: list[dict[str, Any]] = []
+        for day, ends in enumerate(runs, start=1):
+            end = max(ends, default=before)
+            analyses = tuple(
+                InterimAnalysis(
+                    after=after,
+                    level=CROSSED / len(runs[0]) if day == 1 else EXTENSIONS / 2 ** (day - 1),
+                    planned=tuple(runs[0]),
+                    extension=day > 1,
+                    covered={name: [*range(1, after + 1)] for name in names},
+                )
+                for after in ends
+                if after >= FIRST
             )
-            when = {"started": f"2026-05-0{day}", "ended": f"2026-05-0{day}T12:00", "seconds": 812.0}
-            of = {"test_scored": made.confirmed, "commit": "abc", "dirty": False}
-            happened.append(dataclasses.asdict(made) | when | of)
+            made = Run(
+                started=f"2026-05-0{day}",
+                ended=f"2026-05-0{day}T12:00",
+                seconds=812.0,
+                confirmed=len(names) * (end - before),
+                test_scored=len(names) * (end - before),
+                seeds={name: [*range(before + 1, end + 1)] for name in names},
+                planned=planned[day - 1] if planned else end,
+                until_decided=len(ends) > 1,
+                analyses=analyses,
+                commit="abc",
+                dirty=False,
+            )
+            happened.append(dataclasses.asdict(made))
             before = end
         self.study["runs"] |= {
             "history": happened,
@@ -159,8 +176,9 @@ class MadeUp:
             if row["stage"] == "confirm":
                 seeds.setdefault(row["arm"], []).append(row["seed"])
         most = max(map(len, seeds.values()), default=0)
-        run = Run(confirmed=1, seeds=seeds, planned=max(1, most), analyses=(most,), covered=(seeds,))
-        return dataclasses.asdict(run)
+        last = InterimAnalysis(after=most, level=CROSSED, planned=(most,), covered=seeds)
+        analyses = (last,) if most >= FIRST else ()
+        return dataclasses.asdict(Run(confirmed=1, seeds=seeds, planned=max(1, most), analyses=analyses))
 
     def _arms(self) -> list[dict[str, Any]]:
         arms = [

@@ -88,7 +88,6 @@ class NoPages:
 
     check = staticmethod(reports.check)
     undecided_arms = staticmethod(reports.undecided_arms)
-    undecided_across = staticmethod(reports.undecided_across)
     write_cover = staticmethod(reports.write_cover)
 
     @staticmethod

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from adalayers.comparisons import Comparison, PlannedArm, block_end, planned_comparisons
+from adalayers.comparisons import Comparison, PlannedArm, crossing, planned_comparisons
 
 ALPHAS, WEIGHTS = (1, 8, 64, 512), (0.0, 0.001, 0.01)
 
@@ -153,9 +153,15 @@ def test_three_factors_are_differences_of_means_of_cells():
     assert values == pytest.approx(expected)
 
 
-def test_a_first_block_of_six_seeds_then_of_three_and_a_last_one():
-    ends = [0]
-    while ends[-1] < 20:
-        ends.append(block_end(ends[-1], 20))
-    assert ends == [0, 6, 9, 12, 15, 18, 20]
-    assert [block_end(7, 20), block_end(0, 2)] == [9, 2]
+def test_a_crossing_is_complete_or_none():
+    cells = {arm.name: arm.config for arm in grid(alpha=(1, 8, 64), weight=(0.0, 0.01), k=(64,))}
+    factors, by_level = crossing(cells, ["alpha", "weight", "k"])
+    assert factors == ("alpha", "weight")  # of k there is one level
+    assert (len(by_level), by_level[8, 0.01]) == (6, "alpha=8 weight=0.01 k=64")
+    gone = {name: cell for name, cell in cells.items() if name != "alpha=8 weight=0.01 k=64"}
+    lacking = {**cells, "alpha=8 weight=0.01 k=64": {"alpha": 8}}
+    twice = {**cells, "again": cells["alpha=8 weight=0.01 k=64"]}
+    for incomplete in (gone, lacking, twice, {}):
+        assert crossing(incomplete, ["alpha", "weight", "k"]) == ((), {})
+    assert crossing(cells, ["alpha", "k"]) == ((), {})  # cells differ in more
+    assert crossing(cells, ["alpha", "dropout"]) == ((), {})

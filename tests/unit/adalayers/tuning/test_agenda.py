@@ -19,7 +19,6 @@ from adalayers.storage.folder import Folder
 from adalayers.study import Arm, Design, Setting, Space, Study, Tuning, as_recorded, plan, trial_id
 from adalayers.tuning.agenda import Agenda, logger
 from adalayers.tuning.journal import JOURNAL, write_journal
-from adalayers.tuning.run_log import InterimAnalysis
 from tests.helpers.made_data import made_data
 
 SPACE = Space(
@@ -72,9 +71,10 @@ def agenda(
     analyses=(),
     arms=(),
     rates=(),
+    factors=(),
 ):
-    runs = tuple(Run(analyses=(analysis.after,), covered=(analysis.covered,)) for analysis in analyses)
-    before = StudyFile(request=RequestRecord(arms=arms), runs=RunsRecord(history=runs))
+    runs = RunsRecord(history=(Run(analyses=tuple(analyses)),))
+    before = StudyFile(request=RequestRecord(arms=arms), runs=runs)
     record = record or StudyRecord(folder, "accuracy")
     return Agenda(
         plan or made_plan(),
@@ -83,6 +83,7 @@ def agenda(
         StudyRequest(search=search, trials=trials, seeds=seeds, rates=rates),
         undecided=undecided,
         before=before,
+        factors=factors,
     )
 
 
@@ -337,8 +338,8 @@ def test_trial_ids_follow_what_determines_a_trial():
 
 
 def ends(made):
-    """Return after how many seeds a run has made its analyses, as it closes."""
-    return [analysis.after for analysis in made.analyses(closing=True)]
+    """Return after how many seeds a run has made its analyses, and their levels, as it closes."""
+    return [(analysis.after, round(analysis.level, 6)) for analysis in made.analyses(closing=True)]
 
 
 class Deciding:
@@ -352,30 +353,35 @@ class Deciding:
         return self.after.pop(0)
 
 
-def test_arms_get_blocks_of_seeds_until_nothing_is_undecided(folder, monkeypatch):
+PART = round(0.04 / 3, 6)
+
+
+def test_arms_run_on_to_the_next_analysis_until_nothing_is_undecided(folder, monkeypatch):
     said = []
     monkeypatch.setattr(logger, "info", said.append)
     deciding = Deciding({"alpha=1", "uniform"}, set())
     made = agenda(folder, trials=0, seeds=20, undecided=deciding)
     assert made.total() == 3 * 20, "at most"
     ran = names(run(made))
-    six, nine = [*range(1, 7)], [*range(1, 10)]
+    six, twelve = [*range(1, 7)], [*range(1, 13)]
     assert ran == [(arm, seed) for seed in six for arm in ("alpha=1", "alpha=8", "uniform")] + [
-        (arm, seed) for seed in (7, 8, 9) for arm in ("alpha=1", "uniform")
+        (arm, seed) for seed in range(7, 13) for arm in ("alpha=1", "uniform")
     ]
-    assert (ends(made), deciding.request) == ([6, 9], 2)
-    assert made.analyses()[1].covered == {"alpha=1": nine, "alpha=8": six, "uniform": nine}
+    assert (ends(made), deciding.request) == ([(6, PART), (12, PART)], 2)
+    assert made.analyses()[1].covered == {"alpha=1": twelve, "alpha=8": six, "uniform": twelve}
     assert (made.remaining(), made.total()) == (0, len(ran))
     assert said[0] == "decided after 6 seeds, no more trials of: alpha=8"
 
 
-def test_a_decided_study_goes_on_by_a_block_for_what_is_compared_across_cases(folder):
-    made = agenda(folder, trials=0, seeds=9, undecided=Deciding(set(), set()))
-    assert len(run(made)) == 3 * 6
-    assert made.go_on({"uniform"})
-    assert (made.remaining(), names(run(made))) == (3, [("uniform", seed) for seed in (7, 8, 9)])
-    assert ends(made) == [6, 9]
-    assert not made.go_on({"uniform"})  # all seeds have run
+def test_a_complete_crossing_keeps_one_percent_for_its_factors(folder):
+    cells = [{"alpha": alpha, "entropy_weight": weight} for alpha in (1.0, 8.0) for weight in (0.0, 0.01)]
+    crossed = study_with(
+        arms=lambda setting: ([Arm(str(place), "core", cell) for place, cell in enumerate(cells)], [])
+    )
+    for factors, level in ((("alpha", "entropy_weight"), 0.03), (("alpha", "k"), 0.04)):
+        made = agenda(folder, trials=0, seeds=6, plan=made_plan(crossed), factors=factors)
+        run(made)
+        assert ends(made) == [(6, level)]
 
 
 def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(folder):
@@ -383,7 +389,7 @@ def test_the_searchs_best_is_in_the_first_block_and_the_analysis_waits_for_it(fo
     ran = names(run(made))
     assert len(ran) == 4 * 6
     assert {seed for _, seed in ran} == {1, 2, 3, 4, 5, 6}
-    assert ends(made) == [6]
+    assert ends(made) == [(6, 0.02)]
 
 
 @pytest.mark.parametrize("trials", [20, 5], ids=["exhausted", "more trials"])
@@ -434,48 +440,59 @@ def test_a_search_remembers_trials_that_leave_a_hyperparameter_unused(folder):
     assert {trial.user_attrs["trial_id"] for trial in again.searches[0].optuna_trials()} == before
 
 
-def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_goes_on_where_it_was(folder):
+def test_a_decided_study_has_nothing_left_and_one_with_more_seeds_is_extended(folder):
     run(agenda(folder, trials=0, seeds=6, undecided=Deciding({"alpha=1"})))
-    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set()), analyses=(InterimAnalysis(6, {}),))
+    first = agenda(folder, trials=0, seeds=6).analyses(closing=True)
+    done = agenda(folder, trials=0, seeds=20, undecided=Deciding(set(), set()), analyses=first)
     assert done.remaining() == 0
     assert run(done) == []
-    assert done.analyses() == []
-    more = agenda(
-        folder,
-        trials=0,
-        seeds=7,
-        undecided=Deciding({"alpha=8"}, {"alpha=8"}),
-        analyses=(InterimAnalysis(6, {}),),
-    )
+    assert done.analyses(closing=True) == []
+    more = agenda(folder, trials=0, seeds=7, undecided=Deciding({"alpha=8"}, {"alpha=8"}), analyses=first)
     assert more.remaining() == 1
     assert names(run(more)) == [("alpha=8", 7)]
-    assert ends(more) == [7]
+    assert ends(more) == [(7, 0.005)]
 
 
-def test_an_arm_that_joins_late_gets_the_seeds_that_others_have(folder):
-    run(agenda(folder, trials=0, seeds=3, undecided=Deciding({"alpha=1"})))
-    joined = agenda(
-        folder,
-        trials=2,
-        seeds=6,
-        undecided=Deciding({"alpha=1", "search-best"}, set()),
-        analyses=(InterimAnalysis(3, {}),),
-    )
-    ran = names(run(joined))
-    assert [seed for arm, seed in ran if arm == "search-best"] == [1, 2, 3, 4, 5, 6]
-    assert [seed for arm, seed in ran if arm == "alpha=1"] == [4, 5, 6]
+def test_an_arm_that_joins_late_gets_the_seeds_that_others_have_and_an_extension(folder):
+    run(agenda(folder, trials=0, seeds=6))
+    first = agenda(folder, trials=0, seeds=6).analyses(closing=True)
+    joined = agenda(folder, trials=2, seeds=6, analyses=first)
+    assert names(run(joined)) == [("search-best", seed) for seed in range(1, 7)]
+    (analysis,) = joined.analyses(closing=True)
+    assert (analysis.after, analysis.level, analysis.extension) == (6, 0.005, True)
+    assert "search-best" in analysis.covered
 
 
-def test_without_until_decided_the_analysis_is_of_the_whole_blocks_there_are(folder):
+def test_without_until_decided_the_analysis_is_at_the_end(folder):
     made = agenda(folder, trials=0, seeds=5)
-    assert ends(made) == []
     run(made)
-    assert ends(made) == [5]
-    longer = agenda(folder, trials=0, seeds=8, analyses=made.analyses(closing=True))
-    assert ends(longer) == [], "nothing new yet"
-    for seed_end in range(3):  # arms of seed 6, one after another
+    assert ends(made) == [], "fewer than six seeds are none"
+    longer = agenda(folder, trials=0, seeds=7)
+    for _ in range(6):  # three arms, two seeds
+        assert ends(longer) == []
         finish(longer, longer.next())
-        assert ends(longer) == ([6] if seed_end == 2 else [])
+    assert ends(longer) == [(7, 0.04)]
+    assert ends(agenda(folder, trials=0, seeds=7, analyses=longer.analyses(closing=True))) == [], (
+        "nothing new"
+    )
+
+
+def test_a_failed_trial_that_is_run_again_is_an_extension(folder):
+    made = agenda(folder, trials=0, seeds=6)
+    run(made, stop=lambda job: "failed" if (job.arm, job.seed) == ("uniform", 3) else None)
+    (first,) = made.analyses(closing=True)
+    assert first.covered["uniform"] == [1, 2, 4, 5, 6]
+    again = agenda(folder, trials=0, seeds=6, analyses=[first])
+    assert names(run(again)) == [("uniform", 3)]
+    assert ends(again) == [(6, 0.005)]
+
+
+def test_leaving_out_until_decided_gives_the_last_analysis_what_is_left(folder):
+    first = agenda(folder, trials=0, seeds=20, undecided=Deciding(set(), set()))
+    run(first)
+    rest = agenda(folder, trials=0, seeds=20, analyses=first.analyses(closing=True))
+    run(rest)
+    assert ends(rest) == [(20, round(0.04 * 2 / 3, 6))]
 
 
 def tuned_plan():

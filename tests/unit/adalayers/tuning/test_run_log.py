@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 from adalayers.request import StudyRequest
+from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import EnvironmentRecord, RunsRecord
-from adalayers.tuning.run_log import InterimAnalysis, RunLog
+from adalayers.tuning.run_log import RunLog
 
-ANALYSED = (InterimAnalysis(2, {}),)
+ANALYSED = (InterimAnalysis(after=2),)
 FIRST = (("a", 1), ("b", 1))
 SECOND = (*FIRST, ("a", 2))
 
@@ -47,7 +48,7 @@ def test_rows_that_a_killed_run_left_uncounted_are_its_own_but_no_analysis():
     killed = after(RunsRecord(), {}, {}, analyses=())  # after the rows were written, before they were counted
     runs = after(killed, record(*FIRST), record(*SECOND))
     assert [run.confirmed for run in runs.history] == [2, 1]
-    assert [run.analyses for run in runs.history] == [(), (2,)]
+    assert [run.analyses for run in runs.history] == [(), ANALYSED]
     assert (runs.analyses, runs.test_opened) == (1, 2)
 
 

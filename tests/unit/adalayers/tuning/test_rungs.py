@@ -70,29 +70,3 @@ def test_a_group_spans_seeds_on_a_gpu_alone(on_gpu):
     searcher.on_gpu = on_gpu
     assert searcher.suggest("a") == StudySearcher.FINISHED
     assert calls == [(4, on_gpu)]
-
-
-def test_what_is_open_across_cases_is_asked_for_once_all_are_done_and_none_runs():
-    left, calls = [["wait", "done"], ["done", "done"]], []
-    cases = [
-        SimpleNamespace(
-            live=False,
-            agenda=SimpleNamespace(
-                next_group=lambda most, across_seeds, outcomes=outcomes: outcomes.pop(0), waiting=int
-            ),
-        )
-        for outcomes in left
-    ]
-
-    def go_on():
-        calls.append(True)
-        left[0][:], left[1][:] = ["wait"], ["done"]
-        return len(calls) == 1
-
-    searcher = StudySearcher(cases, Resources(), go_on)
-    assert searcher.suggest("a") is None
-    assert not calls
-    assert searcher.suggest("b") is None  # for there is more to do
-    left[0][:], left[1][:] = ["done"], ["done"]
-    assert searcher.suggest("c") == StudySearcher.FINISHED
-    assert len(calls) == 2

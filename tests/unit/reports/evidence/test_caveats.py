@@ -148,12 +148,12 @@ def test_seeds_after_a_decision_that_disagree_with_it(tmp_path, later):
 
 
 def test_the_power_of_few_seeds_is_that_of_the_studys_own_analyses(tmp_path):
-    """Six seeds as planned: a single t test at the comparison's share of 4%; of five no verdict comes."""
+    """Six seeds: a single t test at the step of Holm's procedure that stopped; of five no verdict comes."""
     made = MadeUp(seeds=6, search=0, evaluations=2, noise=0.05)
     claim = next(
         claim for claim in evidence_of(made, tmp_path / "six").claims if claim.primary and not claim.decided
     )
-    critical = stats.t.isf(0.04 * claim.share / 2, 5)
+    critical = stats.t.isf(claim.level / 2, 5)
     power = stats.nct.sf(critical, 5, math.sqrt(6)) + stats.nct.cdf(-critical, 5, math.sqrt(6))
     (share,) = re.findall(
         r"6 find a true difference .* (\d+)% of the time", said(made, tmp_path / "again", SERIOUS)

@@ -1,8 +1,5 @@
 """The bootstrap over examples, against scores of the same draws, a formula, and files with something missing."""
 
-import math
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +10,7 @@ from adalayers.tasks.metrics import CUT, token_scores, word_scores
 from adalayers.tasks.schemes import scheme_of
 from reports.evidence import claims as claiming
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import SAME, Estimate
 from reports.evidence.resampling import RESAMPLES, collect, example_variances, resampled
 from reports.reading.load import load
 from tests.helpers.made_up import CONTROL, MadeUp
@@ -164,26 +162,13 @@ def test_the_wider_interval_holds_the_other_and_repeats(tmp_path, tokens):
     assert Evidence(loaded).claims == found
 
 
-def test_the_wider_interval_adds_the_variances(tmp_path):
-    plain = Evidence(load(made().write(tmp_path))).over_seeds
-    first = plain[0]
-    seeds = first.sd**2 / first.n
-    wide = claiming.with_examples(plain, {0: 3 * seeds}, 0.01)
-    # Each standard error with its own quantile of one level: t for the seeds, z for the examples.
-    z = stats.norm.isf((1 - first.interval_level) / 2)
-    half = math.sqrt((first.critical**2 + 3 * z**2) * seeds)
-    assert wide[0].examples_high - first.difference == pytest.approx(half)
-    assert (wide[1].examples_low, wide[1].examples_high) == (None, None)
-    assert [replace(claim, examples_low=None, examples_high=None) for claim in wide] == plain
-
-
 @pytest.mark.parametrize(("examples", "only_these"), [(1e-8, False), (2e-5, True)])
-def test_no_difference_is_qualified_where_examples_carry_it_out_of_the_zone(tmp_path, examples, only_these):
+def test_no_difference_is_qualified_where_examples_carry_it_out_of_the_zone(examples, only_these):
     """Seeds alone leave 0.005; with so much variance over examples the one-sided tests no longer reject 0.01."""
-    of_seeds = Evidence(load(made().write(tmp_path))).over_seeds[0]
-    half = 0.005 / of_seeds.critical * math.sqrt(of_seeds.n)
-    alike = replace(of_seeds, difference=0.0, low=-0.005, high=0.005, sd=half, verdict=claiming.SAME)
-    (wide,) = claiming.with_examples([alike], {0: examples}, 0.01)
+    estimate = Estimate(0.0, 0.005 / stats.t.isf(0.01, 5), 5, smallest=0.01)
+    known = {"metric": "f1", "split": "test", "verdict": SAME, "level": 0.01, "low": -0.005, "high": 0.005}
+    alike = claiming.Claim(weights={"a": 1.0, "b": -1.0}, estimate=estimate, **known)
+    (wide,) = claiming.with_examples([alike], {0: examples})
     assert wide.on_these_examples == only_these
     assert (abs(wide.examples_low) > 0.01) == only_these == (wide.examples_high > 0.01)
 

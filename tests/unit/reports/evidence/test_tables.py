@@ -105,7 +105,7 @@ def test_step_of_convergence(tmp_path):
     assert any("no rows in `history.parquet`" in problem for problem in loaded.problems)
     # A censored trial leaves its arm without an interval; here it is the control's, so every arm.
     found = [claim for claim in Evidence(loaded).contrasts if claim.metric == "convergence_step"]
-    assert {claim.verdict for claim in found} == {"not enough evidence"}
+    assert {claim.shown for claim in found} == {"not enough evidence"}
     assert {claim.low for claim in found} == {None}
 
 

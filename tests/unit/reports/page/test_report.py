@@ -75,20 +75,19 @@ def test_pages_are_those_of_the_evidence_and_links_lead_to_figures(built):
 def test_claims_files(tmp_path, undrawn):
     made = MadeUp(seeds=6, effects={OUTSIDE: 0.3})
     write_report(made.write(tmp_path))
-    written = {
-        name: json.loads((tmp_path / name).read_text())
-        for name in ("claims.json", "contrasts.json", "best_set.json")
-    }
+    written = {name: json.loads((tmp_path / name).read_text()) for name in ("claims.json", "contrasts.json")}
     found = {(claim["arm"], claim["at"]): claim for claim in written["claims.json"]}
-    assert found == claims(tmp_path)
-    assert len(found) == 31
+    assert {key: one for key, one in found.items() if one["kind"] != "omnibus"} == claims(tmp_path)
+    assert len(found) == 31 + 3  # the factors as wholes
     assert all(tuple(claim) == FIELDS for claim in [*found.values(), *written["contrasts.json"]])
-    assert all(claim["comparisons"] == 31 for claim in found.values())
+    judged_together = {
+        (claim["primary"], claim["kind"] == "omnibus"): claim["comparisons"] for claim in found.values()
+    }
+    assert judged_together == {(True, False): 8, (False, False): 23, (False, True): 3}
     assert {claim["control"] for claim in found.values() if claim["kind"] == "arm"} == {CONTROL}
     assert sum(claim["primary"] for claim in found.values()) == 8
     assert found[OUTSIDE, ""]["verdict"] == "better"
     assert {claim["metric"] for claim in written["contrasts.json"]} == {"mix/entropy", "convergence_step"}
-    assert written["best_set.json"]["arms"] == [OUTSIDE]
 
 
 def test_few_seeds_are_shown_one_by_one_in_place_of_an_interval(tmp_path):
@@ -170,7 +169,7 @@ def test_half_a_character_ends_in_a_page_and_a_number_beyond_all_floats_is_named
 def test_the_command_gives_the_same_bytes_and_needs_neither_torch_nor_network(built, tmp_path):
     first = files(built)
     assert {name for name in first if "/" not in name} == {
-        *("report.md", "details.md", "claims.json", "contrasts.json", "best_set.json", "study.json")
+        *("report.md", "details.md", "claims.json", "contrasts.json", "study.json")
     }
     assert sum(name.startswith("figures/") for name in first) > 15
     folder = tmp_path / built.name

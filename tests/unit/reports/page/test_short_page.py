@@ -52,7 +52,7 @@ def commanded(text: str) -> list[str]:
     return shlex.split(command)
 
 
-@pytest.mark.parametrize("failed", [(), tuple((CONTROL, seed) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("failed", [tuple((CONTROL, seed) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("command", ["", "python studies/alpha_lambda.py --note 'half"])
 def test_without_pairs_or_a_readable_command_no_number_of_seeds_is_named(tmp_path, failed, command):
     made = MadeUp(seeds=3, search=0, failed=failed)
@@ -63,16 +63,16 @@ def test_without_pairs_or_a_readable_command_no_number_of_seeds_is_named(tmp_pat
     assert ("```" in text) == bool(command)  # as it was given
 
 
-@pytest.mark.parametrize("seeds", [["--seeds", "3"], ["--seeds=3"], []])
+@pytest.mark.parametrize("seeds", [["--seeds", "6"], ["--seeds=6"], []])
 def test_the_next_run_has_more_seeds_and_keeps_every_other_flag(tmp_path, seeds):
-    made = MadeUp(seeds=3, search=0)
+    made = MadeUp(seeds=6, search=0)
     kept = ["--backbone", "minilm", "--dataset", "my data; rm -r $HOME", "--note", "it's", "--seed", "3"]
     start = ["python", "studies/alpha_lambda.py"]
     made.study["request"]["command"] = shlex.join([*start, *kept[:4], *seeds, "--fresh", *kept[4:]])
     words = commanded(next_run(made, tmp_path))
     assert words[:-3] == [*start, *kept]
     assert words[-3:-1] == ["--until-decided", "--seeds"]
-    assert int(words[-1]) > 3
+    assert int(words[-1]) > 6
 
 
 def test_where_importances_are_the_question_and_open_the_next_run_has_trials_beside_seeds(tmp_path):
@@ -87,14 +87,26 @@ def test_where_importances_are_the_question_and_open_the_next_run_has_trials_bes
 
 
 def test_seeds_of_the_next_run_find_the_smallest_effect_of_what_is_open(tmp_path):
-    made = MadeUp(seeds=4, search=0)
+    made = MadeUp(seeds=6, search=0)
     text = next_run(made, tmp_path)
-    wanted = int(re.findall(r"about (\d+) for one arm against another", text)[0])
+    wanted = int(re.findall(r"about \d+ to (\d+) for one arm against another", text)[0])
     assert commanded(text)[-1] == str(wanted)
-    made.study["request"]["seeds"] = 90  # of which four have been run
+    made.study["request"]["seeds"] = 90  # of which six have been run
     assert int(commanded(next_run(made, tmp_path))[-1]) > 90
-    made.study["request"] |= {"seeds": 4, "smallest_effect": None}
-    assert int(commanded(next_run(made, tmp_path))[-1]) > 4
+    made.study["request"] |= {"seeds": 6, "smallest_effect": None}
+    assert int(commanded(next_run(made, tmp_path))[-1]) > 6
+
+
+def test_fewer_than_six_seeds_say_which_way_they_point_and_what_six_cost(tmp_path):
+    made = MadeUp(seeds=5, search=0, effects={"uniform": 0.3})
+    for row in made.trials:
+        row["seconds"] = 10.0
+    made.study["request"]["command"] = "python studies/alpha_lambda.py --seeds 5"
+    text = next_run(made, tmp_path)
+    assert "`uniform` +0.3" in text
+    assert "on 5 of 5 seeds above" in text
+    assert f"{10 * len(made.arms)} seconds" in text
+    assert commanded(text) == ["python", "studies/alpha_lambda.py", "--seeds", "6"]
 
 
 @pytest.mark.parametrize("seeds", [6, 8])

@@ -7,7 +7,8 @@ import pytest
 
 from adalayers.comparisons import At, Change, Comparison
 from adalayers.results.study_file import Factor
-from reports.evidence.claims import BETTER, WORSE, Claim
+from reports.evidence.claims import Claim
+from reports.evidence.holm import BETTER, WORSE
 from reports.parts import answer
 from reports.parts.cells import averaged_over, compared
 from reports.reading.load import load
@@ -65,7 +66,7 @@ def test_only_the_factors_of_a_proven_interaction_are_said_to_depend_on_each_oth
         Claim(**vars(simple), **known, verdict=BETTER, difference=0.1),
     ]
     of = SimpleNamespace(factors=[Factor(name, name) for name in ("alpha", "mix", "k")])
-    assert answer._depends(SimpleNamespace(claims=claims, plan=of)) == [
+    assert answer._depends(SimpleNamespace(claims=claims, plan=of, wholes=())) == [
         "The effects of mix and k **depend** on each other: no level by itself is decided.",
         "Whether the effects of alpha and k depend on each other is open: none of these interactions is decided.",
     ]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reports.evidence.claims import BETTER, SAME
+from reports.evidence.holm import BETTER, SAME
 from reports.parts import few_shot
 from tests.helpers.made_few_shot import METHODS, with_few_shot
 from tests.helpers.made_up import MadeUp
@@ -32,7 +32,7 @@ def test_fine_tuning_is_compared_with_the_same_method_frozen(tmp_path):
     for arm, claim in found.gains.items():
         assert claim.control == arm.replace(" fine-tuned", "")
         assert claim.difference == pytest.approx(0.2, abs=0.03)
-        assert claim.verdict == BETTER
+        assert claim.shown == BETTER
         assert not claim.primary
 
 

@@ -1,0 +1,79 @@
+"""When analyses are made and the error that each has: by hand, and that the sum never exceeds the plan."""
+
+import dataclasses
+import itertools
+import random
+
+import pytest
+
+from adalayers.results.interim_analyses import CROSSED, EXTENSIONS, PLANNED, next_analysis, planned_analyses
+
+
+def made(*asked, error=PLANNED):
+    """Return (seeds, level, whether beyond the plan) of the analyses of commands: seeds, and whether until decided."""
+    analyses = []
+    for seeds, until_decided in asked:
+        while (one := next_analysis(analyses, seeds, until_decided=until_decided, error=error)) is not None:
+            if analyses and one.after <= analyses[-1].after:
+                break
+            analyses.append(one)
+    return [(one.after, pytest.approx(one.level), one.extension) for one in analyses]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "ends"),
+    [
+        (6, (6,)),
+        (7, (6, 7)),
+        (9, (6, 9)),
+        (12, (6, 9, 12)),
+        (15, (6, 9, 15)),
+        (20, (6, 12, 20)),
+        (30, (6, 18, 30)),
+    ],
+)
+def test_until_decided_looks_at_six_the_middle_and_the_end(seeds, ends):
+    assert planned_analyses(seeds, until_decided=True) == ends
+    assert planned_analyses(seeds, until_decided=False) == (seeds,)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ([(6, False)], [(6, 0.04, False)]),
+        ([(5, False)], []),
+        ([(3, False), (6, False)], [(6, 0.04, False)]),  # fewer than six are no analysis and cost nothing
+        ([(20, True)], [(6, 0.04 / 3, False), (12, 0.04 / 3, False), (20, 0.04 / 3, False)]),
+        # Each raised number of seeds is an extension, which has half of what is left of 1%.
+        ([(6, False), (12, False), (20, False)], [(6, 0.04, False), (12, 0.005, True), (20, 0.0025, True)]),
+        ([(6, False), (20, True)], [(6, 0.04, False), (20, 0.005, True)]),
+        # A plan cut short, and one that is left: the last has what is left.
+        ([(9, True), (20, False)], [(6, 0.02, False), (9, 0.02, False), (20, 0.005, True)]),
+    ],
+)
+def test_levels_by_hand(asked, expected):
+    assert made(*asked) == expected
+
+
+def test_a_plan_that_is_left_gives_its_last_analysis_what_remains():
+    first = next_analysis([], 20, until_decided=True, error=CROSSED)
+    assert (first.after, first.level, first.planned) == (6, CROSSED / 3, (6, 12, 20))
+    last = next_analysis([first], 20, until_decided=False, error=CROSSED)
+    assert (last.after, last.level, last.extension) == (20, pytest.approx(2 * CROSSED / 3), False)
+    short = next_analysis([first], 9, until_decided=True, error=CROSSED)  # fewer seeds than were planned
+    assert (short.after, short.level) == (9, pytest.approx(CROSSED / 3))
+    again = next_analysis([first, last], 20, until_decided=False, error=CROSSED)  # a failed trial has run
+    assert (again.after, again.level, again.extension) == (20, EXTENSIONS / 2, True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_is_asked_for_levels_never_exceed_the_plan(seed):
+    draw, analyses = random.Random(seed), []
+    for _ in range(30):
+        one = next_analysis(analyses, draw.randint(3, 40), until_decided=draw.random() < 0.5, error=PLANNED)
+        analyses += [dataclasses.replace(one, covered={})] if one else []
+    planned = sum(one.level for one in analyses if not one.extension)
+    assert planned <= PLANNED + 1e-12
+    assert sum(one.level for one in analyses) <= PLANNED + EXTENSIONS
+    assert all(one.level > 0 for one in analyses)
+    assert all(a.after <= b.after for a, b in itertools.pairwise(analyses))

@@ -1,0 +1,98 @@
+"""Factors as wholes: against F tests of what was put in, and by how often none is called one."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from adalayers.results.interim_analyses import CROSSED
+from adalayers.study import Factor
+from reports.evidence.omnibus import MATTERS, omnibus, permutation_p_values
+from tests.helpers.made_scores import GRID, analysed, plan
+
+EFFECTS = [(0,), (1,), (0, 1)]
+
+
+def f_test(table: np.ndarray, rows: int, columns: int) -> list[float]:
+    """Return the p values of both factors and of their interaction in a design of seeds by rows by columns."""
+    seeds, cells = table.shape
+    cube = (table - table.mean(axis=1, keepdims=True)).reshape(seeds, rows, columns)
+    mean = cube.mean(axis=0)
+    by_row, by_column = mean.mean(axis=1, keepdims=True), mean.mean(axis=0, keepdims=True)
+    squares = [
+        columns * seeds * (by_row**2).sum(),
+        rows * seeds * (by_column**2).sum(),
+        seeds * ((mean - by_row - by_column) ** 2).sum(),
+    ]
+    degrees = [rows - 1, columns - 1, (rows - 1) * (columns - 1)]
+    left, of_left = ((cube - mean) ** 2).sum(), (seeds - 1) * (cells - 1)
+    return [
+        stats.f.sf(square / df / (left / of_left), df, of_left)
+        for square, df in zip(squares, degrees, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_permutation_gives_the_p_values_of_f_where_scores_are_normal(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(8, 6)) + rng.normal(size=(8, 1)) + np.repeat([0.0, 0.7], 3)
+    found = permutation_p_values(table, [2, 3], EFFECTS)
+    assert found == pytest.approx(f_test(table, 2, 3), abs=0.02)
+
+
+def test_an_interaction_alone_is_no_effect_of_its_factors():
+    rng = np.random.default_rng(0)
+    table = 0.1 * rng.normal(size=(6, 4)) + [1, -1, -1, 1]
+    one, two, together = permutation_p_values(table, [2, 2], EFFECTS)
+    assert together == 1 / 10_000 < 0.05 < min(one, two)
+
+
+def test_scores_that_never_differ_show_nothing():
+    assert permutation_p_values(np.tile([[0.4], [0.5]], 4), [2, 2], EFFECTS) == [1.0] * 3
+
+
+def scores(seeds: int, effect: float):
+    rng = np.random.default_rng(0)
+    made = {arm: {seed: 0.4 + 0.01 * rng.normal() for seed in range(1, seeds + 1)} for arm in GRID}
+    for arm, config in GRID.items():
+        made[arm] = {seed: x + effect * (config["alpha"] == 512) for seed, x in made[arm].items()}
+    return made
+
+
+def test_a_complete_crossing_is_asked_for_each_factor_and_their_interaction():
+    found = omnibus(plan(GRID), scores(6, 0.05), "test", analysed(GRID, 6))
+    assert [(effect.as_json()["arm"], effect.verdict) for effect in found] == [
+        ("alpha", MATTERS),
+        ("weight", "not enough evidence"),
+        ("alpha x weight", "not enough evidence"),
+    ]
+    alpha = found[0].as_json()
+    assert (alpha["kind"], alpha["n"], alpha["p_value"], alpha["primary"]) == ("omnibus", 6, 1e-4, False)
+    assert {alpha[name] for name in ("control", "difference", "low", "high", "at_most")} == {None}
+    assert found[0].level == pytest.approx(0.04 / CROSSED * 0.01 / 3)  # `analysed` has 4%
+
+
+def test_what_is_not_asked():
+    made, looks = scores(7, 0.05), analysed(GRID, 7)
+    gone = {arm: row for arm, row in made.items() if arm != "alpha=8 weight=0"}
+    incomplete = {arm: config for arm, config in GRID.items() if arm in gone}
+    assert omnibus(plan(incomplete), gone, "test", looks) == []  # a cell is missing
+    assert omnibus(plan(GRID), made, "test", []) == []  # no analysis yet
+    one = {arm: {"alpha": config["alpha"]} for arm, config in GRID.items() if config["weight"] == 0}
+    assert omnibus(plan(one), made, "test", looks) == []  # one factor
+    del made["alpha=8 weight=0"][3]
+    assert {effect.n for effect in omnibus(plan(GRID), made, "test", looks)} == {6}
+    condition = (Factor("alpha", "alpha", condition=True), Factor("weight", "weight"))
+    asked = omnibus(plan(GRID, factors=condition), made, "test", looks)
+    assert [effect.factors for effect in asked] == [("weight",), ("alpha", "weight")]
+
+
+@pytest.mark.parametrize("levels", list(itertools.product((2, 3), (2, 3))))
+def test_none_is_seldom_called_one(levels):
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for _ in range(200):
+        table = rng.normal(size=(6, levels[0] * levels[1])) + rng.normal(size=(6, 1))
+        wrong += min(permutation_p_values(table, levels, EFFECTS, draws=199)) <= 0.05 / 3
+    assert stats.binomtest(wrong, 200).proportion_ci().low <= 0.05
