@@ -244,7 +244,7 @@ def of_wholes(studies: int, sizes: Sequence[int], seeds: int, how: str, seed: in
         noise *= {"level": np.where(level, 4.0, 1.0), "cells": np.geomspace(1, 4, len(cells))}.get(how, 1.0)
         if how == "skewed":
             noise[:, level] = rng.exponential(size=(seeds, level.sum())) - 1
-        p_values = dict(enumerate(permutation_p_values(noise, sizes, effects, draws=1999)))
+        p_values = dict(enumerate(permutation_p_values(noise, sizes, effects, draws=999)))
         hits += any(step.rejected for step in holm(p_values, 0.01).values())
     return Share(hits, studies)
 
