@@ -129,7 +129,7 @@ class StudyRequest:
         "every confirmed arm runs with seeds S+1..S+N (default: %(default)s)", 6, least=1, most=100_000
     )
     until_decided: bool = flag(
-        "confirm in blocks of 3 seeds, until every primary comparison is decided or --seeds is reached", False
+        "look at 6 seeds, the middle and --seeds, and end once every primary comparison is decided", False
     )
     seed: int = flag(
         "seed of the search and of the data subset (default: %(default)s)", 0, "S", least=0, most=2**32 - 1

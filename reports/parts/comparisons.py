@@ -52,7 +52,7 @@ def section(info: Info) -> list[str]:
         f"{len(claims)} comparisons were planned before any score was seen, {primary} of them primary: the page's "
         "answer, and what `--until-decided` waits for. Their verdicts share one error of 5% (Holm), and intervals are "
         "each at the level of its own test; those of the others hold together. A comparison keeps the claim of the "
-        "analysis that decided it, so n may differ.",
+        "analysis that decided it, so n may differ. Intervals hold where arms learn; near chance they miss more often.",
         f"*Over seeds*: what would change with other initialisations and orders, on these very {split} examples; "
         f"verdicts rest on it. *Over seeds and {split} examples*: what would also change with other examples of the "
         f"same kind (paired bootstrap, {RESAMPLES:,} draws, the same for all arms): read this one for a claim about "

@@ -13,6 +13,7 @@ from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.study_file import splits_in_words
 from reports.evidence.claims import Claim
 from reports.evidence.evidence import Evidence
+from reports.evidence.holm import SAME
 from reports.evidence.planning import MOST_SEEDS, seeds_for
 from reports.evidence.tables import confirmed
 from reports.parts.cells import named
@@ -102,9 +103,22 @@ def section(info: Info) -> list[str]:
         "Seeds were added until decided: a difference decided early reads a little too large; trust its interval."
         if info.until_decided
         else "",
+        _unseen_failures(info.claims),
         _seeds_for_smallest_effect(info),
     ]
     return [listed(filter(None, sentences)), *_next(info)]
+
+
+def _unseen_failures(claims: Sequence[Claim]) -> str:
+    """Return what *no difference* does not rule out: a failure of training that strikes now and then."""
+    seeds = [claim.n for claim in claims if claim.verdict == SAME]
+    if not seeds:
+        return ""
+    n = min(seeds)
+    return (
+        f"*No difference*: in {n} seeds without a failure, one that strikes up to {1 - 0.05 ** (1 / n):.0%} of runs "
+        "would not be seen."
+    )
 
 
 def _seeds_for_smallest_effect(info: Info) -> str:

@@ -38,6 +38,7 @@ class Info:
     Attributes:
         single: As from `layers.single_layers`, those that have a score.
         learned: The row of `tables.arms` of the learned mix, or None.
+        chosen: Arm -> its mean on validation, by which the best layer is picked.
         untrained: That of the learned mix of untrained projections, the fair line for layers whose projection is
             untrained.
     """
@@ -45,6 +46,7 @@ class Info:
     single: pd.DataFrame
     learned: Mapping[str, Any] | None
     score: AxisLabel
+    chosen: Mapping[str, float]
     untrained: Mapping[str, Any] | None = None
 
     @property
@@ -72,7 +74,8 @@ def info(evidence: Evidence) -> Info | None:
         row if row and not pd.isna(row["mean"]) else None
         for row in (learned or evidence.row_of(evidence.learned_arm), next(untrained, None))
     ]
-    return Info(single, scored[0], evidence.scored, scored[1])
+    chosen = {row["arm"]: row["val_mean"] for row in records(evidence.arms.dropna(subset=["val_mean"]))}
+    return Info(single, scored[0], evidence.scored, chosen, scored[1])
 
 
 def section(info: Info) -> list[str]:
@@ -141,17 +144,17 @@ def draw(info: Info) -> Figure:
 
 
 def answer(info: Info) -> list[str]:
-    """Name the best layer, trained and not, next to the mix."""
+    """Name the layer that validation picks, trained and not, next to the mix."""
     parts = []
     for kind in info.kinds:
-        best = records(info.arms_of(kind).sort_values("mean"))[-1]
-        parts.append(
-            f"with its {PROJECTION_STYLES[kind][0]}, {escape(best['layer'])} has the best mean, {summary(best)}"
-        )
+        layers_of = [row for row in records(info.arms_of(kind)) if row["arm"] in info.chosen]
+        if layers_of:
+            best = max(layers_of, key=lambda row: info.chosen[row["arm"]])
+            parts.append(
+                f"with its {PROJECTION_STYLES[kind][0]}, {escape(best['layer'])} has {summary(best)}"
+            )
     parts += [f"the learned mix has {summary(info.learned)}"] if info.learned else []
-    return [
-        f"**Layers** ({info.score.name}): {'; '.join(parts)}. The best of many layers looks better than it is."
-    ]
+    return [f"**Layers**, each the best on validation ({info.score.name}): {'; '.join(parts)}."]
 
 
 PART = Part("Single layers", info, section, {"single_layers": draw}, answer)

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from reports.evidence.holm import OPEN
 from reports.publish import publish
 from reports.write import write_cover
 from tests.helpers.long_form import long_but
@@ -80,6 +81,25 @@ def test_claims_across_cases_are_those_of_the_rows(kept, tmp_path):
     shutil.copytree(kept, made, ignore=shutil.ignore_patterns("*.md", "figures", "claims.json"))
     write_cover(made, sorted(path for path in made.iterdir() if path.is_dir()))
     compare(made, kept, least=0 if kept.name in OF_DIFFERENT_METRICS else 1)
+
+
+SCRIPT = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "evidence.md").read_text(), re.DOTALL)[1]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=named)
+def test_forty_lines_of_pandas_and_scipy_give_the_same_verdicts(kept, capsys, monkeypatch):
+    assert len(SCRIPT.splitlines()) <= 40
+    assert set(re.findall(r"^(?:import|from) (.*?)(?: import.*)?$", SCRIPT, re.M)) <= {
+        *("json, pathlib, sys", "pandas as pd", "scipy")
+    }
+    monkeypatch.setattr(sys, "argv", ["verdicts.py", str(kept)])
+    exec(SCRIPT, {})  # of our own documentation
+    verdicts, ties, withheld = json.loads(capsys.readouterr().out)
+    claims = [claim for claim in json.loads((kept / "claims.json").read_text()) if claim["primary"]]
+    assert ties == [place for place, claim in enumerate(claims) if claim["tie"]]
+    assert not {*withheld} & {place for place, claim in enumerate(claims) if claim["low"] is not None}
+    told = [OPEN if claim["tie"] else claim["verdict"] for claim in claims]
+    assert [verdict for verdict in verdicts if verdict] == told
 
 
 ANSWERS = ROOT / "docs" / "answers.md"
