@@ -11,17 +11,16 @@ All of them are one family, judged once, as the cases stand: by seeds that the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any, Literal
 
-import pandas as pd
-
 from adalayers.comparisons import FIRST, Comparison
 from adalayers.results.interim_analyses import PLANNED, InterimAnalysis
-from reports.evidence import prediction_hashes, tables
-from reports.evidence.claims import Claim, Family, Seen, judged
+from adalayers.results.study_file import StudyFile
+from reports.evidence import tables
+from reports.evidence.claims import Claim, Family, judged
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import unpaired
 from reports.reading.load import Plan
@@ -37,43 +36,45 @@ SCORE: What = "score"
 OF_THE_CASE = ("backbone ", "dataset ", "text_column", "label_column")
 """How the flags begin that may differ between cases that are compared."""
 
-MetricKey = tuple[str, str]
-"""Metric and split: what cases must share for their effects to be of one kind."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class CaseEvidence:
-    """One case as claims across cases need it.
-
-    dataset: fingerprint of its data, "" where unknown; backbone: its id
-    flags:   all that makes it another study, by name
-    learned_nothing: whether its control gives one answer to all
-    """
+@dataclass(frozen=True)
+class Case:
+    """One case, by the name of its folder."""
 
     name: str
-    plan: Plan
-    trials: pd.DataFrame
-    split: str
-    started: str = ""
-    analyses: tuple[InterimAnalysis, ...] = ()
-    backbone: str = ""
-    dataset: str = ""
-    flags: Mapping[str, Any] = field(default_factory=dict)
-    answers: prediction_hashes.PredictionHashes = field(default_factory=dict)
-    smoke: bool = False
-    learned_nothing: bool = False
+    evidence: Evidence
 
     @property
-    def sort(self) -> MetricKey:
-        return self.plan.metric, self.split
+    def plan(self) -> Plan:
+        return self.evidence.plan
+
+    @property
+    def study(self) -> StudyFile:
+        return self.evidence.loaded.study
+
+    @property
+    def sort(self) -> tuple[str, str]:
+        """Metric and split: what cases must share for their effects to be of one kind."""
+        return self.plan.metric, self.evidence.split
 
     @property
     def began(self) -> tuple[bool, str, str]:
         """What cases are ordered by: when they began, smoke runs last."""
-        return self.smoke, self.started, self.name
+        runs = self.study.runs
+        return runs.smoke, runs.history[0].started if runs.history else "", self.name
+
+    @property
+    def trained_on(self) -> tuple[str, str]:
+        """The backbone's id, and the fingerprint of the data, "" where that is not known."""
+        environment = self.study.environment
+        return environment.backbone.id, environment.dataset.fingerprint
 
     def cell(self, arm: str) -> str:
         return f"{self.name}/{arm}"
+
+    def cells(self, weights: Mapping[str, float], times: float = 1.0) -> dict[str, float]:
+        """Return a comparison of its arms as one of its cells."""
+        return {self.cell(arm): times * weight for arm, weight in weights.items()}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Across:
     claims:   one for each comparison
     """
 
-    cases: tuple[CaseEvidence, ...] = ()
+    cases: tuple[Case, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     claims: tuple[AcrossClaim, ...] = ()
 
@@ -110,165 +111,117 @@ class AcrossClaim:
         return {**self.claim.as_json(), "kind": "across", **about}
 
 
-def case_of(name: str, evidence: Evidence) -> CaseEvidence:
-    """Return a case from what its folder holds."""
-    study = evidence.loaded.study
-    return CaseEvidence(
-        name=name,
-        plan=evidence.plan,
-        trials=evidence.trials,
-        split=evidence.split,
-        started=study.runs.history[0].started if study.runs.history else "",
-        analyses=tuple(evidence.analyses),
-        backbone=study.environment.backbone.id,
-        dataset=study.environment.dataset.fingerprint,
-        flags=study.request.flags,
-        answers=evidence.answers,
-        smoke=study.runs.smoke,
-        learned_nothing=evidence.plan.control in evidence.learned_nothing,
-    )
-
-
-def across(cases: Iterable[CaseEvidence]) -> Across:
+def across(cases: Iterable[Case]) -> Across:
     """Return what can be claimed across cases: of the most that were run alike, in the order in which they began."""
     alike, left_out = run_alike(cases)
     planned = [*_effects(alike), *_scores(alike)]
-    cells = Family(
-        {
-            case.cell(arm): by_seed
-            for case in alike
-            for arm, by_seed in tables.values(case.trials, f"{case.split}/{case.plan.metric}").items()
-        },
-        None,
-        {
-            case.cell(arm): seeds
-            for case in alike
-            for arm, seeds in tables.without_score(case.trials, case.plan).items()
-        },
-        {
-            # Equal predictions on other data are not the same.
-            (case.cell(arm), seed): f"{case.dataset} {digest}"
-            for case in alike
-            for (arm, seed), digest in case.answers.items()
-        },
-    )
-    covered = {cell: [*by_seed] for cell, by_seed in cells.values.items()} | {
-        case.cell(arm): seeds
-        for case in alike
-        if case.analyses
-        for arm, seeds in case.analyses[-1].covered.items()
-    }
-    end = InterimAnalysis(level=PLANNED, covered=covered)
+    values: dict[str, dict[int, float]] = {}
+    untestable: dict[str, frozenset[int]] = {}
+    answers: dict[tuple[str, int], str] = {}
+    covered: dict[str, list[int]] = {}
+    for case in alike:
+        evidence, (_, data) = case.evidence, case.trained_on
+        last = evidence.analyses[-1].covered if evidence.analyses else evidence.scores
+        values |= {case.cell(arm): by_seed for arm, by_seed in evidence.scores.items()}
+        covered |= {case.cell(arm): [*seeds] for arm, seeds in last.items()}
+        lost = tables.without_score(evidence.trials, case.plan)
+        untestable |= {case.cell(arm): seeds for arm, seeds in lost.items()}
+        # Equal predictions on other data are not the same.
+        answers |= {
+            (case.cell(arm), seed): f"{data} {text}" for (arm, seed), text in evidence.answers.items()
+        }
+    end, cells = InterimAnalysis(covered=covered), Family(values, None, untestable, answers)
     latest = [_seen(item, cells, end, alike) for item in planned]
-    looks = {place: seen for place, seen in enumerate(latest) if planned[place].claim.primary}
-    claims = judged([item.claim for item in planned], [(PLANNED, looks)], latest, PLANNED)
+    looks = {place: claim for place, claim in enumerate(latest) if claim.primary}
+    claims = judged(latest, [(PLANNED, looks)], PLANNED)
     found = (replace(item, claim=claim) for item, claim in zip(planned, claims, strict=True))
     return Across(tuple(alike), tuple(left_out), tuple(found))
 
 
-def _seen(item: AcrossClaim, cells: Family, end: InterimAnalysis, cases: Sequence[CaseEvidence]) -> Seen:
+def _seen(item: AcrossClaim, cells: Family, end: InterimAnalysis, cases: Sequence[Case]) -> Claim:
     """Return what there is of a comparison: of a mean by seed, of two cases all that each has."""
-    claim, own = item.claim, [case for case in cases if case.name in item.cases]
+    own = [case for case in cases if case.name in item.cases]
     effects = [case.plan.smallest_effect for case in own]
-    known = [effect for effect in effects if effect is not None]
-    cells = replace(cells, smallest=min(known) if len(known) == len(effects) else None)
-    ended = all(case.analyses for case in own)
-    if item.what == MEAN:
-        seen = cells.seen(claim, end)
-        return replace(seen, estimate=seen.estimate if ended else None)
-    names = [{case.cell(arm.name) for arm in case.plan.arms} & claim.arms for case in own]
-    parts = [
-        cells.seen(replace(claim, weights={cell: claim.weights[cell] for cell in of_case}), end)
-        for of_case in names
-    ]
-    samples = [[*part.values.values()] for part in parts]
-    n, withheld = min(map(len, samples)), any(part.withheld for part in parts)
-    scale = max(
-        (abs(value) for cell in claim.arms for value in cells.values.get(cell, {}).values()), default=0
-    )
-    return Seen(
-        n,
-        sum(map(fmean, samples)) if n else None,
-        unpaired(samples, cells.smallest, scale=scale) if ended and n >= FIRST and not withheld else None,
-        withheld=withheld,
-    )
+    cells = replace(cells, smallest=None if None in effects else min(filter(None, effects), default=0.0))
+    claim = cells.seen(item.claim, end)
+    if item.what != MEAN:
+        parts = [
+            cells.seen(replace(claim, weights={cell: claim.weights[cell] for cell in of_case}), end)
+            for case in own
+            for of_case in [{case.cell(arm.name) for arm in case.plan.arms} & claim.arms]
+        ]
+        samples = [[*part.values.values()] for part in parts]
+        n, withheld = min(map(len, samples)), any(part.withheld for part in parts)
+        scores = (abs(value) for cell in claim.arms for value in cells.values.get(cell, {}).values())
+        tested = n >= FIRST and not withheld
+        claim = replace(
+            item.claim,
+            n=n,
+            difference=sum(map(fmean, samples)) if n else None,
+            estimate=unpaired(samples, cells.smallest, scale=max(scores, default=0)) if tested else None,
+            withheld=withheld,
+        )
+    ended = all(case.evidence.analyses for case in own)
+    return claim if ended else replace(claim, estimate=None)
 
 
-def run_alike(cases: Iterable[CaseEvidence]) -> tuple[list[CaseEvidence], list[tuple[str, str]]]:
+def run_alike(cases: Iterable[Case]) -> tuple[list[Case], list[tuple[str, str]]]:
     """Return the most cases that were run alike, as they began, and the others with the first flag that differs."""
     cases = sorted(cases, key=lambda case: case.began)
     if not cases:
         return [], []
     reference = max(cases, key=lambda case: sum(_differs(case, other) is None for other in cases))
-    alike, others = [], []
-    for case in cases:
-        flag = _differs(reference, case)
-        if flag is None:
-            alike.append(case)
-        else:
-            had, has = (side.flags.get(flag) for side in (reference, case))
-            others.append((case.name, f"{flag} is {has} there and {had} in {reference.name}"))
-    return alike, others
+    flags = {case.name: _differs(reference, case) for case in cases}
+    left_out = [
+        (case.name, f"{flag} is {has} there and {had} in {reference.name}")
+        for case in cases
+        if (flag := flags[case.name]) is not None
+        for had, has in [[side.study.request.flags.get(flag) for side in (reference, case)]]
+    ]
+    return [case for case in cases if flags[case.name] is None], left_out
 
 
-def _differs(reference: CaseEvidence, case: CaseEvidence) -> str | None:
+def _differs(reference: Case, case: Case) -> str | None:
     """Return the first flag that is no case's own and that the two were run with otherwise."""
-    both = {**reference.flags, **case.flags}
-    own = (name for name in both if not name.startswith(OF_THE_CASE))
-    return next((name for name in own if reference.flags.get(name) != case.flags.get(name)), None)
+    one, other = (side.study.request.flags for side in (reference, case))
+    own = (name for name in {**one, **other} if not name.startswith(OF_THE_CASE))
+    return next((name for name in own if one.get(name) != other.get(name)), None)
 
 
-def _effects(cases: Sequence[CaseEvidence]) -> list[AcrossClaim]:
+def _effects(cases: Sequence[Case]) -> list[AcrossClaim]:
     """Plan the primary comparisons that all cases of one sort share: their means, then their differences."""
     means, differences = [], []
-    for sort, of_sort in _groups(cases, lambda case: case.sort).items():
-        reference, *others = of_sort
+    for of_sort in _groups(cases, lambda case: case.sort):
+        reference = of_sort[0]
         shared = [{claim.key: claim for claim in case.plan.comparisons if claim.primary} for case in of_sort]
         for key, effect in shared[0].items():
             if not all(key in of_case for of_case in shared):
                 continue
-            of_case = {
-                case.name: {case.cell(arm): weight for arm, weight in effects[key].weights.items()}
-                for case, effects in zip(of_sort, shared, strict=True)
-            }
-            averaged = {
-                cell: weight / len(of_sort)
-                for weights in of_case.values()
-                for cell, weight in weights.items()
-            }
-            means.append(
-                AcrossClaim(
-                    what=MEAN,
-                    case=ALL,
-                    reference="",
-                    cases=tuple(of_case),
-                    claim=_named(replace(effect, weights=averaged), sort),
-                )
-            )
-            minus = {cell: -weight for cell, weight in of_case[reference.name].items()}
+            effects = [(case, of_case[key].weights) for case, of_case in zip(of_sort, shared, strict=True)]
+            averaged: dict[str, float] = {}
+            for case, weights in effects:
+                averaged |= case.cells(weights, 1 / len(of_sort))
+            means.append(_planned(MEAN, of_sort, replace(effect, weights=averaged)))
+            minus = reference.cells(effects[0][1], -1.0)
             differences += [
-                AcrossClaim(
-                    what=DIFFERENCE,
-                    case=case.name,
-                    reference=reference.name,
-                    cases=(reference.name, case.name),
-                    claim=_named(
-                        replace(effect, weights={**of_case[case.name], **minus}, primary=False), sort
-                    ),
+                _planned(
+                    DIFFERENCE,
+                    (reference, case),
+                    replace(effect, weights=case.cells(weights) | minus, primary=False),
                 )
-                for case in others
+                for case, weights in effects[1:]
             ]
     return [*means, *differences]
 
 
-def _scores(cases: Sequence[CaseEvidence]) -> list[AcrossClaim]:
+def _scores(cases: Sequence[Case]) -> list[AcrossClaim]:
     """Plan each backbone's score against the first one's on the same data: the control's, then other common arms'."""
     planned = []
-    named = [case for case in cases if case.dataset]
-    for (_, sort), of_data in _groups(named, lambda case: (case.dataset, case.sort)).items():
+    named = [case for case in cases if case.trained_on[1]]
+    for of_data in _groups(named, lambda case: (case.trained_on[1], case.sort)):
         reference, *others = of_data
         for case in others:
-            if case.backbone == reference.backbone:
+            if case.trained_on == reference.trained_on:
                 continue
             pairs = {case.plan.control: reference.plan.control}
             common = {arm.name for arm in case.plan.arms}
@@ -278,25 +231,25 @@ def _scores(cases: Sequence[CaseEvidence]) -> list[AcrossClaim]:
                     weights = {case.cell(arm): 1.0, reference.cell(counterpart): -1.0}
                     primary = arm == case.plan.control
                     score = Comparison(arm=arm, control=counterpart, weights=weights, primary=primary)
-                    planned.append(
-                        AcrossClaim(
-                            what=SCORE,
-                            case=case.name,
-                            reference=reference.name,
-                            cases=(reference.name, case.name),
-                            claim=_named(score, sort),
-                        )
-                    )
+                    planned.append(_planned(SCORE, (reference, case), score))
     return planned
 
 
-def _named(comparison: Comparison, sort: MetricKey) -> Claim:
-    return Claim(**vars(comparison), metric=sort[0], split=sort[1])
+def _planned(what: What, cases: Sequence[Case], comparison: Comparison) -> AcrossClaim:
+    """Return a comparison of cases, the reference first."""
+    metric, split = cases[0].sort
+    return AcrossClaim(
+        what=what,
+        case=ALL if what == MEAN else cases[-1].name,
+        reference="" if what == MEAN else cases[0].name,
+        cases=tuple(case.name for case in cases),
+        claim=Claim(**vars(comparison), metric=metric, split=split),
+    )
 
 
-def _groups(cases: Iterable[CaseEvidence], key: Any) -> dict[Any, list[CaseEvidence]]:
+def _groups(cases: Iterable[Case], key: Callable[[Case], Hashable]) -> list[list[Case]]:
     """Return the groups of at least two cases with one key, in order."""
-    groups: dict[Any, list[CaseEvidence]] = {}
+    groups: dict[Hashable, list[Case]] = {}
     for case in cases:
         groups.setdefault(key(case), []).append(case)
-    return {shared: group for shared, group in groups.items() if len(group) > 1}
+    return [group for group in groups.values() if len(group) > 1]

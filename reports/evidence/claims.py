@@ -20,7 +20,7 @@ from adalayers.results.interim_analyses import InterimAnalysis
 from adalayers.results.intervals import TOLERANCE
 from adalayers.tasks.metrics import bounds
 from reports.evidence import convergence, prediction_hashes, tables
-from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, decide, paired
+from reports.evidence.holm import BETTER, OPEN, SAME, WORSE, Decision, Estimate, Step, decide, paired
 from reports.reading.load import Plan
 
 HIGHER, LOWER = "higher", "lower"
@@ -117,18 +117,6 @@ class Claim(Comparison):
 
 Values = Mapping[str, Mapping[int, float]]
 """An arm's name -> its values by seed; arms without any are not in it."""
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What an analysis sees of a comparison; fields as of `Claim`."""
-
-    n: int = 0
-    difference: float | None = None
-    estimate: Estimate | None = None
-    values: Mapping[int, float] = field(default_factory=dict)
-    tie: bool = False
-    withheld: bool = False
 
 
 def claims(
@@ -229,27 +217,25 @@ class Family:
         ]
         latest = [self.seen(claim, analyses[-1] if analyses else None) for claim in named]
         levels = [analysis.level for analysis in analyses]
-        return judged(named, list(zip(levels, looks, strict=True)), latest, error)
+        return judged(latest, list(zip(levels, looks, strict=True)), error)
 
-    def seen(self, claim: Comparison, analysis: InterimAnalysis | None) -> Seen:
+    def seen(self, claim: Claim, analysis: InterimAnalysis | None) -> Claim:
         """Return what an analysis sees of a comparison; without one, all seeds there are, and nothing is tested."""
         covered = analysis.covered if analysis else self.values
         seeds = [set(covered.get(arm, ())) for arm in claim.weights]
         by_seed = differences(self.values, claim.weights, set.intersection(*seeds))
         last = max(set().union(*seeds), default=0)
         withheld = any(seed <= last for arm in claim.weights for seed in self.untestable.get(arm, ()))
+        claim = replace(claim, n=len(by_seed), values=by_seed, withheld=withheld)
         if not by_seed:
-            return Seen(withheld=withheld)
+            return claim
         scale = max(abs(self.values[arm][seed]) for arm in claim.weights for seed in by_seed)
-        tie = max(map(abs, by_seed.values())) <= TOLERANCE * scale and self._tied(claim)
         tested = analysis and len(by_seed) >= FIRST and not withheld
-        return Seen(
-            len(by_seed),
-            fmean(by_seed.values()),
-            paired(by_seed.values(), self.smallest, scale=scale) if tested else None,
-            by_seed,
-            tie,
-            withheld,
+        return replace(
+            claim,
+            difference=fmean(by_seed.values()),
+            estimate=paired(by_seed.values(), self.smallest, scale=scale) if tested else None,
+            tie=max(map(abs, by_seed.values())) <= TOLERANCE * scale and self._tied(claim),
         )
 
     def _tied(self, claim: Comparison) -> bool:
@@ -278,78 +264,59 @@ def differences(
 
 
 def judged(
-    named: Sequence[Claim],
-    analyses: Sequence[tuple[float, Mapping[int, Seen]]],
-    latest: Sequence[Seen],
-    error: float,
+    latest: Sequence[Claim], analyses: Sequence[tuple[float, Mapping[int, Claim]]], error: float
 ) -> list[Claim]:
     """Return the claims with what is found of each.
 
     Args:
-        named: All comparisons, which share the error.
-        analyses: The level of each analysis, and what it sees of the primary comparisons that it judges, by place.
-        latest: What there is of each comparison at the last analysis.
+        latest: All comparisons, which share the error, as the last analysis sees them.
+        analyses: The level of each, and the primary comparisons that it judges as it sees them, by place in `latest`.
         error: Of all planned analyses; the comparisons that are not primary have it too.
     """
     decisions = decide(
         [(level, {place: seen.estimate for place, seen in looks.items()}) for level, looks in analyses]
     )
-    primary = sum(claim.primary for claim in named)
-    found = []
-    for place, claim in enumerate(named):
+    primary = sum(claim.primary for claim in latest)
+    others, found = len(latest) - primary, []
+    for place, seen in enumerate(latest):
         decision = decisions.get(place)
-        if not claim.primary:
-            many = len(named) - primary
-            level, seen = error / many, latest[place]
-            adjusted = min(1.0, many * seen.estimate.p_value) if seen.estimate else None
-            known = replace(claim, comparisons=many, analyses=len(analyses), p_adjusted=adjusted)
-            found.append(_found(replace(known, level=level, same_level=level), seen))
-        elif decision is None:
-            found.append(_found(replace(claim, verdict=OPEN, comparisons=primary), latest[place]))
-        else:
-            seen = latest[place] if latest[place].tie else analyses[decision.analysis][1][place]
-            found.append(_decided(claim, seen, decision))
+        if not seen.primary:
+            p_value = seen.estimate.p_value if seen.estimate else 1.0
+            step = Step(False, error / others, min(1.0, others * p_value))
+            decision = Decision(len(analyses) - 1, None, step, step, others)
+        elif decision is None:  # it has not been asked
+            step = Step(False, 0.0, 1.0)
+            seen, decision = replace(seen, estimate=None), Decision(-1, OPEN, step, step, primary)
+        elif not seen.tie:
+            seen = analyses[decision.analysis][1][place]
+        found.append(_found(seen, decision))
     return found
 
 
-def _decided(claim: Claim, seen: Seen, decision: Decision) -> Claim:
-    """Return a primary claim with its verdict."""
-    verdict = SAME if seen.tie else decision.verdict
-    step = decision.same if verdict == SAME else decision.different
-    known = replace(
-        claim,
+def _found(seen: Claim, decision: Decision) -> Claim:
+    """Return a claim with what was decided of it."""
+    verdict = SAME if seen.tie and seen.primary else decision.verdict
+    claim = replace(
+        seen,
         comparisons=decision.comparisons,
         analyses=decision.analysis + 1,
         verdict=verdict,
-        level=step.level,
-        same_level=decision.same.level,
-        p_adjusted=decision.different.adjusted if seen.estimate else None,
+        level=(decision.same if verdict == SAME else decision.different).level or None,
+        same_level=decision.same.level or None,
+        withheld=seen.withheld and verdict in (None, OPEN),
     )
-    return _found(known, seen)
-
-
-def _found(claim: Claim, seen: Seen) -> Claim:
-    """Return a claim with the numbers of what is seen."""
-    claim = replace(
-        claim,
-        n=seen.n,
-        difference=seen.difference,
-        estimate=seen.estimate,
-        values=seen.values,
-        tie=seen.tie,
-        withheld=seen.withheld and not claim.decided,
-    )
-    if seen.tie:
+    if claim.tie:
         return replace(claim, difference=0.0, low=0.0, high=0.0, at_most=0.0, estimate=None)
-    if seen.estimate is None or claim.level is None or claim.same_level is None:
+    if claim.estimate is None or claim.same_level is None:
         return claim
     low, high = _interval(claim)
     return replace(
         claim,
         low=low,
         high=high,
-        at_most=abs(seen.estimate.difference) + seen.estimate.half(claim.same_level),
-        p_value=seen.estimate.p_value,
+        at_most=abs(claim.estimate.difference) + claim.estimate.half(claim.same_level),
+        p_value=claim.estimate.p_value,
+        p_adjusted=decision.different.adjusted,
     )
 
 

@@ -132,13 +132,13 @@ class Decision:
 
     Attributes:
         analysis: The place of the one that decided it, else of the last one that asked.
-        verdict: `BETTER`, `WORSE`, `SAME` or `OPEN`.
+        verdict: `BETTER`, `WORSE`, `SAME` or `OPEN`; None of what has none.
         different, same: What the two runs of that analysis made of it.
         comparisons: How many shared the level there.
     """
 
     analysis: int
-    verdict: str
+    verdict: str | None
     different: Step
     same: Step
     comparisons: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from reports.drawing.style import styled
-from reports.evidence.across import Across, CaseEvidence, across, case_of, run_alike
+from reports.evidence.across import Across, Case, across, run_alike
 from reports.evidence.evidence import Evidence
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.page.index import ASIDE, state
@@ -59,8 +59,8 @@ def across_cases(entries: Sequence[CoverEntry]) -> Across:
     return across(_cases(entries))
 
 
-def _cases(entries: Sequence[CoverEntry]) -> list[CaseEvidence]:
-    return [case_of(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link)]
+def _cases(entries: Sequence[CoverEntry]) -> list[Case]:
+    return [Case(entry.name, entry.evidence) for entry in entries if not ASIDE.search(entry.link)]
 
 
 def cover(
@@ -108,7 +108,8 @@ def draw_cover(entries: Sequence[CoverEntry]) -> dict[str, Figure]:
 def _distances(entries: Sequence[CoverEntry]) -> distances.Info | None:
     """Return the distances of the cases that were run alike, of a backbone and a dataset once."""
     alike, _ = run_alike(_cases(entries))
-    of_data = {(case.backbone, case.dataset or case.name): case.name for case in reversed(alike)}
+    known = ((*case.trained_on, case.name) for case in reversed(alike))
+    of_data = {(backbone, data or name): name for backbone, data, name in known}
     own = [entry for entry in entries if entry.name in of_data.values()]
     return distances.info([(entry.name, entry.report, entry.evidence) for entry in own])
 

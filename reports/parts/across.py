@@ -31,7 +31,7 @@ def section(result: Across) -> list[str]:
 
 
 def _untrained(result: Across) -> list[str]:
-    cases = [code(case.name) for case in result.cases if case.learned_nothing]
+    cases = [code(case.name) for case in result.cases if case.plan.control in case.evidence.learned_nothing]
     if not cases:
         return []
     return [

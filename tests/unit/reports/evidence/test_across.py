@@ -4,13 +4,23 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from adalayers.results.interim_analyses import PLANNED
-from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, CaseEvidence, across
+from adalayers.results.study_file import (
+    BackboneRecord,
+    DatasetRecord,
+    EnvironmentRecord,
+    RequestRecord,
+    Run,
+    RunsRecord,
+    StudyFile,
+)
+from reports.evidence.across import ALL, DIFFERENCE, MEAN, SCORE, Across, Case, across
 from reports.evidence.claims import FIELDS
 from reports.evidence.holm import BETTER, OPEN, SAME, WORSE
 from reports.parts.across import section
@@ -31,20 +41,32 @@ def case(
     of=PLAN,
     data: str = "",
     flags: Mapping[str, object] | None = None,
-) -> CaseEvidence:
+    answers: Mapping[tuple[str, int], str] | None = None,
+) -> Case:
     """Return a case with one analysis, of as many seeds as there are scores."""
-    most = max(map(len, scores.values()))
-    return CaseEvidence(
-        name=name,
-        plan=of,
-        trials=trials(by_seed(scores)),
-        split="test",
-        started=started,
-        analyses=tuple(analysed(scores, most)) if most >= 6 else (),
-        backbone=f"org/{name}",
-        dataset=data or name,
-        flags=flags or {},
+    most, table = max(map(len, scores.values())), by_seed(scores)
+    study = StudyFile(
+        request=RequestRecord(flags=dict(flags or {})),
+        environment=EnvironmentRecord(
+            backbone=BackboneRecord(id=f"org/{name}"), dataset=DatasetRecord(fingerprint=data or name)
+        ),
+        runs=RunsRecord(history=(Run(started=started),)),
     )
+    evidence = SimpleNamespace(
+        plan=of,
+        trials=trials(table),
+        split="test",
+        scores=table,
+        analyses=analysed(scores, most) if most >= 6 else [],
+        answers=answers or {},
+        learned_nothing={},
+        loaded=SimpleNamespace(study=study),
+    )
+    return Case(name, evidence)
+
+
+def changed(of: Case, **fields) -> Case:
+    return Case(of.name, SimpleNamespace(**{**vars(of.evidence), **fields}))
 
 
 def noisy(seeds: int, effects: Mapping[str, float] | None = None, seed: int = 0) -> dict[str, np.ndarray]:
@@ -113,10 +135,10 @@ def test_cases_are_compared_with_all_seeds_that_each_has_and_means_over_common_o
 def test_a_failed_trial_of_one_case_withholds_verdicts_across_cases():
     cases = [case(name, noisy(6, {"a": 0.2}, seed)) for seed, name in enumerate(("one", "two"))]
     assert the(across(cases), MEAN, "a").verdict == BETTER
-    table = cases[1].trials
+    table = cases[1].evidence.trials
     lost = table.assign(status=["failed" if trial == "a-003" else "completed" for trial in table["trial_id"]])
     for what in (MEAN, DIFFERENCE):
-        claim = the(across([cases[0], replace(cases[1], trials=lost)]), what, "a", "two")
+        claim = the(across([cases[0], changed(cases[1], trials=lost)]), what, "a", "two")
         assert (claim.shown, claim.low) == (OPEN, None)
 
 
@@ -152,9 +174,9 @@ def test_the_first_case_is_the_one_that_began_first_whatever_the_order_given():
 
 def test_seeds_beyond_the_last_analysis_wait_for_the_next():
     one, two = case("one", noisy(9)), case("two", noisy(9, seed=2))
-    early = replace(two, analyses=tuple(analysed(ARMS, 6)))
+    early = changed(two, analyses=analysed(ARMS, 6))
     assert {entry.claim.n for entry in across([one, early]).claims} == {6}
-    none = across([one, replace(two, analyses=())])
+    none = across([one, changed(two, analyses=[])])
     assert {(entry.claim.shown, entry.claim.low, entry.claim.n) for entry in none.claims} == {(OPEN, None, 9)}
 
 
@@ -243,16 +265,13 @@ def test_one_case_has_no_claims_across_nor_with_one_that_was_set_aside(tmp_path,
 
 def test_equal_predictions_in_every_case_are_no_difference():
     scores = {"control": [0.4, 0.5, 0.6, 0.5, 0.4, 0.5]}
+    said = {(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 7)}
     cases = [
-        replace(
-            case(name, dict.fromkeys(ARMS, scores["control"])),
-            answers={(arm, seed): f"said {seed}" for arm in ARMS for seed in range(1, 7)},
-        )
-        for name in ("one", "two")
+        case(name, dict.fromkeys(ARMS, scores["control"]), answers=said, data=name) for name in ("one", "two")
     ]
     found = across(cases)
     means = [entry.claim for entry in found.claims if entry.what == MEAN]
     assert {(claim.verdict, claim.tie) for claim in means} == {(SAME, True)}
-    other = replace(cases[1], answers={**cases[1].answers, ("a", 1): "another"})
+    other = changed(cases[1], answers={**said, ("a", 1): "another"})
     claim = the(across([cases[0], other]), MEAN, "a")
     assert (claim.verdict, claim.tie) == (OPEN, False)
