@@ -350,13 +350,7 @@ def _named(where: str, name: str, sources: Iterable[Source], root: Path | None) 
 
 
 def _missing(where: str, role: str, split: str, sources: Sequence[Source]) -> BadInput:
-    name = (
-        shlex.quote(sources[0].name)
-        if len(sources) == 1
-        else "FILE"
-        if sources[:1] and sources[0].files
-        else "NAME"
-    )
+    name = shlex.quote(sources[0].name) if len(sources) == 1 else "FILE"
     return BadInput(
         f"wanted split {split!r} of {where}, which has {_titles(sources) or 'none'}; add it, or name it with "
         f"--splits {role}={name}"

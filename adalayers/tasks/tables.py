@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,11 +62,7 @@ class Places:
         first = 0
         for name, rows, lines in self.files:
             if row < first + rows:
-                return (
-                    f"row {row - first} of {name}"
-                    if lines is None
-                    else f"line {lines[row - first]} of {name}"
-                )
+                return f"{f'row {row - first}' if lines is None else f'line {lines[row - first]}'} of {name}"
             first += rows
         return f"row {row}"
 
@@ -177,49 +173,43 @@ def _column_file(file: DataFile) -> Piece:
 
 
 def _json_lines(file: DataFile) -> Piece:
-    return _json_rows(file, _text(file))
-
-
-def _json_rows(file: DataFile, text: str) -> Piece:
-    lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
-    rows = []
-    for number, line in lines:
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            raise BadInput(f"wanted JSON in line {number} of {file.name}, got {error}; correct it") from error
-    return _records(file, rows, [number for number, _ in lines])
+    rows, lines = [], []
+    for number, line in enumerate(_text(file).split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                raise BadInput(
+                    f"wanted JSON in line {number} of {file.name}, got {error}; correct it"
+                ) from error
+            lines.append(number)
+    return _records(file, rows, lines)
 
 
 def _json(file: DataFile) -> Piece:
-    text = _text(file)
     try:
-        document = json.loads(text)
+        document = json.loads(_text(file))
     except json.JSONDecodeError as error:
-        if error.msg != "Extra data":
-            raise BadInput(f"wanted JSON in {file.name}, got {error}; correct it") from error
-        return _json_rows(file, text)
-    if isinstance(document, dict):
-        lists = {key: value for key, value in document.items() if isinstance(value, list)}
-        records = [
-            key for key, value in lists.items() if value and all(isinstance(row, dict) for row in value)
-        ]
-        by_index = [value for value in document.values() if isinstance(value, dict)]
-        if len(records) == 1:
-            return _records(file, document[records[0]], None)
-        if (
-            by_index
-            and len(by_index) == len(document)
-            and all(value.keys() == by_index[0].keys() for value in by_index)
-        ):
-            lists = {key: list(value.values()) for key, value in document.items()}
-        if not records and len(lists) == len(document) and len({*map(len, lists.values())}) == 1:
-            return Piece(file, lists, len(next(iter(lists.values()))))
-        raise BadInput(
-            f"wanted a list of objects in {file.name}, got one object with {', '.join(map(repr, [*document][:6]))}; "
-            "write a file of JSON lines for each split"
-        )
-    return _records(file, document, None)
+        if error.msg == "Extra data":
+            return _json_lines(file)
+        raise BadInput(f"wanted JSON in {file.name}, got {error}; correct it") from error
+    if not isinstance(document, dict):
+        return _records(file, document, None)
+    records = [
+        rows for rows in document.values() if isinstance(rows, list) and isinstance([*rows, 0][0], dict)
+    ]
+    if len(records) == 1:
+        return _records(file, records[0], None)
+    columns = {
+        name: [*values.values()] if isinstance(values, dict) else values for name, values in document.items()
+    }
+    lists = all(isinstance(values, list) for values in columns.values())
+    if lists and not records and len({*map(len, columns.values())}) == 1:
+        return Piece(file, columns, len(next(iter(columns.values()))))
+    raise BadInput(
+        f"wanted a list of objects in {file.name}, got one object with {listed([*map(repr, document)])}; write a file "
+        "of JSON lines for each split"
+    )
 
 
 def _records(file: DataFile, rows: Any, lines: Sequence[int] | None) -> Piece:
@@ -281,31 +271,29 @@ def _typed(pieces: Sequence[Piece], name: str, *, as_text: bool) -> list[Any]:
     """Return a column's values by file as Arrow arrays, of one type where that keeps what was written."""
     arrays: list[Any] = [piece.columns[name] for piece in pieces]
     separated = [i for i, piece in enumerate(pieces) if piece.file.form in delimited.SEPARATORS]
-    values = [i for i, array in enumerate(arrays) if isinstance(array, list) and i not in separated]
-    for chosen, typing in ((separated, _of_text if not as_text else _as_text), (values, _of_json)):
-        for i, array in zip(chosen, typing([arrays[i] for i in chosen]), strict=True):
-            arrays[i] = array
+    for i, array in zip(
+        separated, _of_text([pa.array(arrays[i], pa.string()) for i in separated], as_text), strict=True
+    ):
+        arrays[i] = array
     if any(type(piece.features[name]).__name__ == "ClassLabel" for piece in pieces if piece.features):
         return arrays
-    return _of_one_type(arrays)
+    if len({getattr(array, "type", None) for array in arrays}) == 1 and not isinstance(arrays[0], list):
+        return arrays
+    return _of_json([array if isinstance(array, list) else array.to_pylist() for array in arrays])
 
 
-def _as_text(columns: Sequence[list[str | None]]) -> list[Any]:
-    return [pa.array(column, pa.string()) for column in columns]
-
-
-def _of_text(columns: Sequence[list[str | None]]) -> list[Any]:
+def _of_text(arrays: list[Any], as_text: bool) -> list[Any]:
     """Return texts as whole numbers or numbers where every one in all files is, else as they are."""
-    arrays = _as_text(columns)
     texts = pa.chunked_array(arrays, pa.string()).drop_null()
 
     def share(pattern: str) -> float:
         return pc.mean(pc.match_substring_regex(texts, pattern)).as_py() or 0
 
-    if share(_NUMBER) < 1 or share(_LONG):
+    if as_text or share(_NUMBER) < 1 or share(_LONG):
         return arrays
     numbers = [pc.utf8_trim_whitespace(array).cast(pa.float64()) for array in arrays]
-    if not share(_WHOLE) or not all(_are_whole(array) for array in numbers):
+    whole = (pc.all(pc.equal(array, pc.floor(array))).as_py() is not False for array in numbers)
+    if not share(_WHOLE) or not all(whole):
         return numbers
     exact = share(_WHOLE) == 1
     return [
@@ -314,86 +302,32 @@ def _of_text(columns: Sequence[list[str | None]]) -> list[Any]:
     ]
 
 
-def _are_whole(numbers: Any) -> bool:
-    return pc.all(pc.equal(numbers, pc.floor(numbers))).as_py() is not False
-
-
 def _of_json(columns: Sequence[list[Any]]) -> list[Any]:
-    """Return values of JSON as arrays of one type; scalars of several kinds are text, as they were written."""
-    kinds = {type(value) for column in columns for value in column} - {type(None)}
+    """Return Python values as Arrow arrays of one type."""
+    kind, convert = _type_of(itertools.chain.from_iterable(columns))
+    return [
+        pa.array([None if value is None else convert(value) for value in column], kind) for column in columns
+    ]
+
+
+def _type_of(values: Iterable[Any]) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the type of values, and what makes them of it: whole numbers go before others, text before both."""
+    values = [value for value in values if value is not None]
+    kinds = {type(value) for value in values}
     if kinds == {list}:
-        inner = _of_json(
-            [list(itertools.chain.from_iterable(value or () for value in column)) for column in columns]
-        )
-        return [
-            pa.ListArray.from_arrays(_offsets(column), pa.array(array) if isinstance(array, list) else array)
-            for column, array in zip(columns, inner, strict=True)
-        ]
+        inner, convert = _type_of(itertools.chain.from_iterable(values))
+        return pa.list_(inner), lambda value: [None if v is None else convert(v) for v in value]
     if kinds & {list, dict}:  # nothing that a task reads: kept as what it is
-        written = [
-            [None if value is None else {"json": json.dumps(value)} for value in column] for column in columns
-        ]
-        return [pa.array(column, pa.struct({"json": pa.string()})) for column in written]
-    if kinds and kinds <= {int, float}:
-        columns = [[None if value != value else value for value in column] for column in columns]
-        numbers = [value for column in columns for value in column if value is not None]
-        whole = int in kinds and all(float(value).is_integer() for value in numbers)
-        try:
-            kind, cast = (pa.int64(), int) if whole else (pa.float64(), float)
-            return [pa.array([None if v is None else cast(v) for v in column], kind) for column in columns]
-        except OverflowError:  # more digits than 64 bits hold
-            columns = [[None if value is None else str(value) for value in column] for column in columns]
-            kinds = {str}
-    if len(kinds) > 1:
-        columns = [
-            [v if v is None or isinstance(v, str) else json.dumps(v) for v in column] for column in columns
-        ]
-        kinds = {str}
-    kind = pa.string() if str in kinds else pa.bool_() if bool in kinds else pa.null()
-    return [pa.array(column, kind) for column in columns]
-
-
-def _offsets(lists: Sequence[list[Any] | None]) -> Any:
-    """Return where lists begin and end among all their values, null for one that is missing."""
-    ends = list(itertools.accumulate((len(value or ()) for value in lists), initial=0))
-    return pa.array(
-        [
-            *(end if value is not None else None for end, value in zip(ends[:-1], lists, strict=True)),
-            ends[-1],
-        ],
-        pa.int32(),
-    )
-
-
-def _of_one_type(arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays of several types as of one: whole numbers before others, and text for what is in part text."""
-    types = {array.type for array in arrays if not pa.types.is_null(array.type)}
-    if len({array.type for array in arrays}) < 2:
-        return list(arrays)
-    floating = [pa.types.is_floating(kind) for kind in types]
-    numbers = all(one or pa.types.is_integer(kind) for one, kind in zip(floating, types, strict=True))
-    scalar = all(not pa.types.is_nested(kind) for kind in types)
-    try:
-        if len(types) == 1:
-            [kind] = types
-        elif numbers:
-            arrays = [
-                pc.if_else(pc.is_nan(a), None, a) if pa.types.is_floating(a.type) else a for a in arrays
-            ]
-            fractions = any(
-                pc.all(pc.equal(a, pc.floor(a))).as_py() is False
-                for a in arrays
-                if pa.types.is_floating(a.type)
-            )
-            kind = pa.float64() if fractions or all(floating) else pa.int64()
-        elif scalar:
-            kind = pa.string()
-        else:
-            schemas = [pa.schema([("column", kind)]) for kind in types]
-            kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
-        return [array.cast(kind) for array in arrays]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # lists of one and of the other
-        return list(arrays)
+        return pa.struct({"json": pa.string()}), lambda value: {"json": json.dumps(value, default=str)}
+    if kinds and kinds <= {int, float} and all(isinstance(v, float) or abs(v) < 2**63 for v in values):
+        whole = int in kinds and all(float(value).is_integer() for value in values if value == value)
+        kind, cast = (pa.int64(), int) if whole else (pa.float64(), float)
+        return kind, lambda value: cast(value) if value == value else None
+    if len(kinds) == 1 and not kinds & {int, str}:
+        return pa.array(values).type, lambda value: value
+    if not kinds:
+        return pa.null(), lambda value: value
+    return pa.string(), lambda value: value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _table(pieces: Sequence[tuple[Piece, Mapping[str, Any]]], declared: Any) -> Any:

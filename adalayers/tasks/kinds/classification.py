@@ -93,7 +93,10 @@ class Classification(TaskKind, ABC):
         return dict(zip(gold.names, counts.tolist(), strict=True))
 
     def notes(self, gold: Mapping[str, Gold]) -> list[str]:
-        """Return which classes differ by blanks or case alone, and which occur in validation or test but not train."""
+        """Return what may surprise of classes.
+
+        Which differ by blanks or case alone, occur in validation or test but not train, or count 0 in macro F1.
+        """
         counts = {role: self.describe_labels(split) for role, split in gold.items()}
         alike = defaultdict(list)
         for name in gold["train"].names:
@@ -107,14 +110,21 @@ class Classification(TaskKind, ABC):
         notes = (
             [f"classes that differ by blanks or case alone are kept apart: {_listed(pairs)}"] if pairs else []
         )
-        for role in ("validation", "test"):
-            unseen = {name: n for name, n in counts.get(role, {}).items() if n and not counts["train"][name]}
+        absent_notes = []
+        for role in [role for role in counts if role != "train"]:
+            unseen = {name: n for name, n in counts[role].items() if n and not counts["train"][name]}
             if unseen:
                 notes.append(
                     f"{sum(unseen.values()):,} of {len(gold[role].labels):,} labels of {role} are of classes that "
                     f"train has none of: {_listed(f'{name!r} ({n:,})' for name, n in unseen.items())}"
                 )
-        return notes
+            absent = [repr(name) for name, n in counts[role].items() if not n]
+            if absent and "f1_macro" in self.metrics:
+                absent_notes.append(
+                    f"macro F1, a mean over all {len(counts[role])} classes, counts 0 for {len(absent)} that {role} "
+                    f"has none of: {_listed(absent)}"
+                )
+        return notes + absent_notes
 
     def class_weights(self, scheme: str, gold: Gold) -> list[float] | None:
         """Return inverse frequencies (`balanced`), or the released CoNLL-2003 configuration's (`published`)."""
@@ -142,10 +152,6 @@ class SequenceClassification(Classification):
     def strata(self, labels: Labels) -> np.ndarray:
         """Return the classes themselves: each keeps its share in validation."""
         return np.asarray(labels)
-
-    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
-        """Return what is to be said of classes, and which of them count 0 in macro F1."""
-        return super().notes(gold) + _absent(gold)
 
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return accuracy, macro F1 and Matthews correlation."""
@@ -281,10 +287,6 @@ class WordClassification(Classification):
         """Return the classes, and what a word that was cut away is called."""
         return (*label_names, CUT)
 
-    def notes(self, gold: Mapping[str, Gold]) -> list[str]:
-        """Return what is to be said of classes, and which of them count 0 in macro F1."""
-        return super().notes(gold) + _absent(gold)
-
     def scores(self, gold: Gold, predictions: np.ndarray) -> dict[str, float]:
         """Return accuracy and macro F1 over all words."""
         return word_scores(gold.labels, predictions, len(gold.names))
@@ -324,22 +326,6 @@ def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[tupl
     """Return labels or predictions [words] by name, a tuple per sentence."""
     named = np.array(names, dtype=object)
     return [tuple(named[sentence]) for sentence in gold.by_example(values)]
-
-
-def _absent(gold: Mapping[str, Gold]) -> list[str]:
-    """Return which classes validation and test lack: macro F1 is a mean over all."""
-    notes = []
-    for role in ("validation", "test"):
-        if role in gold:
-            names, labels = gold[role].names, gold[role].labels
-            counts = np.bincount(labels, minlength=len(names))
-            absent = [repr(name) for name, n in zip(names, counts, strict=True) if not n]
-            if absent:
-                notes.append(
-                    f"macro F1, a mean over all {len(names)} classes, counts 0 for {len(absent)} that {role} has none "
-                    f"of: {_listed(absent)}"
-                )
-    return notes
 
 
 def _listed(names: Iterable[str]) -> str:
