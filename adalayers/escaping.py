@@ -6,6 +6,7 @@ Labels, texts, names and whatever else a file holds pass through one of these fu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from urllib.parse import quote
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -26,6 +27,12 @@ def code(text: object, most: int = 300) -> str:
 def visible(name: str) -> str:
     """Return a name, in quotes where blanks around it, or that it is empty, would not be seen."""
     return name if name and name == name.strip() else repr(name)
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Return names as a sentence has them, of many the first `most`."""
+    every = list(map(str, names))
+    return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def escape(text: object, most: int = 300) -> str:

@@ -82,26 +82,23 @@ def _require_columns(
     file: DataFile, sentences: Sequence[Sequence[tuple[int, list[str]]]], width: int
 ) -> None:
     """Raise `BadInput` where lines are not all a word and as many columns."""
-    first = next(number for sentence in sentences for number, fields in sentence if len(fields) == width)
+    rows = [row for sentence in sentences for row in sentence]
+    first = next(number for number, fields in rows if len(fields) == width)
     advice = (
         "a column file has a word with its tags on a line, as many columns on all, and an empty line after each "
         "sentence; a table with a header line is named .tsv or .csv"
     )
-    for sentence in sentences:
-        for number, fields in sentence:
-            if width < 2:
-                raise BadInput(
-                    f"wanted a word and a tag in line {first} of {file.name}, got one column; {advice}"
-                )
-            if len(fields) != width:
-                raise BadInput(
-                    f"wanted {width} columns in line {number} of {file.name}, as in line {first}, got {len(fields)}; "
-                    f"{advice}"
-                )
-    longest = max(sentences, key=len)
-    if len(longest) > MANY_WORDS and len(sentences) == 1:
+    if width < 2:
+        raise BadInput(f"wanted a word and a tag in line {first} of {file.name}, got one column; {advice}")
+    for number, fields in rows:
+        if len(fields) != width:
+            raise BadInput(
+                f"wanted {width} columns in line {number} of {file.name}, as in line {first}, got {len(fields)}; "
+                f"{advice}"
+            )
+    if len(rows) > MANY_WORDS and len(sentences) == 1:
         raise BadInput(
-            f"wanted an empty line after each sentence of {file.name}, got {len(longest):,} lines without one; {advice}"
+            f"wanted an empty line after each sentence of {file.name}, got {len(rows):,} lines without one; {advice}"
         )
     if all(" " in sentence[0][1][0].strip() for sentence in sentences):
         raise BadInput(f"wanted a word on each line of {file.name}, got texts; {advice}")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
 from adalayers.errors import BadInput
+from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import description, files, tables
 from adalayers.tasks.files import Source, Wanted
-from adalayers.tasks.tables import Places
+from adalayers.tasks.tables import Tables
 
 EMBEDDED = "embedded"
 """The source of datasets that lie in the package."""
@@ -82,26 +83,20 @@ class Corpus:
     """A dataset as it came.
 
     Attributes:
-        splits: Source splits as `datasets.Dataset`, by name.
+        tables: Its source splits.
         path: Where it was read: a folder, or an id on the hub.
         roles: The source split of each role.
         titles: By source split, what people call it: its files.
         unused: Files of data in the folder that were not read, each with why.
         share: The part of train that becomes validation where there is none.
-        places: By source split, where its rows stand.
-        notes: What a reader may not expect of how files were read.
-        columns: Those of texts and labels that the files' format tells, () for none.
     """
 
-    splits: Mapping[str, Any]
+    tables: Tables
     path: str
     roles: Mapping[str, str]
     titles: Mapping[str, str]
     unused: tuple[str, ...] = ()
     share: float | None = None
-    places: Mapping[str, Places] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
 
 
 def read(name: DatasetName, data_dir: str | Path | None, splits: Sequence[str] = ()) -> Corpus:
@@ -145,7 +140,7 @@ def _of_splits(name: DatasetName, splits: Mapping[str, Any], path: str, asked: W
     sources = [Source(split, split) for split in splits]
     roles, _ = files.assign(path, sources, asked, names_kept=True, known=_known(name))
     return Corpus(
-        splits,
+        Tables(splits, {}),
         path,
         {role: source.name for role, source in roles.items()},
         {split: split for split in splits},
@@ -171,7 +166,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
     described = description.read(folder, config)
     sources = described.sources or files.find(described.folder)
     if not sources and not asked.names:
-        there = files.listed(sorted(path.name for path in folder.iterdir()))
+        there = listed(sorted(path.name for path in folder.iterdir()))
         raise BadInput(
             f"wanted files of data in {str(folder)!r}, which has {there or 'none'}; give a folder of files that are "
             f"named by split (train..., validation..., test...) and format ({', '.join(files.FORMS)}), or that of "
@@ -199,7 +194,7 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
                 "test and so on for each row; write a file for each of its values"
             )
     return Corpus(
-        come.splits,
+        come,
         str(folder),
         {role: keys[source] for role, source in roles.items()},
         {key: source.title for source, key in keys.items()},
@@ -211,9 +206,6 @@ def _read_folder(name: DatasetName, folder: Path, asked: Wanted, config: str | N
             )
         ),
         asked.share,
-        come.places,
-        come.notes,
-        come.columns,
     )
 
 

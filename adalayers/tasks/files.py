@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from adalayers.errors import BadInput, unknown
+from adalayers.escaping import listed
 from adalayers.tasks.packed import PACKED, members
 
 ROLES = {
@@ -29,11 +30,12 @@ COLUMN_FORMS = ("conll", "conllu", "iob", "iob2", "bio", "txt")
 FORMS = ("parquet", "arrow", "jsonl", "ndjson", "csv", "tsv", *COLUMN_FORMS[:-1], "json", "txt")
 """The formats that are read, by the ending of a name. Where no name says train, the first that is there is the data."""
 ARCHIVES = ("zip", "tar", "tgz", "7z", "rar", "zst", "lz4")
+MANY_FILES = 6
+"""More files of text than this for one split are a text each."""
 _NO_DATA = re.compile(
     r"(dataset_infos?|dataset_dict|state)\.json|(readme|licen[cs]e|notice|citation|requirements)\..*|(\.|__|~\$).*",
     re.DOTALL | re.IGNORECASE,
 )
-_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,7 @@ def split_column(table: Any) -> str | None:
 
     for name in table.column_names:
         if getattr(table.features[name], "dtype", "") == "string":
-            values = (
-                pc.unique(table.data[name].cast(pa.binary()).drop_null()).slice(0, _SHOWN + 1).to_pylist()
-            )
+            values = pc.unique(table.data[name].cast(pa.binary()).drop_null()).slice(0, 7).to_pylist()
             roles = {exact_role(value.decode("utf-8", "replace")) for value in values}
             if "train" in roles and len(roles) > 1 and None not in roles:
                 return str(name)
@@ -365,7 +365,7 @@ def _several(
     chosen: Mapping[str, Source],
 ) -> BadInput:
     files = [file for source in of_role for file in source.files]
-    if len(files) > _SHOWN and {file.form for file in files} == {"txt"}:
+    if len(files) > MANY_FILES and {file.form for file in files} == {"txt"}:
         return BadInput(
             f"wanted a table for {role} in {where}, got {len(files):,} files: {_titles(of_role)}; a text in a file of "
             f"its own is not read: write all into one, {role}.csv, with the columns text and label"
@@ -394,10 +394,4 @@ def _advice(by_role: Mapping[str | None, Sequence[Source]], chosen: Mapping[str,
 
 
 def _titles(sources: Sequence[Source]) -> str:
-    return listed([source.title for source in sources])
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them, of many the first."""
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return listed(source.title for source in sources)

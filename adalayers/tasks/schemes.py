@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from adalayers.errors import BadInput
-from adalayers.escaping import visible
+from adalayers.escaping import listed, visible
 
 OUTSIDE = "O"
 NAMELESS = "_"
@@ -46,8 +46,6 @@ _SPELLINGS = {
     "joined": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>\S.*)", re.DOTALL),
     "letter": re.compile(rf"{_LETTER}(?P<separator>)(?P<type>)", re.IGNORECASE),
 }
-_SHOWN = 12
-"""Most tags that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,8 @@ def scheme_of(tags: tuple[str, ...], where: str = "the data") -> Scheme | None:
     types = {tag: ("I", tag) for tag in tags if tag not in outside}
     if len({*map(_plain, outside)}) > 1:
         raise BadInput(
-            f"wanted one tag for no entity among the tags of {where}, got {_listed(outside)}; make them one"
+            f"wanted one tag for no entity among the tags of {where}, got {listed(map(visible, outside))}; make "
+            "them one"
         )
     return Scheme("IO", types, outside, "types alone") if outside and types else None
 
@@ -208,17 +207,16 @@ class _Reading:
         if not self.name:
             why = f"no scheme has the letters {', '.join(sorted(self.letters))}"
         else:
-            why = f"{_listed(odd)} not of it" if odd else f"{_listed(self.rest)} both for no entity"
+            why = (
+                f"{listed(map(visible, odd))} not of it"
+                if odd
+                else f"{listed(map(visible, self.rest))} both for no entity"
+            )
         return BadInput(
             f"wanted the tags of one scheme in {where} (IO, IOB, IOBES, BILOU or BMES, with one tag for no entity), "
-            f"got {_listed(tags)}: {why}; rename what does not fit"
+            f"got {listed(map(visible, tags))}: {why}; rename what does not fit"
         )
 
 
 def _plain(tag: str) -> str:
     return tag.strip().upper()
-
-
-def _listed(tags: Iterable[str]) -> str:
-    names = [visible(tag) for tag in tags]
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adalayers.errors import BadInput
+from adalayers.escaping import listed
 from adalayers.storage import hub
 from adalayers.tasks import column_files, delimited, packed
-from adalayers.tasks.files import ARCHIVES, COLUMN_FORMS, FORMS, DataFile, Source, listed
+from adalayers.tasks.files import ARCHIVES, COLUMN_FORMS, FORMS, DataFile, Source
 
 _WHOLE = r"^\s*(-?[1-9][0-9]{0,17}|0)\s*$"
 _LONG = r"^\s*-?[0-9]{19,}\s*$"
@@ -207,7 +208,7 @@ def _json(file: DataFile) -> Piece:
     if lists and not records and len({*map(len, columns.values())}) == 1:
         return Piece(file, columns, len(next(iter(columns.values()))))
     raise BadInput(
-        f"wanted a list of objects in {file.name}, got one object with {listed([*map(repr, document)])}; write a file "
+        f"wanted a list of objects in {file.name}, got one object with {listed(map(repr, document))}; write a file "
         "of JSON lines for each split"
     )
 

@@ -262,11 +262,12 @@ def load_task(
     """
     resolved = canonical(name, data_dir)
     entry = resolved.entry
-    read = _read(resolved, data_dir, text_column, label_column, splits)
-    whole, label_names, kind, reading = dict(read.splits), read.label_names, read.kind, read.reading
+    whole, label_names, kind, reading, places, share = _read(
+        resolved, data_dir, text_column, label_column, splits
+    )
     if "validation" not in whole:
         whole["train"], whole["validation"] = _set_validation_aside(
-            reading.path, whole["train"], kind, read.share or VALIDATION_SHARE
+            reading.path, whole["train"], kind, share or VALIDATION_SHARE
         )
     whole = {role: whole[role] for role in ("train", "validation", "test") if role in whole}
     sizes = {"train": train_examples, "validation": eval_examples, "test": test_examples}
@@ -285,24 +286,12 @@ def load_task(
         splits=drawn,
         fingerprint=_fingerprint(label_names, whole),
         reading=reading,
-        places=read.places,
+        places=places,
     )
     if asked is not None:
         _check_metric(task)
     said = kind.notes({role: task.gold(role) for role in task.splits})
     return replace(task, reading=replace(reading, notes=(*reading.notes, *said)))
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What a dataset holds: whole splits by role, names of the classes; share: of train for validation."""
-
-    splits: Mapping[str, Split]
-    label_names: tuple[str, ...]
-    kind: TaskKind
-    reading: Reading
-    places: Mapping[str, Places]
-    share: float | None = None
 
 
 def _read(
@@ -311,7 +300,8 @@ def _read(
     text_column: str | None,
     label_column: str | None,
     splits: Sequence[str],
-) -> _Read:
+) -> tuple[dict[str, Split], tuple[str, ...], TaskKind, Reading, dict[str, Places], float | None]:
+    """Return whole splits by role, classes, kind, what was read, where rows stand, and the share to set aside."""
     entry = name.entry
     if name.source == EMBEDDED:
         if text_column or label_column or splits:
@@ -322,17 +312,16 @@ def _read(
         examples, label_names, kind = embedded.read(name.name)
         whole = {role: Split(*read, np.arange(len(read[0]))) for role, read in examples.items()}
         reading = Reading("the package", {role: role for role in whole})
-        return _Read(whole, label_names, KINDS[kind], reading, {})
+        return whole, label_names, KINDS[kind], reading, {}, None
     corpus = corpora.read(name, data_dir, splits)
-    roles, raw = corpus.roles, corpus.splits
-    told = corpus.columns
+    roles, raw, told = corpus.roles, corpus.tables.splits, corpus.tables.columns
     text: str | tuple[str, ...] = text_column or told[:1] or (entry.text if entry else ())
     if isinstance(text, str):
         pair = tuple(part.strip() for part in text.split(","))
         text = pair if text not in raw[roles["train"]].column_names and len(pair) == 2 else (text,)
     label = label_column or (told[1] if told else entry.label if entry else None)
     names = entry.label_names if entry and label_column in (None, entry.label) else ()
-    places = {split: corpus.places.get(split, Places()) for split in raw}
+    places = {split: corpus.tables.places.get(split, Places()) for split in raw}
     labelled, label_names, task_kind, used, notes = columns.labelled(
         corpus.path,
         raw,
@@ -354,15 +343,9 @@ def _read(
         for split, table in raw.items()
         if split not in [roles.get(role) for role in titles]
     ]
-    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.notes, *notes))
-    return _Read(
-        {role: Split(*read) for role, read in labelled.items()},
-        label_names,
-        task_kind,
-        reading,
-        {role: places[split] for role, split in roles.items()},
-        corpus.share,
-    )
+    reading = Reading(corpus.path, titles, (*unused, *corpus.unused), used, (*corpus.tables.notes, *notes))
+    whole = {role: Split(*read) for role, read in labelled.items()}
+    return whole, label_names, task_kind, reading, {role: places[roles[role]] for role in roles}, corpus.share
 
 
 def _check_metric(task: Task) -> None:

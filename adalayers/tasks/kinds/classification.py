@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from abc import ABC
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adalayers.errors import BadInput
+from adalayers.escaping import listed
 from adalayers.tasks.columns import MAX_CLASSES, shape_of
 from adalayers.tasks.kind import Gold, LabelColumn, Labels, LabelsByRole, TaskKind
 from adalayers.tasks.metrics import (
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 OUTSIDE_WEIGHT, OTHER_WEIGHT = 0.0292, 0.12
 """Of the tag O and of all other labels in the configuration released with the thesis for CoNLL-2003."""
-SHOWN = 12
-"""Most classes that a note names."""
 
 
 class Classification(TaskKind, ABC):
@@ -108,7 +107,7 @@ class Classification(TaskKind, ABC):
             if len(names) > 1
         ]
         notes = (
-            [f"classes that differ by blanks or case alone are kept apart: {_listed(pairs)}"] if pairs else []
+            [f"classes that differ by blanks or case alone are kept apart: {listed(pairs)}"] if pairs else []
         )
         absent_notes = []
         for role in [role for role in counts if role != "train"]:
@@ -116,13 +115,13 @@ class Classification(TaskKind, ABC):
             if unseen:
                 notes.append(
                     f"{sum(unseen.values()):,} of {len(gold[role].labels):,} labels of {role} are of classes that "
-                    f"train has none of: {_listed(f'{name!r} ({n:,})' for name, n in unseen.items())}"
+                    f"train has none of: {listed(f'{name!r} ({n:,})' for name, n in unseen.items())}"
                 )
             absent = [repr(name) for name, n in counts[role].items() if not n]
             if absent and "f1_macro" in self.metrics:
                 absent_notes.append(
                     f"macro F1, a mean over all {len(counts[role])} classes, counts 0 for {len(absent)} that {role} "
-                    f"has none of: {_listed(absent)}"
+                    f"has none of: {listed(absent)}"
                 )
         return notes + absent_notes
 
@@ -326,8 +325,3 @@ def by_name(gold: Gold, values: np.ndarray, names: tuple[str, ...]) -> list[tupl
     """Return labels or predictions [words] by name, a tuple per sentence."""
     named = np.array(names, dtype=object)
     return [tuple(named[sentence]) for sentence in gold.by_example(values)]
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = list(names)
-    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")
