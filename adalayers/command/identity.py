@@ -83,6 +83,8 @@ def opened(folder: Folder, identity: Mapping[str, Any]) -> StudyFile:
     if needed:
         why, lost = f"{needed[0]} is not what a study writes", "what happened in the study is in doubt"
         raise damaged(folder, STUDY, why, lost=lost, advice=WAYS_OUT)
+    if study.study not in ("", folder.parent().name):
+        raise _another(folder, "study", folder.parent().name, study.study)
     stored, wanted = study.request.flags, to_json(identity)
     for name in {**stored, **wanted}:
         there, now = stored[name] if name in stored else _before(name, stored, folder), wanted.get(name)

@@ -88,6 +88,8 @@ def _hashed(prediction: Any) -> Any:
     """Return what is hashed of a prediction: that of words joined by spaces, which a name with some would confuse."""
     if not isinstance(prediction, (tuple, list, np.ndarray)):
         return prediction
+    if all(map(len, prediction)) and len((text := " ".join(prediction)).split()) == len(prediction):
+        return text  # no name holds a blank
     return " ".join(name if name.split() == [name] else json.dumps(name) for name in prediction)
 
 

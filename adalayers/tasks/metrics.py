@@ -310,25 +310,20 @@ def entities(sentences: Tags, scheme: Scheme, types: dict[str, int]) -> Entities
         scheme: Of the tags.
         types: Numbers of the types by name; it grows by those met here.
     """
-    outside = (OUTSIDE, -1)
-    read = dict.fromkeys(itertools.chain.from_iterable(sentences), outside)
-    for tag in read:
-        if tag in scheme.places:
-            place, name = scheme.places[tag]
-            read[tag] = (place, types.setdefault(name, len(types)))
-    tags = [outside]
+    code = {tag: i for i, tag in enumerate(dict.fromkeys(itertools.chain.from_iterable(sentences)), start=1)}
+    read = [(OUTSIDE, -1)]  # by code, 0 between sentences
+    for tag in code:
+        place, name = scheme.places.get(tag, (OUTSIDE, None))
+        read.append((place, -1 if name is None else types.setdefault(name, len(types))))
+    codes = [0]
     for sentence in sentences:
-        tags += [*(read[tag] for tag in sentence), outside]
-    places = np.array([place for place, _ in tags])
-    numbers = np.array([number for _, number in tags])
+        codes += [*map(code.__getitem__, sentence), 0]
+    place_of, number_of = np.array([place for place, _ in read]), np.array([number for _, number in read])
+    goes_on, is_open = np.isin(place_of, ["I", "E"])[codes], np.isin(place_of, ["B", "I"])[codes]
+    places, numbers = place_of[codes], number_of[codes]
     inside = numbers >= 0
-    follows = np.zeros(len(tags), dtype=bool)  # the token carries on the entity of the token before it
-    follows[1:] = (
-        inside[1:]
-        & (numbers[1:] == numbers[:-1])
-        & np.isin(places[1:], ["I", "E"])
-        & np.isin(places[:-1], ["B", "I"])
-    )
+    follows = np.zeros(len(codes), dtype=bool)  # the token carries on the entity of the token before it
+    follows[1:] = inside[1:] & (numbers[1:] == numbers[:-1]) & goes_on[1:] & is_open[:-1]
     starts = np.flatnonzero(inside & ~follows)
     breaks = np.flatnonzero(~follows)
     ends = breaks[np.searchsorted(breaks, starts, side="right")]

@@ -201,6 +201,8 @@ class Session:
             if folder.exists(REPORT):
                 outcome["mlflow.note.content"] = Path(staged, REPORT).read_text(encoding="utf-8")[:_NOTE]
             before = self._client.get_run(self._parent).data.tags
+            # Trials that an earlier run left unfinished, say, have ended since.
+            outcome |= {name: "0" for name in before if name.startswith("trials/") and name not in outcome}
             changed = [RunTag(name, text) for name, text in outcome.items() if before.get(name) != text]
             self._log_to_parent([], changed)
             self._log_arms(folder)

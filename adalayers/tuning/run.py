@@ -153,7 +153,8 @@ class RunningCase:
         )
         self.log = RunLog(case.before.runs, self.record, self._environment, request)
         # Before the first row: rows that nothing tells of are refused by the next run.
-        self._mirror.start(self._write("running"))
+        whole = case.before.runs.state == "finished" and not self.agenda.remaining()
+        self._mirror.start(self._write("finished" if whole else "running"))
         self.record.write()
         best = self.record.best()
         self._progress = TrialProgress(data.metric, best=None if best is None else self.record.score(best))
@@ -200,12 +201,12 @@ class RunningCase:
         write_journal(self.record.folder, [search for search in self.agenda.searches if search.trials])
         if not self.agenda.remaining():
             state = "finished"  # an interruption left other cases unfinished
-        self._write(state)
+        self._write(state, closing=True)
         errors = (row.get("error") for row in self.record.rows.values() if row["status"] in FAILED)
         return StudyOutcome(state, counts(self.record), next((str(error) for error in errors if error), ""))
 
-    def _write(self, state: str) -> dict[str, Any]:
-        analyses = self.agenda.analyses(closing=state != "running")
+    def _write(self, state: str, *, closing: bool = False) -> dict[str, Any]:
+        analyses = self.agenda.analyses(closing=closing)
         document = StudyFile(
             id=self._case.before.id,
             study=self._study.name,

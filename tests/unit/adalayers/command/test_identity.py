@@ -152,6 +152,15 @@ def check(tmp_path, prepared, row, k=8):
     check_rows(folder, StudyFile(), prepared, {"mix": [LayerMixConfig(k=k, heads=2)]})
 
 
+def test_a_copy_of_another_study_is_another_study(tmp_path, of):
+    folder = Folder(tmp_path / "cutoff").child("tiny-echo")
+    folder.write_json(
+        FILE, StudyFile(id="it", study="alpha_lambda", request=RequestRecord(flags=of())).as_json()
+    )
+    with pytest.raises(BadInput, match=r"with study = cutoff, .* holds one with study = alpha_lambda"):
+        opened(folder, of())
+
+
 def test_rows_of_what_is_read_now_are_gone_on_with(tmp_path, prepared):
     check_rows(Folder(tmp_path), StudyFile(), prepared, {})
     check(tmp_path, prepared, row_of(prepared))

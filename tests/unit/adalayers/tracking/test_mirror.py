@@ -167,6 +167,14 @@ def points(uri: str, run: Any, name: str) -> list[tuple[int, float]]:
     return sorted((point.step, point.value) for point in found)
 
 
+def test_what_was_unfinished_and_has_ended_is_counted_so(folder, fresh_uri):
+    for rows in ([row("t1"), row("t2", "unfinished")], [row("t1"), row("t2")]):
+        write_folder(folder, rows)
+        mirrored(fresh_uri, folder, *rows)
+    tags = runs(fresh_uri)[0].data.tags
+    assert (tags["trials/search/completed"], tags["trials/search/unfinished"]) == ("2", "0")
+
+
 def test_a_study_becomes_a_parent_run_with_a_nested_run_per_trial(folder, fresh_uri, tmp_path, capfd):
     uri = fresh_uri
     rows = [
