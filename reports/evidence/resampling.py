@@ -9,6 +9,7 @@ on the wide side.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Predicted:
     """Predictions of several trials on the same examples.
 
     trials: their ids
-    gold: [classes, examples], how often each class is in the label (for entities: one class)
+    gold: [classes, examples], how often each class is in the label (for entities: one class; of numbers the number)
     hits, predicted: [trials, classes, examples], the same of correct ones and of predictions
     n_labels: classes that a mean over classes divides by
     """
@@ -64,15 +65,6 @@ class Predicted:
     hits: np.ndarray
     predicted: np.ndarray
     n_labels: int
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Predicted numbers of several trials on the same examples: labels [examples], predicted [trials, examples]."""
-
-    trials: tuple[str, ...]
-    labels: np.ndarray
-    predicted: np.ndarray
 
 
 Contrast = tuple[Mapping[str, float], Collection[int]]
@@ -135,14 +127,17 @@ def example_variances(
         counted = collect(wanted, plan.metric, n_labels, words=words, scheme=scheme)
     except ValueError as error:
         return {}, [f"`{PREDICTIONS}` could not be used: {error}"]
-    once = np.ones((1, _examples(counted)), dtype=np.float32)
+    once = np.ones((1, counted.gold.shape[1]), dtype=np.float32)
     full_sample_scores = resampled(counted, plan.metric, once)[:, 0]
     reproduces_score = (
         np.abs(full_sample_scores - scores.reindex(list(counted.trials)).to_numpy()) <= _SCORE_ROUNDING
     )
-    draws = _draws(counted, plan.metric)
-    if isinstance(counted, Predicted) and _examples(counted) >= 2 * NEIGHBOURS:
-        draws = np.concatenate([draws, _without_blocks(counted, plan.metric)], axis=1)
+    parts = [_draws(counted, plan.metric)]
+    if blocks := once.size // NEIGHBOURS if once.size >= 2 * NEIGHBOURS else 0:
+        # All but a block of neighbours; the last block has the rest too.
+        block = np.minimum(np.arange(once.size) // NEIGHBOURS, blocks - 1)
+        parts.append(resampled(counted, plan.metric, once * (block != np.arange(blocks)[:, None])))
+    draws = np.concatenate(parts, axis=1)
     drawn = {trial: draws[index] for index, trial in enumerate(counted.trials) if reproduces_score[index]}
     missing = len(scores) - len(drawn)
     return _variances(drawn, rows, contrasts), [_not_given(missing)] if missing else []
@@ -152,13 +147,9 @@ def _not_given(missing: int) -> str:
     return f"`{PREDICTIONS}` does not give the score of {count(missing, 'trial')} in `{TRIALS}`"
 
 
-def _examples(counted: Predicted | Numbers) -> int:
-    return len(counted.labels) if isinstance(counted, Numbers) else counted.gold.shape[1]
-
-
 def collect(
     rows: pd.DataFrame, metric: str, n_labels: int, *, words: bool = False, scheme: Scheme = NO_TAGS
-) -> Predicted | Numbers:
+) -> Predicted:
     """Count the labels and predictions of each example, for all trials that have the commonest set of examples.
 
     Args:
@@ -188,14 +179,10 @@ def collect(
         hits = (labels == predictions).to_numpy()[None].astype(np.float32)
         gold = predicted = np.ones_like(hits)
     else:
-        codes, classes = pd.factorize(pd.concat([labels, predictions]))
-        _bounded(len(classes), len(rows))
-        is_class = codes[None] == np.arange(len(classes))[:, None]
-        gold, predicted = (
-            part.astype(np.float32) for part in (is_class[:, : len(rows)], is_class[:, len(rows) :])
+        gold, predicted, hits, named = _count_words(
+            *([[text] for text in part] for part in (labels, predictions))
         )
-        hits = gold * predicted
-        n_labels = max(n_labels, len(classes))
+        n_labels = max(n_labels, len(named))
     index, true_codes = rows["index"].to_numpy(), pd.factorize(labels)[0]
     rows_of_trial = {
         str(trial): slice(places.min(), places.max() + 1)
@@ -209,8 +196,6 @@ def collect(
     alike = {trial: places for trial, places in rows_of_trial.items() if examples[trial] == commonest}
     gold = gold[:, next(iter(alike.values()))]
     predicted, hits = (np.stack([part[:, places] for places in alike.values()]) for part in (predicted, hits))
-    if metric in NUMBER_SCORES:
-        return Numbers(tuple(alike), gold[0], predicted[:, 0])
     return Predicted(tuple(alike), gold, hits, predicted, n_labels)
 
 
@@ -242,9 +227,9 @@ def _bounded(classes: int, predictions: int) -> None:
         raise ValueError(f"{classes:,} classes of {predictions:,} predictions are too many to draw from")
 
 
-def resampled(counted: Predicted | Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
+def resampled(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
     """Return scores [trials, draws] of examples taken `weights` [draws, examples] times."""
-    if isinstance(counted, Numbers):
+    if metric in NUMBER_SCORES:
         return _number_scores(counted, metric, weights.astype(float))
 
     def summed(counts: np.ndarray) -> np.ndarray:
@@ -257,15 +242,13 @@ def resampled(counted: Predicted | Numbers, metric: str, weights: np.ndarray) ->
     )
 
 
-def _number_scores(counted: Numbers, metric: str, weights: np.ndarray) -> np.ndarray:
-    if metric == "r2":
-        return np.stack([explained(counted.labels, values, weights) for values in counted.predicted])
-    if metric == "pearson":
-        return np.stack([correlations(counted.labels, values, weights) for values in counted.predicted])
-    of_labels = ranks(counted.labels, weights)
-    return np.stack(
-        [correlations(of_labels, ranks(values, weights), weights) for values in counted.predicted]
-    )
+def _number_scores(counted: Predicted, metric: str, weights: np.ndarray) -> np.ndarray:
+    labels, predicted = counted.gold[0], counted.predicted[:, 0]
+    if metric == "spearman":
+        of_labels = ranks(labels, weights)
+        return np.stack([correlations(of_labels, ranks(values, weights), weights) for values in predicted])
+    score = explained if metric == "r2" else correlations
+    return np.stack([score(labels, values, weights) for values in predicted])
 
 
 def _score(
@@ -290,28 +273,17 @@ def _score(
     return (2 * hits / np.maximum(gold + predicted, 1)).sum(axis=1) / n_labels
 
 
-def _draws(counted: Predicted | Numbers, metric: str) -> np.ndarray:
+def _draws(counted: Predicted, metric: str) -> np.ndarray:
     """Return scores [trials, `RESAMPLES`] over draws of examples, the same draws for all trials."""
-    n = _examples(counted)
-    rng = np.random.default_rng(0)
-    of_classes = 0 if isinstance(counted, Numbers) else counted.hits.shape[0] * counted.hits.shape[1]
-    most = max(1, (_NUMBER_WEIGHTS if isinstance(counted, Numbers) else _WEIGHTS) // max(n, of_classes))
+    n, rng = counted.gold.shape[1], np.random.default_rng(0)
+    size = n if metric in NUMBER_SCORES else max(n, math.prod(counted.hits.shape[:2]))
+    most = max(1, (_NUMBER_WEIGHTS if metric in NUMBER_SCORES else _WEIGHTS) // size)
     parts = []
     for start in range(0, RESAMPLES, most):
         draws = min(most, RESAMPLES - start)
         weights = np.stack([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(draws)])
         parts.append(resampled(counted, metric, weights.astype(np.float32)))
     return np.concatenate(parts, axis=1)
-
-
-def _without_blocks(counted: Predicted, metric: str) -> np.ndarray:
-    """Return scores [trials, blocks] of all examples but a block of neighbours; the last block has the rest too."""
-    starts = np.arange(0, _examples(counted) - NEIGHBOURS + 1, NEIGHBOURS)
-    hits, predicted, gold = (
-        counts.sum(axis=-1, keepdims=True) - np.add.reduceat(counts, starts, axis=-1)
-        for counts in (counted.hits, counted.predicted, counted.gold)
-    )
-    return _score(metric, hits, predicted, gold, counted.n_labels)
 
 
 def _variances(
