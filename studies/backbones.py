@@ -8,7 +8,7 @@ Metric      the dataset's selection metric, or --metric; chosen on validation, p
 Budget      no search unless --trials is given; confirmation: every arm x --seeds in every case, unpruned
 Command     python studies/backbones.py --backbone roberta-large bart-large-cnn random:roberta-large --dataset cola imdb
 Result      so far, MiniLM, its random weights and SmolLM2-135M on CoNLL-2003 (docs/answers.md): random
-            weights are worse by 0.491 F1. None yet on base models of the thesis's size
+            weights are worse by 0.395 F1. None yet on base models of the thesis's size
 """
 
 import sys

@@ -71,7 +71,11 @@ def assert_withheld(place, before, why: str) -> None:
             assert (claim.verdict, claim.withheld) == (OPEN, True)
         else:  # a withheld comparison keeps its place in Holm's steps, so that the others' levels are stricter
             was = before[claim.names]
-            assert (claim.verdict, claim.difference, claim.p_value) == (was.verdict, was.difference, was.p_value)
+            assert (claim.verdict, claim.difference, claim.p_value) == (
+                was.verdict,
+                was.difference,
+                was.p_value,
+            )
 
 
 def other_predictions(place, change) -> None:
