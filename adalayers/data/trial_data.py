@@ -99,14 +99,10 @@ class SplitData:
 
     def batch(self, examples: np.ndarray, states: Sequence[State], device: torch.device) -> Batch:
         """Return the sequences `examples` with the hidden states asked for."""
-        lengths = np.ones_like(examples) if self.pooled else self.features.lengths[examples]
-        words, rows = None, examples
-        if self.word_offsets is not None and self.word_starts is not None:
-            rows = ragged_index(self.word_offsets, examples)
-            per_example = np.diff(self.word_offsets)[examples]
-            places = self.word_starts[rows] + np.repeat(np.cumsum(lengths) - lengths, per_example)
-            kept = self.word_starts[rows] >= 0
-            rows, words = rows[kept], to_device(torch.from_numpy(places[kept]), device)
+        lengths, (rows, owners, places) = self.lengths(examples), self.items(examples)
+        words = None
+        if self.word_offsets is not None:
+            words = to_device(torch.from_numpy((np.cumsum(lengths) - lengths)[owners] + places), device)
         return Batch(
             states=self.features.read(examples, states, device),
             lengths=torch.from_numpy(lengths),
@@ -116,6 +112,23 @@ class SplitData:
             examples=examples,
             tokens=self.tokens,
         )
+
+    def lengths(self, examples: np.ndarray) -> np.ndarray:
+        """Return how many vectors each of these sequences has, int64 [batch]."""
+        return np.ones_like(examples) if self.pooled else self.features.lengths[examples]
+
+    def items(self, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return of what these sequences are asked for, [items]: rows in `labels`, their sequences, places in these.
+
+        Words lost to truncation are left out; a sequence as a whole is at its first place.
+        """
+        owners = np.arange(len(examples))
+        if self.word_offsets is None or self.word_starts is None:
+            return examples, owners, np.zeros_like(examples)
+        rows = ragged_index(self.word_offsets, examples)
+        owners = np.repeat(owners, np.diff(self.word_offsets)[examples])
+        kept = self.word_starts[rows] >= 0
+        return rows[kept], owners[kept], self.word_starts[rows][kept]
 
     @cached_property
     def trainable(self) -> np.ndarray:

@@ -124,13 +124,20 @@ class StoredFeatures:
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
+        return self.at(torch.from_numpy(self.rows(examples)), states, device)
+
+    def rows(self, examples: np.ndarray) -> np.ndarray:
+        """Return where the vectors of some sequences are stored, int64, end to end."""
         starts = self._starts[examples]
-        index = torch.from_numpy(starts if self.pooled else ragged_rows(starts, self.lengths[examples]))
+        return starts if self.pooled else ragged_rows(starts, self.lengths[examples])
+
+    def at(self, rows: Tensor, states: Sequence[State], device: torch.device) -> Mapping[State, Tensor]:
+        """Return what is stored in `rows`, as `read` does."""
         if self.resident and device.type != "cpu":
-            index = to_device(index, device)
+            index = to_device(rows, device)
             return Lazy(states, lambda state: self._on_gpu(state, device).index_select(0, index))
         # Rows are copied: no view of the store ever reaches a trial. Copies travel as they are stored.
-        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, index), device))
+        return Lazy(states, lambda state: to_device(self._tensor(state).index_select(0, rows), device))
 
     def _tensor(self, state: State) -> Tensor:
         if state not in self._mapped:
@@ -151,17 +158,27 @@ _ON_GPU: dict[tuple[Path, State, torch.device], Tensor] = {}
 
 
 class Subset:
-    """The features of `examples` [m] of a split, numbered 0..m - 1; itself a source of `Features`."""
+    """The features of `examples` [m] of a split, numbered 0..m - 1; itself a source of `Features`.
+
+    Attributes:
+        whole: Features that it is a part of.
+    """
 
     def __init__(self, features: Features, examples: np.ndarray):
-        self._features, self._examples = features, examples
+        self.whole, self._examples = features, examples
+        if isinstance(features, Subset):
+            self.whole, self._examples = features.whole, features._examples[examples]
         self.lengths = features.lengths[examples]
+
+    def rows(self, examples: np.ndarray) -> np.ndarray:
+        """Return where the vectors of some sequences are stored, where the whole is stored."""
+        return self.whole.rows(self._examples[examples])  # type: ignore[attr-defined]
 
     def read(
         self, examples: np.ndarray, states: Sequence[State], device: torch.device
     ) -> Mapping[State, Tensor]:
         """Return {state: [tokens, K]} of the sequences `examples` of this view, as `Features.read` does."""
-        return self._features.read(self._examples[examples], states, device)
+        return self.whole.read(self._examples[examples], states, device)
 
 
 class LiveFeatures:

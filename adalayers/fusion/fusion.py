@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from adalayers.states import State
-from adalayers.tensors.members import Part
+from adalayers.tensors.members import Batches
 
 States = Mapping[State, Float[Tensor, "tokens K"]]
 """The hidden states of a batch's real tokens, end to end."""
@@ -45,34 +45,6 @@ class Term:
     matrix: Tensor | None = None
     gelu: bool = False
     eps: float | None = None
-
-
-@dataclass(eq=False)
-class Stacked:
-    """Parameters of several models as one; the models' own become views of it.
-
-    Attributes:
-        whole:  Of the leading dimensions that `owners` goes through, then those of one parameter.
-        owners: The models' own parameters in that order; None where a model has none.
-        live:   Places of the owners that the last `forward` used; None: all of them.
-    """
-
-    whole: nn.Parameter
-    owners: Sequence[nn.Parameter | None]
-    live: list[int] | None = None
-
-    def rows(self) -> Float[Tensor, "owners numbers"]:
-        """Return the numbers of each owner."""
-        return self.whole.detach().view(len(self.owners), -1)
-
-    def hand_out_gradients(self) -> None:
-        """Give the owners that were used their parts of the gradient, which are views of it, the others none."""
-        gradient, self.whole.grad = self.whole.grad, None
-        rows = None if gradient is None else gradient.view(len(self.owners), -1)
-        live = set(range(len(self.owners)) if self.live is None else self.live)
-        for i, owner in enumerate(self.owners):
-            if owner is not None:
-                owner.grad = rows[i].view(owner.shape) if rows is not None and i in live else None
 
 
 @runtime_checkable
@@ -250,28 +222,50 @@ class Fusion(nn.Module, ABC):
             self._dropped, self._renormalise = before
 
 
-class Fusions(nn.Module, ABC):
-    """Several fusions over the same hidden states, as one."""
+class Fusions(ABC):
+    """Several fusions over the same hidden states, as one: arithmetic alone, the parameters are given."""
+
+    @property
+    @abstractmethod
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of a member's trained parameters, end to end in the order of `parameter_groups`."""
+
+    @property
+    def units(self) -> int:
+        """How many of the first parameters, of one size, a member may leave out of a step."""
+        return 0
+
+    def used(self) -> Float[Tensor, "members units"]:
+        """Return 1 for each unit that the last `mixed` used, else 0."""
+        raise NotImplementedError
 
     @abstractmethod
-    def stacked(self) -> list[Stacked]:
-        """Return all their parameters."""
-
-    @abstractmethod
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `mixed` needs, in order."""
+    def prepare(self) -> None:
+        """Note what of the members' settings may have changed since the last epoch."""
 
     @abstractmethod
     def mixed(
-        self, states: Iterable[Float[Tensor, "batches*tokens K"]], parts: Sequence[Part]
+        self, parameters: Sequence[Float[Tensor, "members ..."]], batches: Batches
     ) -> Float[Tensor, "tokens members width"]:
-        """Return what each gives, float32, of the live states, one after the other.
+        """Return what each gives, float32.
 
         Args:
-            states: By batch, padded at the end to as many tokens as the longest has.
-            parts:  The batches, and who reads them.
+            parameters: Of these `shapes`.
+            batches:    Of the step.
         """
 
     @abstractmethod
     def penalties(self) -> Float[Tensor, " members"] | None:
         """Return each one's `penalty` after `mixed`, 0 for none; None where no one has any."""
+
+    @abstractmethod
+    def weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members numbers"]:
+        """Return the numbers of each one's `diagnostics`."""
+
+    @abstractmethod
+    def named(self, member: int, weights: Sequence[float]) -> dict[str, float]:
+        """Return a member's numbers as its `diagnostics`."""
+
+    def dropouts(self) -> list[str]:
+        """Return the names of the dropout of each token that acts."""
+        return []

@@ -14,13 +14,15 @@ from torch.nn import functional
 
 from adalayers.config import AT_LEAST_1, BELOW_1, MAX_WIDTH, POSITIVE, bounded
 from adalayers.errors import BadInput
-from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, Stacked, States, Term
+from adalayers.fusion.fusion import Fusion, Fusions, Lengths, ParameterGroup, States, Term
 from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
-from adalayers.tensors.cpu_dropout import Dropout
-from adalayers.tensors.cpu_mix import ACTIVATIONS, GeluProjectNormaliseMix
-from adalayers.tensors.members import Part
+from adalayers.tensors import ragged
+from adalayers.tensors.counted_dropout import factors, hashed
+from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
+from adalayers.tensors.cpu_mix import ACTIVATIONS
+from adalayers.tensors.members import Batches
 from adalayers.tensors.members_mix import MixOfMembers, Pairs, paired
 
 ROUNDING = 1e-5
@@ -169,7 +171,7 @@ class LayerMix(WeightedFusion):
         hidden = chain((states[state] for state in live[:-1]), [last])
         mask = self.dropout.mask
         if last.device.type == "cpu" and not last.requires_grad:
-            mixed = GeluProjectNormaliseMix.apply(weights, self.eps, mask, hidden, *matrices)
+            mixed = mix_frozen(weights, hidden, matrices, self.eps, mask)
         else:
             mixed = mix_batched(weights, list(hidden), matrices, self.eps, mask)
         return functional.gelu(mixed) if self.gelu_after else mixed
@@ -242,91 +244,100 @@ class LayerMixes(Fusions):
     """
 
     def __init__(self, members: Sequence[LayerMix]):
-        super().__init__()
-        self.states, self.width = members[0].states, members[0].width
-        self.members = tuple(members)
-        self.eps, self.gelu_after = members[0].eps, members[0].gelu_after
-        trained = _matrix(members[0], 0).requires_grad
-        matrices = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
-        stacked = torch.stack([torch.stack(of_state) for of_state in matrices])
-        self.matrices = nn.Parameter(stacked, requires_grad=trained)  # [states, members, k, K]
-        self.p = nn.Parameter(torch.stack([_logits(member) for member in members]))
-        device, dtype = self.p.device, self.p.dtype
-        self._learned = torch.tensor([[member.mix == "learned"] for member in members], device=device)
-        self._alpha = torch.tensor([[member.alpha] for member in members], device=device, dtype=dtype)
+        first = members[0]
+        self.states, self.width, self.members = first.states, first.width, tuple(members)
+        self.eps, self.gelu_after = first.eps, first.gelu_after
+        device, dtype = _matrix(first, 0).device, _matrix(first, 0).dtype
+        self._frozen: Tensor | None = None
+        self._any_learned = any(member.mix == "learned" for member in members)
+        if not _matrix(first, 0).requires_grad:
+            matrices = [[_matrix(member, i) for i in range(len(self.states))] for member in members]
+            self._frozen = torch.stack([torch.stack(own).detach() for own in matrices])
+
+        def column(numbers: Iterable[float]) -> Tensor:
+            return torch.tensor([[number] for number in numbers], device=device, dtype=dtype)
+
+        self._learned = column(member.mix == "learned" for member in members).bool()
+        self._alpha = column(member.alpha for member in members)
         lambdas = [member.entropy_weight if member.mix == "learned" else 0.0 for member in members]
-        self._lambda = torch.tensor(lambdas, device=device, dtype=dtype) if any(lambdas) else None
-        projections = [_matrix(member, i) for i in range(len(self.states)) for member in members]
-        self._projections = Stacked(self.matrices, projections)
-        learned = [member.p if member.mix == "learned" else None for member in members]
-        self._logits = Stacked(self.p, learned)
-        self._log_weights = self.p.detach()
-        self._live: list[list[int]] | None = None
+        self._lambda = column(lambdas).squeeze(1) if any(lambdas) else None
+        fixed = [torch.ones(len(self.states)) if member.mix == "learned" else member.fixed_weights for member in members]
+        self._fixed = torch.stack([each.to(device, dtype) for each in fixed]).log()
         self._work: tuple[Any, list[Pairs]] = None, []
+        self._log_weights = self._fixed
+        self.prepare()
 
-    def stacked(self) -> list[Stacked]:
-        """Return the stacked projections, by state and member, and p."""
-        return [self._projections, self._logits]
+    def prepare(self) -> None:
+        """Note whose cutoffs act now, and which members mix all states."""
+        self._cutoffs = [member.cutoff if member.cuts else -1.0 for member in self.members]
+        self._cutoff = self._fixed.new_tensor(self._cutoffs).unsqueeze(1)
+        self._whole = [m.mix == "learned" and not m.cuts for m in self.members]
+        fixed = self._fixed.exp().tolist()
+        self._live = [[m for m, own in enumerate(fixed) if own[i] > 0] for i in range(len(self.states))]
 
-    def log_weights(self) -> Float[Tensor, "members states"]:
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the parameters of a member, one after the other: the projections, and p."""
+        matrix = (len(self.states), *_matrix(self.members[0], 0).shape)
+        return [*([] if self._frozen is not None else [matrix]), *([(len(self.states),)] if self._any_learned else [])]
+
+    @property
+    def units(self) -> int:
+        """How many of the first parameters, of one size, a member may leave out of a step."""
+        return 0 if self._frozen is not None or all(self._whole) else len(self.states)
+
+    def used(self) -> Float[Tensor, "members states"]:
+        """Return 1 for the projections that the last `mixed` used, else 0."""
+        return (self._log_weights.detach() > -torch.inf).to(self._log_weights.dtype)
+
+    @torch.no_grad()
+    def weights(self, parameters: Sequence[Tensor]) -> Float[Tensor, "members states"]:
+        """Return p~ of each member."""
+        return self.log_weights(parameters[-1] if self._any_learned else None).exp()
+
+    def log_weights(self, p: Float[Tensor, "members states"] | None) -> Float[Tensor, "members states"]:
         """Return log p~ of each member, -inf where a weight is cut."""
         # The weights of the others are fixed, and their logits are these weights' logarithms.
-        logits = torch.where(self._learned, self._alpha * self.p, self.p.detach())
-        cutoffs = [member.cutoff if member.cuts else -1.0 for member in self.members]
-        if max(cutoffs) >= 0:
-            cut = torch.softmax(logits, dim=1) <= logits.new_tensor(cutoffs).unsqueeze(1)
-            logits = logits.masked_fill(cut, float("-inf"))
+        logits = self._fixed if p is None else torch.where(self._learned, self._alpha * p, self._fixed)
+        if max(self._cutoffs) >= 0:
+            logits = logits.masked_fill(torch.softmax(logits, dim=1) <= self._cutoff, float("-inf"))
         return torch.log_softmax(logits, dim=1)
 
-    def live(self) -> list[State]:
-        """Return the hidden states that the next `mixed` needs, in order; note whose."""
-        whole = [member.mix == "learned" and not member.cuts for member in self.members]
-        if self._live is None or any(member.cuts for member in self.members):
-            with torch.no_grad():
-                weights = self.log_weights().exp().T.tolist()
-            self._live = [
-                [m for m, weight in enumerate(of_state) if whole[m] or weight > 0] for of_state in weights
-            ]
-        return [state for state, members in zip(self.states, self._live, strict=True) if members]
-
     def mixed(
-        self, states: Iterable[Float[Tensor, "batches*tokens K"]], parts: Sequence[Part]
+        self, parameters: Sequence[Float[Tensor, "members ..."]], batches: Batches
     ) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
-        assert self._live is not None
-        several = len(self.members)
-        self._projections.live = [i * several + m for i, members in enumerate(self._live) for m in members]
-        self._log_weights = self.log_weights()
-        batches = [part.members for part in parts]
-        if self._work[0] != (self._live, batches):
-            work = paired(self._live, batches, joined=self.p.is_cuda, device=self.p.device)
-            self._work = ([*self._live], batches), work
-        activated = ACTIVATIONS.activated(sum(map(bool, self._live)), iter(states), self.p.dtype)
-        activated = activated.unflatten(1, (len(batches), -1)).flatten(0, 1)
-        masks = self._masks(self._live, parts, activated.shape[1])
-        work, weights = self._work[1], self._log_weights.exp()
-        total = MixOfMembers.apply(weights, self.matrices, activated, work, self.eps, masks)
+        matrices = parameters[0] if self._frozen is None else self._frozen
+        self._log_weights = self.log_weights(parameters[-1] if self._any_learned else None)
+        weights, live = self._log_weights.exp(), self._live
+        if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
+            numbers = weights.T.tolist()
+            live = [[m for m in own if numbers[i][m] > 0] for i, own in enumerate(live)]
+        if self._work[0] != (live, batches.parts):
+            self._work = (live, batches.parts), paired(live, batches.parts, weights.device)
+        read = batches.states([state for state, own in zip(self.states, live, strict=True) if own])
+        activated = ACTIVATIONS.activated(sum(map(bool, live)), iter(read), weights.dtype)
+        activated = activated.unflatten(1, (len(batches.parts), -1)).flatten(0, 1)
+        masks = self._masks(live, batches, activated.shape[1])
+        total = MixOfMembers.apply(weights, matrices, activated, self._work[1], self.eps, masks)
         return functional.gelu(total) if self.gelu_after else total
 
     def _masks(
-        self, of_state: Sequence[Sequence[int]], parts: Sequence[Part], tokens: int
+        self, of_state: Sequence[Sequence[int]], batches: Batches, tokens: int
     ) -> Float[Tensor, "states*members tokens k"] | None:
         """Return what the members' dropout multiplies each f_i by; None where nothing drops out."""
-        drops = [member.dropout.mask for member in self.members]
-        if not any(drops):
+        if not batches.training or not self.dropouts():
             return None
-        masks = self.matrices.new_ones(len(of_state), len(self.members), tokens, self.width)
-        for part in parts:
-            n = int(part.lengths.sum())
-            for m in part.members if part.draws is None else ():
-                if (mask := drops[m]) is not None:
-                    mixed = [i for i, members in enumerate(of_state) if m in members]
-                    masks[mixed, m, :n] = mask(masks.new_empty(len(mixed), n, self.width))
-            for i, state in enumerate(self.states if part.draws is not None else ()):
-                if some := [m for m in of_state[i] if m in part.members]:
-                    ps = [self.members[m].dropout.p for m in some]
-                    masks[i, some, :n] = part.mask_of_tokens(f"mix/{state.key}", ps, self.width, masks)
-        return masks.flatten(0, 1)
+        if batches.streams is not None:  # of a member alone
+            masks = self._fixed.new_ones(len(of_state), tokens, self.width)
+            live = [i for i, members in enumerate(of_state) if members]
+            masks[live] = dropout_mask(masks[live], self.members[0].dropout.p, batches.streams[0])
+            return masks
+        ps = tuple(member.dropout.p for member in self.members)
+        shape = (len(self.members), tokens, self.width)
+        keys = (batches.keys[name] for name in self.dropouts())
+        own = [factors(batches.by_member(hashed(each, (self.width,))), ps).expand(shape) for each in keys]
+        return torch.cat(own)
 
     def penalties(self) -> Float[Tensor, " members"] | None:
         """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""
@@ -335,6 +346,15 @@ class LayerMixes(Fusions):
         logs = self._log_weights
         return -self._lambda * (logs.exp() * logs.masked_fill(logs.isneginf(), 0.0)).sum(dim=1)
 
+    def dropouts(self) -> list[str]:
+        """Return the names of the dropout of each token that acts."""
+        acts = any(member.dropout.acts for member in self.members)
+        return [f"mix/{state.key}" for state in self.states] if acts else []
+
+    def named(self, member: int, weights: Sequence[float]) -> dict[str, float]:
+        """Return a member's `weights` as its `diagnostics`."""
+        return self.members[member].by_state("mix/weight_", weights)
+
 
 def _matrix(member: LayerMix, i: int) -> nn.Parameter:
     weight = member.projections[i].weight
@@ -342,8 +362,25 @@ def _matrix(member: LayerMix, i: int) -> nn.Parameter:
     return weight
 
 
-def _logits(member: LayerMix) -> Tensor:
-    return (member.p if member.mix == "learned" else member.fixed_weights.log()).detach()
+def mix_frozen(
+    weights: Float[Tensor, " live"],
+    hidden: Iterable[Float[Tensor, "tokens K"]],
+    matrices: Sequence[Float[Tensor, "k K"]],
+    eps: float | None = NORM_EPS,
+    mask: Callable[[Tensor], Tensor] | None = None,
+) -> Float[Tensor, "tokens k"]:
+    """Return sum_i w_i N(gelu(Z_i) W_i^T) of states that want no gradient: a mix of one member.
+
+    Args:
+        eps: Of N; None leaves N out.
+        mask: Gives what N's outputs [layers, tokens, k] are multiplied by; None: by nothing.
+    """
+    layers, k = len(matrices), matrices[0].shape[0]
+    activated = ACTIVATIONS.activated(layers, iter(hidden), weights.dtype)
+    masks = None if mask is None else mask(activated.new_empty(layers, activated.shape[1], k))
+    work = paired([[0]] * layers, [range(1)], weights.device)
+    stacked = torch.stack([*matrices]).unsqueeze(0)
+    return MixOfMembers.apply(weights.unsqueeze(0), stacked, activated, work, eps, masks).squeeze(1)
 
 
 def mix_batched(
@@ -356,7 +393,7 @@ def mix_batched(
     """Return sum_i w_i N(gelu(Z_i) W_i^T), all layers in each operation: on a GPU their number is what costs.
 
     Args:
-        eps, mask: As for `GeluProjectNormaliseMix`, which gives the same numbers.
+        eps, mask: As for `mix_frozen`, which gives the same numbers.
     """
     stacked = functional.gelu(torch.stack(list(hidden)).to(weights.dtype))
     projected = torch.bmm(stacked, torch.stack(list(matrices)).transpose(1, 2))

@@ -6,6 +6,7 @@ They are of one model, or of several, whose parameters then have a leading dimen
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,18 +25,42 @@ def mean_of_real(
 ) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
     real = ~padding.unsqueeze(-1)
-    return (values * real).sum(dim=-2) / real.sum(dim=-2)
+    return (values * (real / real.sum(dim=-2, keepdim=True))).sum(dim=-2)
 
 
-class SequenceHead(nn.Module):
+class Head(nn.Module, ABC):
+    """Reads mixed states out, and classifies what it has read.
+
+    Attributes:
+        pass_tokens: About as many tokens of padding cost as much as a further pass over a group of sequences.
+    """
+
+    pass_tokens = 256
+    classify: Linear
+
+    @abstractmethod
+    def read(
+        self,
+        mixed: Float[Tensor, "*members batch time k"],
+        padding: Bool[Tensor, "... batch time"] | None = None,
+    ) -> Float[Tensor, "*members batch *time k"]:
+        """Return what `classify` takes; `padding` is True where no token is. None: nowhere."""
+
+    def forward(
+        self,
+        mixed: Float[Tensor, "*members batch time k"],
+        padding: Bool[Tensor, "... batch time"] | None = None,
+    ) -> Float[Tensor, "*members batch *time labels"]:
+        """Return logits."""
+        return self.classify(self.read(mixed, padding))
+
+
+class SequenceHead(Head):
     """Self-attention over F -> gelu -> dropout -> mean over the real tokens -> linear (thesis 5.2.1).
 
     Args:
         heads: Of the attention; None leaves it out.
     """
-
-    pass_tokens = 256
-    """About as many tokens of padding cost as much as a further pass of the head over a group of sequences."""
 
     def __init__(self, k: int, n_labels: int, *, heads: int | None, dropout: float):
         super().__init__()
@@ -43,20 +68,18 @@ class SequenceHead(nn.Module):
         self.dropout = Dropout(dropout)
         self.classify = Linear(k, n_labels)
 
-    def forward(
+    def read(
         self,
         mixed: Float[Tensor, "*members batch time k"],
         padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch labels"]:
-        """Return logits; `padding` is True where no token is: neither attended to nor averaged. None: nowhere."""
+    ) -> Float[Tensor, "*members batch k"]:
+        """Return a vector of each sequence; padding is neither attended to nor averaged."""
         read = mixed if self.attention is None else self.attention(mixed, padding)
         read = self.dropout(functional.gelu(read))
-        if padding is None:
-            return self.classify(read.mean(dim=-2))
-        return self.classify(mean_of_real(read, padding))
+        return read.mean(dim=-2) if padding is None else mean_of_real(read, padding)
 
 
-class PooledHead(nn.Module):
+class PooledHead(Head):
     """Dropout -> linear of one vector for the sequence.
 
     Args:
@@ -65,8 +88,7 @@ class PooledHead(nn.Module):
         layers:  2 puts linear -> tanh of the same width before.
     """
 
-    pass_tokens = 1 << 30
-    """As `SequenceHead`'s: nothing is worked out at padding."""
+    pass_tokens = 1 << 30  # nothing is worked out at padding
 
     def __init__(self, k: int, n_labels: int, *, pooling: Pooling, dropout: float, layers: int = 1):
         super().__init__()
@@ -75,16 +97,16 @@ class PooledHead(nn.Module):
         self.before = Linear(k, k) if layers == 2 else None
         self.classify = Linear(k, n_labels)
 
-    def forward(
+    def read(
         self,
         mixed: Float[Tensor, "*members batch time k"],
         padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch labels"]:
-        """Return logits; a sequence begins with a token, and padding, which is never pooled, follows its last one."""
+    ) -> Float[Tensor, "*members batch k"]:
+        """Return a vector of each sequence, which begins with a token; padding, never pooled, follows its last one."""
         pooled = self._pooled(mixed, padding)
         if self.before is not None:
             pooled = torch.tanh(self.before(self.dropout_before(pooled)))
-        return self.classify(self.dropout(pooled))
+        return self.dropout(pooled)
 
     def _pooled(
         self, mixed: Float[Tensor, "*members batch time k"], padding: Bool[Tensor, "... batch time"] | None
@@ -119,7 +141,7 @@ class EncoderLayer(nn.Module):
         return x + self.dropout2(self.linear2(inner))
 
 
-class TokenHead(nn.Module):
+class TokenHead(Head):
     """Pre-norm transformer encoder layers over F, then linear per token (thesis 5.2.2).
 
     Args:
@@ -128,21 +150,21 @@ class TokenHead(nn.Module):
 
     def __init__(self, k: int, n_labels: int, *, heads: int, dropout: float, layers: int, feedforward: int):
         super().__init__()
-        # As `SequenceHead`'s; where a token passes through the wide feed-forward, padding costs more.
+        # Where a token passes through the wide feed-forward, padding costs more.
         self.pass_tokens = 32 if layers else 256
         self.layers = nn.ModuleList(EncoderLayer(k, heads, feedforward, dropout) for _ in range(layers))
         self.dropout = Dropout(0.0 if layers else dropout)
         self.classify = Linear(k, n_labels)
 
-    def forward(
+    def read(
         self,
         mixed: Float[Tensor, "*members batch time k"],
         padding: Bool[Tensor, "... batch time"] | None = None,
-    ) -> Float[Tensor, "*members batch time labels"]:
-        """Return logits per token; those at `padding` mean nothing."""
+    ) -> Float[Tensor, "*members batch time k"]:
+        """Return a vector of each token; those at `padding` mean nothing."""
         for layer in self.layers:
             mixed = layer(mixed, padding)
-        return self.classify(self.dropout(mixed))
+        return self.dropout(mixed)
 
 
 def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
@@ -155,7 +177,7 @@ def sinusoidal_positions(length: int, k: int) -> Float[Tensor, "length k"]:
     return table
 
 
-def build_head(config: TrialConfig, shape: Shape, width: int) -> SequenceHead | PooledHead | TokenHead:
+def build_head(config: TrialConfig, shape: Shape, width: int) -> Head:
     """Return the head that the task and `config.read_out` ask for, over fused states of `width`."""
     outputs, dropout, linear = shape.n_outputs, config.dropout, config.read_out == "linear"
     if config.read_out in POOLED:

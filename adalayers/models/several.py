@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import functools
+import math
+from collections.abc import Hashable, Sequence
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
-from adalayers.fusion.fusion import Fusions, Stacked
 from adalayers.models.heads import build_head, sinusoidal_positions
 from adalayers.models.model import FusionModel
 from adalayers.tensors.cpu_dropout import Dropout
-from adalayers.tensors.members import Dropouts, Part
-from adalayers.tensors.ragged import length_groups, padded
+from adalayers.tensors.members import Batches, Dropouts, LayerNorm
+from adalayers.tensors.ragged import to_device
 
 _OF_THE_HEAD = ("read_out", "heads", "positions", "encoder_layers", "feedforward", "classifier_layers")
 
@@ -27,87 +28,82 @@ def alike(model: FusionModel) -> Hashable:
     return type(model.fusion), of_fusion, model.shape, *(settings[name] for name in _OF_THE_HEAD)
 
 
-class FusionModels(nn.Module):
-    """Models that are `alike`, as one, over a batch that all read, or over batches of as many sequences.
+class FusionModels:
+    """Models that are `alike`, as one, over batches of as many sequences; their parameters are given.
 
-    The members' own parameters become views of the stacked ones: each can still be read, saved, loaded and trained by
-    itself.
+    Attributes:
+        units:    Which of a member's parameters it may leave out of a step.
+        dropouts: Those of the head that act.
     """
 
-    fusion: Fusions
-
     def __init__(self, members: Sequence[FusionModel]):
-        super().__init__()
         first = members[0]
         self.config, self.shape = first.config, first.shape
-        self.parts: Sequence[Part] = ()
         self.fusion = type(first.fusion).together([member.fusion for member in members])
         with torch.device("meta"):
             self.head = build_head(first.config, first.shape, first.fusion.width)
-        self.stacked = self.fusion.stacked()
         heads = [member.head for member in members if member.head is not None]
-        for name, _ in list(self.head.named_parameters()):
-            owners = [head.get_parameter(name) for head in heads]
-            whole = nn.Parameter(torch.stack([owner.detach() for owner in owners]))
+        self._slots, drops = [], []
+        for name, parameter in list(self.head.named_parameters()):
             within, _, own_name = name.rpartition(".")
-            setattr(self.head.get_submodule(within), own_name, whole)
-            self.stacked.append(Stacked(whole, owners))
+            module = self.head.get_submodule(within)
+            del module._parameters[own_name]  # its place is taken by a part of what is given
+            self._slots.append((module, own_name, parameter.shape))
         for name, module in list(self.head.named_modules()):
             if isinstance(module, Dropout):
                 within, _, own_name = name.rpartition(".")
-                drawing = Dropouts([head.get_submodule(name) for head in heads], name, lambda: self.parts)  # type: ignore[misc]
-                setattr(self.head.get_submodule(within), own_name, drawing)
-        for stacked in self.stacked:
-            for owner, row in zip(stacked.owners, stacked.rows(), strict=True):
-                if owner is not None:
-                    owner.data = row.view(owner.shape)
+                drops.append(Dropouts([head.get_submodule(name) for head in heads], name))  # type: ignore[misc]
+                setattr(self.head.get_submodule(within), own_name, drops[-1])
+        self._dropouts, self.dropouts = drops, [each.where for each in drops if each.acts]
+        self._of_head = [shape.numel() for *_, shape in self._slots]
+        self._of_fusion = [math.prod(shape) for shape in self.fusion.shapes]
+        self.units = range(len(self._slots), len(self._slots) + self.fusion.units)
 
     def forward(
-        self, states: Iterable[Float[Tensor, "batches*tokens K"]], parts: Sequence[Part]
-    ) -> list[Float[Tensor, "members items outputs"]]:
-        """Return the outputs of each batch's members, of states as `Fusions.mixed` reads them."""
-        self.parts = parts
-        fused = self.fusion.mixed(states, parts)
-        longest = torch.stack([part.lengths for part in parts]).amax(dim=0)
-        groups, _ = length_groups(longest, self.head.pass_tokens)
-        given: list[list[Tensor]] = [[] for _ in parts]
-        first = 0
-        for group in groups:
-            for part in parts:
-                part.now = slice(first, first + len(group))
-            for outputs, more in zip(given, self._padded_outputs(fused, int(group.max())), strict=True):
-                outputs.append(more)
-            first += len(group)
-        return [outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-2) for outputs in given]
+        self, values: Float[Tensor, "members numbers"], batches: Batches
+    ) -> Float[Tensor, "members items outputs"]:
+        """Return each member's outputs for what is asked of its batch: its sequences, or words of them."""
+        of_head, of_fusion = values.split([sum(self._of_head), sum(self._of_fusion)], 1)
+        full = low = of_head.split(self._of_head, 1)
+        if torch.is_autocast_enabled(kind := values.device.type):  # once for all groups of lengths
+            low = of_head.to(torch.get_autocast_dtype(kind)).split(self._of_head, 1)
+        for (module, name, shape), exact, quick in zip(self._slots, full, low, strict=True):
+            own = exact if isinstance(module, LayerNorm) else quick
+            module.__dict__[name] = own.view(len(values), *shape)
+        for dropout in self._dropouts:
+            dropout.batches = batches
+        rows = self.fusion.mixed(self._given(of_fusion), batches)
+        if batches.places is not None:
+            padded = rows.new_zeros(sum(n * time for n, time in batches.groups), *rows.shape[1:])
+            rows = padded.index_copy(0, batches.places, rows)
+        sizes = [n * time for n, time in batches.groups]
+        paddings: Sequence[Tensor | None] = [None] * len(sizes)
+        if batches.padding is not None:
+            paddings = batches.by_member(batches.padding).split(sizes, 1)
+        first, read = 0, []
+        for (n, time), own, padding in zip(batches.groups, rows.split(sizes), paddings, strict=True):
+            batches.now, first = slice(first, first + n), first + n
+            x = own.unflatten(0, (n, time)).movedim(2, 0)
+            if self.config.positions:
+                x = x + _positions(time, x.shape[-1], x.device, x.dtype)
+            read.append(self.head.read(x, None if padding is None else padding.unflatten(1, (n, time))))
+        joint = read[0].flatten(1, -2) if len(read) == 1 else torch.cat([each.flatten(1, -2) for each in read], 1)
+        if batches.words is not None:
+            if len(batches.words) == 1:
+                joint = joint.index_select(1, batches.words[0])
+            else:
+                joint = joint.take_along_dim(batches.by_member(batches.words).unsqueeze(-1), 1)
+        return self.head.classify(joint).float()
 
-    def _padded_outputs(self, fused: Float[Tensor, "tokens members k"], time: int) -> list[Tensor]:
-        """Return what the head gives by batch for the sequences that it is given `now`, padded to `time` tokens."""
-        rows, paddings, real_rows = zip(*(self._rows(fused, part, time) for part in self.parts), strict=True)
-        padding = paddings[0]
-        if len(self.parts) > 1 and any(each is not None for each in paddings):
-            sizes = [(len(part.members), len(part.lengths[part.now]), time) for part in self.parts]
-            nowhere = torch.zeros((), dtype=torch.bool, device=fused.device)
-            each = zip(paddings, sizes, strict=True)
-            padding = torch.cat([(nowhere if own is None else own).expand(size) for own, size in each])
-        outputs = self.head(rows[0] if len(rows) == 1 else torch.cat(rows), padding)
-        by_batch = outputs.split([len(part.members) for part in self.parts])
-        if self.shape.head == "sequence":
-            return list(by_batch)
-        flat = [own.flatten(-3, -2) for own in by_batch]
-        return [
-            own if real is None else own.index_select(-2, real)
-            for own, real in zip(flat, real_rows, strict=True)
-        ]
+    def _given(self, of_fusion: Tensor) -> list[Tensor]:
+        own = of_fusion.split(self._of_fusion, 1)
+        return [each.view(len(each), *shape) for each, shape in zip(own, self.fusion.shapes, strict=True)]
 
-    def _rows(
-        self, fused: Float[Tensor, "tokens members k"], part: Part, time: int
-    ) -> tuple[Float[Tensor, "own batch time k"], Tensor | None, Tensor | None]:
-        """Return a batch's sequences that the head is given, as `padded` returns them, for each who reads it."""
-        before, lengths = part.lengths[: part.now.start], part.lengths[part.now]
-        start = int(before.sum())
-        own = fused[start : start + int(lengths.sum()), part.members.start : part.members.stop]
-        rows, padding, real_rows = padded(own.flatten(1), lengths, time)
-        rows = rows.unflatten(-1, own.shape[1:]).movedim(2, 0)
-        if self.config.positions:
-            rows = rows + sinusoidal_positions(*rows.shape[-2:]).to(rows)
-        return rows, padding, real_rows
+    def weights(self, values: Float[Tensor, "members numbers"]) -> Float[Tensor, "members numbers"]:
+        """Return what the fusions' diagnostics are made of."""
+        return self.fusion.weights(self._given(values[:, sum(self._of_head) :]))
+
+
+@functools.lru_cache(maxsize=256)
+def _positions(time: int, k: int, device: torch.device, dtype: torch.dtype) -> Float[Tensor, "time k"]:
+    return to_device(sinusoidal_positions(time, k).to(dtype), device)

@@ -147,8 +147,8 @@ class TaskKind(ABC):
         return None
 
     @abstractmethod
-    def loss(self, outputs: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-        """Return the mean loss of outputs [items, n_outputs] for labels [items]; weights: one per label name."""
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each item, [items], of outputs [items, n_outputs] for labels [items]."""
 
     @abstractmethod
     def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:

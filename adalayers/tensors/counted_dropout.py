@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt32
+from jaxtyping import Float, Int, UInt32
 from numpy.typing import NDArray
 from torch import Tensor
 
 from adalayers.tensors.cpu_dropout import P_LEVELS
+from adalayers.tensors.ragged import to_device
 
 _FACTORS = 0x85EBCA6B, 0xC2B2AE35
 """Of murmur3's last step on 32 bits (Appleby): every bit of what goes in changes every bit that comes out half of the
@@ -67,34 +68,38 @@ def _columns(shape: tuple[int, ...], device: torch.device) -> Tensor:
     for size in shape:
         number = number[..., None] * _SPAN + np.arange(size)
     keys = _mixed(number.astype(np.uint32) * np.uint32(_NEXT))
-    return torch.from_numpy(keys.view(np.int32)).to(device)
+    return to_device(torch.from_numpy(keys.view(np.int32)), device)
 
 
-def factors(
-    keys: UInt32[np.ndarray, " rows"], ps: Sequence[float], shape: Sequence[int], like: Tensor
-) -> Float[Tensor, "members rows ..."]:
-    """Return what rows are multiplied by: 0 where a number is dropped, else 1 / (1 - p).
+@functools.lru_cache(maxsize=256)
+def _levels(ps: tuple[float, ...], device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    """Return of each probability the least hash that is kept, and the factor then; and 0."""
+    dropped = [round(p * P_LEVELS) for p in ps]
+    levels = torch.tensor([n * ((1 << 32) // P_LEVELS) - (1 << 31) for n in dropped], dtype=torch.int32)
+    scales = torch.tensor([P_LEVELS / max(1, P_LEVELS - n) for n in dropped], dtype=dtype)
+    return tuple(to_device(each, device) for each in (levels, scales, torch.zeros((), dtype=dtype)))
 
-    Args:
-        keys:  Of the rows, which all members share.
-        ps:    Each member's probability.
-        shape: Of a row.
-        like:  Of the type and on the device wanted.
 
-    Returns:
-        [members, rows, *shape], of the members' probabilities
-    """
-    rows = torch.from_numpy(np.ascontiguousarray(keys).view(np.int32)).to(like.device)
-    mixed = rows.view(*rows.shape, *[1] * len(shape)) ^ _columns(tuple(shape), like.device)
+def hashed(keys: Int[Tensor, "*batches rows"], shape: Sequence[int]) -> Int[Tensor, "*batches rows ..."]:
+    """Return a hash of each number of rows of a shape, int32 [*batches, rows, *shape], from the rows' keys."""
+    mixed = keys.view(*keys.shape, *[1] * len(shape)) ^ _columns(tuple(shape), keys.device)
     for factor, shift in zip(_FACTORS, (16, 13), strict=True):
         mixed ^= (mixed >> shift) & (
             (1 << (32 - shift)) - 1
         )  # the shift keeps the sign, which is no number here
         mixed *= factor - (1 << 32)
     mixed ^= (mixed >> 16) & 0xFFFF
-    dropped = [round(p * P_LEVELS) for p in ps]
-    levels = torch.tensor([n * ((1 << 32) // P_LEVELS) - (1 << 31) for n in dropped])
-    scales = torch.tensor([P_LEVELS / (P_LEVELS - n) if n < P_LEVELS else 0.0 for n in dropped])
-    several = (len(ps), *[1] * mixed.dim())
-    kept = mixed >= levels.to(like.device).view(several)
-    return kept.to(like.dtype) * scales.to(like).view(several)
+    return mixed
+
+
+def factors(mixed: Int[Tensor, "members ..."], ps: tuple[float, ...]) -> Float[Tensor, "members ..."]:
+    """Return what numbers with these hashes are multiplied by: 0 where one is dropped, else 1 / (1 - p).
+
+    Args:
+        mixed: Of each member, or [1, ...] that all share.
+        ps:    Each member's probability, below 1.
+    """
+    own = ps[:1] if len({*ps}) == 1 else ps
+    levels, scales, zero = _levels(own, mixed.device, torch.get_default_dtype())
+    several = (len(own), *[1] * (mixed.dim() - 1))
+    return torch.where(mixed >= levels.view(several), scales.view(several), zero)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from adalayers.tensors import ragged
 from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors.members import linear
 
@@ -36,7 +37,7 @@ class SelfAttention(nn.MultiheadAttention):
         """
         # PyTorch's own draws from the global stream. Of several models each has its own rate, the first may have none.
         drops = self.training and (self.dropout > 0 or self.drop_out.mask is not None)
-        if drops or (x.device.type == "cpu" and x.shape[-2] <= WRITTEN_OUT_TOKENS):
+        if drops or (not ragged.on_gpu(x.device) and x.shape[-2] <= WRITTEN_OUT_TOKENS):
             return self._written_out(x, padding)
         if x.dim() == 4:
             return self._several(x, padding)
@@ -44,16 +45,18 @@ class SelfAttention(nn.MultiheadAttention):
 
     def _several(self, x: Tensor, padding: Tensor | None) -> Tensor:
         """Return what PyTorch's own gives for several models."""
-        joint = linear(x, self.in_proj_weight, self.in_proj_bias).unflatten(-1, (3, self.num_heads, -1))
-        queries, keys, values = joint.permute(3, 0, 1, 4, 2, 5)  # each [members, batch, heads, time, each]
-        mask = None if padding is None else ~padding[..., None, None, :]
+        joint = linear(x, self.in_proj_weight, self.in_proj_bias)
+        # Four dimensions: PyTorch's quick kernels take no more.
+        joint = joint.view(-1, x.shape[2], 3, self.num_heads, x.shape[3] // self.num_heads)
+        queries, keys, values = joint.permute(2, 0, 3, 1, 4)  # each [members * batch, heads, time, each]
+        mask = None if padding is None else ~padding.expand(x.shape[:3]).reshape(-1, 1, 1, x.shape[2])
         mixed = functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
-        return linear(mixed.transpose(2, 3).flatten(-2), self.out_proj.weight, self.out_proj.bias)
+        return linear(mixed.transpose(1, 2).reshape(x.shape), self.out_proj.weight, self.out_proj.bias)
 
     def _written_out(self, x: Tensor, padding: Tensor | None) -> Tensor:
         *members, batch, time, width = x.shape
         several = math.prod(members)
-        each, n_keys = width // self.num_heads, max(time, VECTOR)
+        each, n_keys = width // self.num_heads, time if ragged.on_gpu(x.device) else max(time, VECTOR)
         joint = linear(x, self.in_proj_weight, self.in_proj_bias)
         joint = joint.view(several * batch, time, 3, self.num_heads, each).permute(2, 0, 3, 1, 4)
         queries, keys, values = joint.reshape(3, several * batch * self.num_heads, time, each)

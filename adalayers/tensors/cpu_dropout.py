@@ -40,9 +40,14 @@ class Dropout(nn.Module):
         return x if (mask := self.mask) is None else x * mask(x)
 
     @property
+    def acts(self) -> bool:
+        """Whether something drops out in training."""
+        return round(self.p * P_LEVELS) > 0
+
+    @property
     def mask(self) -> Callable[[Tensor], Tensor] | None:
         """What gives the factors of a tensor now, for arithmetic that drops out by itself; None: nothing drops out."""
-        if not self.training or round(self.p * P_LEVELS) == 0:
+        if not self.training or not self.acts:
             return None
         return lambda x: dropout_mask(x, self.p, self.generator)
 

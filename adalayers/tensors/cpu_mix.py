@@ -1,21 +1,18 @@
-"""The mix's arithmetic for CPUs, with a backward pass of its own: fewer passes over memory, fewer small operations.
-
-`LayerMix` says what it computes; this is the same in one autograd node, all layers in each operation.
-"""
+"""What a CPU keeps of the mix's inputs from step to step."""
 
 from __future__ import annotations
 
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
+
+from adalayers.tensors import ragged
 
 READ_AGAIN = "read_again"
 """Attribute of tensors that several trials in turn are given, and that nobody changes."""
@@ -57,8 +54,11 @@ class Workspace(threading.local):
         States on a GPU, where memory costs little to take, are computed there.
         """
         first = next(states)
-        if first.device.type != "cpu":
-            return functional.gelu(torch.stack([first, *states]).to(dtype)).flatten(1, -2)
+        if ragged.on_gpu(first.device):
+            stacked, kind = torch.stack([first, *states]).flatten(1, -2), first.device.type
+            if torch.is_autocast_enabled(kind):  # as precise as the products that follow
+                return functional.gelu(stacked).to(torch.get_autocast_dtype(kind))
+            return functional.gelu(stacked.to(dtype))
         taken = self._take((layers, first.shape[:-1].numel(), first.shape[-1]), dtype)
         kept = self._made_of if self._out is not None and self._out() is taken else []
         for row, (layer, state) in enumerate(zip(taken, chain([first], states), strict=True)):
@@ -74,56 +74,3 @@ class Workspace(threading.local):
 
 
 ACTIVATIONS = Workspace()
-
-
-class GeluProjectNormaliseMix(torch.autograd.Function):
-    """F = sum_i w_i N(gelu(Z_i) W_i^T) of frozen Z_i [tokens, K], matrices W_i [k, K] and weights w [layers].
-
-    apply(weights, eps, mask, (Z_i, ...), *matrices) -> [tokens, k]; the tokens of Z_i may have more dimensions
-
-    Args:
-        eps: Of N; None leaves N out.
-        mask: Gives what N's outputs [layers, tokens, k] are multiplied by, None: by nothing.
-
-    Raises:
-        ValueError: Where a Z_i wants a gradient.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        weights: Tensor,
-        eps: float | None,
-        mask: Callable[[Tensor], Tensor] | None,
-        states: Iterable[Tensor],
-        *matrices: Tensor,
-    ) -> Tensor:
-        activated = ACTIVATIONS.activated(len(matrices), iter(states), matrices[0].dtype)
-        projected = torch.bmm(activated, torch.stack([matrix.t() for matrix in matrices]))
-        layers, _, k = projected.shape
-        normal, mean, scale = projected, None, None
-        if eps is not None:
-            normal, mean, scale = torch.native_layer_norm(projected, (k,), None, None, eps)
-        factors = None if mask is None else mask(normal)
-        if factors is not None:
-            normal = normal * factors
-        ctx.save_for_backward(weights, activated, projected, normal, factors, mean, scale)
-        return (weights @ normal.view(layers, -1)).view(-1, k)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        weights, activated, projected, normal, factors, mean, scale = ctx.saved_tensors
-        layers, _, k = projected.shape
-        grad_weights = normal.view(layers, -1) @ grad.reshape(-1) if ctx.needs_input_grad[0] else None
-        if not any(ctx.needs_input_grad[4:]):
-            return grad_weights, None, None, None, *[None] * layers
-        inner = weights.view(layers, 1, 1) * grad
-        if factors is not None:
-            inner *= factors
-        if mean is not None:
-            inner, _, _ = torch.ops.aten.native_layer_norm_backward(
-                inner, projected, (k,), mean, scale, None, None, (True, False, False)
-            )
-        grad_matrices = torch.bmm(inner.transpose(1, 2), activated)
-        return grad_weights, None, None, None, *grad_matrices

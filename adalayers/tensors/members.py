@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from adalayers.tensors.counted_dropout import Draws, factors
+from adalayers.states import State
+from adalayers.tensors.counted_dropout import factors, hashed
 from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
 
 
@@ -42,74 +43,96 @@ class LayerNorm(nn.LayerNorm):
 
 
 @dataclass
-class Part:
-    """A batch that some of the members read.
+class Batches:
+    """The batches that members pass in one step, one of each part of them: as many sequences, the shorter ones first.
+
+    A sequence has as many tokens in all of them, those of its batch and then its first one again, and lies with its
+    neighbours in a group that is padded to one length.
 
     Attributes:
-        members:  Which ones, next to each other.
-        lengths:  int64 [batch], on the CPU.
-        examples: int64 [batch]: what the draws of dropout are told by.
-        draws:    Where dropout counts instead of drawing: the members' draws in this step.
+        parts:    By batch, the members that read it, next to each other.
+        examples: By batch, int64 [sequences].
+        groups:   (sequences, tokens) of each group.
+        of_member: int64 [members], the batch of each; None where there is one.
+        places:   int64 [tokens], where they go in the padded groups; None: nothing is padded.
+        padding:  bool [batches, padded tokens], True where nothing is; None: nowhere.
+        words:    int64 [batches, items], the padded tokens that are asked for; None: whole sequences are.
+        labels:   [batches, items]
+        shares:   [batches, items], of an item in its batch's mean.
+        keys:     int32 by place in the model, [batches, sequences] or [batches, tokens], where dropout counts.
+        states:   Gives hidden states [batches * tokens, K], one after the other.
+        training: Whether something drops out.
+        streams:  That dropout draws from, by batch; None: it counts.
         now:      Which of the sequences a head is given.
     """
 
-    members: range
-    lengths: Tensor
-    examples: np.ndarray
-    draws: Draws | None = None
+    parts: Sequence[range]
+    examples: Sequence[np.ndarray]
+    groups: Sequence[tuple[int, int]]
+    states: Callable[[Sequence[State]], Iterable[Tensor]]
+    training: bool = False
+    streams: Sequence[torch.Generator] | None = None
     now: slice = field(default_factory=lambda: slice(None))
+    of_member: Int[Tensor, " members"] | None = None
+    places: Int[Tensor, " tokens"] | None = None
+    padding: Bool[Tensor, "batches padded"] | None = None
+    words: Int[Tensor, "batches items"] | None = None
+    labels: Tensor | None = None
+    shares: Float[Tensor, "batches items"] | None = None
+    keys: Mapping[str, Int[Tensor, "batches rows"]] = field(default_factory=dict)
 
-    def mask(self, where: str, ps: Sequence[float], shape: Sequence[int], like: Tensor) -> Tensor:
-        """Return what `like` [members, sequences, *shape] is multiplied by where `where` in the models drops out."""
-        assert self.draws is not None
-        return factors(self.draws.keys(where, self.examples[self.now]), ps, shape, like)
-
-    def mask_of_tokens(self, where: str, ps: Sequence[float], width: int, like: Tensor) -> Tensor:
-        """Return what is multiplied by, [members, tokens, width], of sequences end to end."""
-        assert self.draws is not None
-        lengths = self.lengths.numpy()
-        places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        keys = self.draws.keys(where, np.repeat(self.examples, lengths), places)
-        return factors(keys, ps, (width,), like)
+    def by_member(self, each: Float[Tensor, "batches ..."]) -> Float[Tensor, "members ..."]:
+        """Return what is given by batch, by member; of one batch as it is, [1, ...]."""
+        return each if self.of_member is None else each.index_select(0, self.of_member)
 
 
 class Dropouts(nn.Module):
-    """The dropout of several models, each of which draws as it does alone, or all of which count.
+    """The dropout of several models: drawn from a stream of each batch, as a model does alone, or counted.
 
     Args:
-        members: The models' own.
+        members: The models' own; where they draw, all drop out or none does.
         where:   Their name in the model.
-        parts:   Returns the batches of the step.
+
+    Attributes:
+        batches: Of the step.
     """
 
-    def __init__(self, members: Sequence[Dropout], where: str, parts: Callable[[], Sequence[Part]]):
+    batches: Batches
+
+    def __init__(self, members: Sequence[Dropout], where: str):
         super().__init__()
-        self._members, self._where, self._parts = tuple(members), where, parts
+        self.members, self.where = tuple(members), where
+
+    @property
+    def acts(self) -> bool:
+        """Whether something drops out in training."""
+        return any(member.acts for member in self.members)
 
     @property
     def mask(self) -> Callable[[Tensor], Tensor] | None:
-        """That of the first member whose dropout acts now; None: nothing drops out."""
-        return next((mask for member in self._members if (mask := member.mask) is not None), None)
+        """What gives the factors of a tensor [members, sequences, ...] now; None: nothing drops out."""
+        return self._mask if self.batches.training and self.acts else None
 
     def forward(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
-        if self.mask is None:
-            return x
-        parts = self._parts()
-        if parts[0].draws is None:
-            return self._drawn(x)
-        ps = [[self._members[m].p for m in part.members] for part in parts]
-        own = [part.mask(self._where, p, x.shape[2:], x) for part, p in zip(parts, ps, strict=True)]
-        return x * torch.cat(own)
+        return x if (mask := self.mask) is None else x * mask(x)
 
-    def _drawn(self, x: Float[Tensor, "members ..."]) -> Float[Tensor, "members ..."]:
-        """Drop out by the members' streams; where these stand alike, as of arms of one seed, one draw is for all."""
-        ps = {member.p for member in self._members}
-        streams = [member.generator for member in self._members if member.generator is not None]
-        states = [stream.get_state() for stream in streams]
-        alike = all(torch.equal(state, states[0]) for state in states)
-        if len(ps) > 1 or len(streams) < len(self._members) or not alike:
-            return torch.stack([member(own) for member, own in zip(self._members, x, strict=True)])
-        mask = dropout_mask(x[0], ps.pop(), streams[0])
-        for stream in streams[1:]:
-            stream.set_state(streams[0].get_state())
-        return x * mask
+    def _mask(self, x: Tensor) -> Tensor:
+        batches, ps = self.batches, tuple(member.p for member in self.members)
+        if batches.streams is None:
+            keys = batches.keys[self.where][:, batches.now]
+            return factors(batches.by_member(hashed(keys, x.shape[2:])), ps)
+        parts = zip(batches.parts, batches.streams, strict=True)
+        masks = [_drawn(x[part.start], ps[part.start : part.stop], stream) for part, stream in parts]
+        if len(masks) == 1:
+            return masks[0]
+        parts = zip(batches.parts, masks, strict=True)
+        return torch.cat([mask.expand(len(part), *x.shape[1:]) for part, mask in parts])
+
+
+def _drawn(x: Tensor, ps: Sequence[float], stream: torch.Generator) -> Float[Tensor, "members ..."]:
+    """Return the factors of models that draw the same numbers for probabilities of their own; [1, *x] for one."""
+    began, masks = stream.get_state(), {}
+    for p in dict.fromkeys(ps):
+        stream.set_state(began)
+        masks[p] = dropout_mask(x, p, stream)
+    return torch.stack([masks[p] for p in ps]) if len(masks) > 1 else masks[ps[0]].unsqueeze(0)

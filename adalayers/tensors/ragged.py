@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,40 +41,48 @@ def token_batches(lengths: np.ndarray, most: int) -> list[np.ndarray]:
     return batches
 
 
+def on_gpu(device: torch.device) -> bool:
+    """Return whether to work as a GPU wants it: in few operations, of which none is waited for."""
+    return device.type != "cpu"
+
+
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return `tensor` on `device`; a copy to a GPU does not wait for what the GPU is doing."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+    waits = device.type == "cuda" and tensor.device.type == "cpu"
+    return tensor.pin_memory().to(device, non_blocking=True) if waits else tensor.to(device)
 
 
-def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tensor], list[int]]:
-    """Return runs of neighbouring lengths to be padded together, with at most `most` tokens of padding, and their sums.
-
-    Args:
-        lengths: Of all sequences, on the CPU; best sorted.
-        most:    Tokens of padding that a group may have.
-    """
+def group_sizes(lengths: Iterable[int], most: int) -> list[int]:
+    """Return how many neighbours of these lengths are padded together, with at most `most` tokens of padding."""
     sizes, longest, total = [0], 0, 0
-    for length in lengths.tolist():
+    for length in lengths:
         longest, total = max(longest, length), total + length
         if longest * (sizes[-1] + 1) - total > most:
             sizes.append(0)
             longest, total = length, length
         sizes[-1] += 1
-    groups = list(lengths.split(sizes))
+    return sizes
+
+
+def length_groups(lengths: Int[Tensor, " batch"], most: int) -> tuple[list[Tensor], list[int]]:
+    """Return runs of neighbouring lengths to be padded together, and their sums.
+
+    Args:
+        lengths: Of all sequences, on the CPU; best sorted.
+        most:    Tokens of padding that a group may have.
+    """
+    groups = list(lengths.split(group_sizes(lengths.tolist(), most)))
     return groups, [int(group.sum()) for group in groups]
 
 
 def padded(
-    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"], time: int | None = None
+    flat: Float[Tensor, "tokens k"], lengths: Int[Tensor, " batch"]
 ) -> tuple[Float[Tensor, "batch time k"], Bool[Tensor, "batch time"] | None, Int[Tensor, " tokens"] | None]:
     """Return ragged sequences one per row, where their rows are padding, and the tokens' places in [batch * time].
 
     The latter two are None where all are of one length.
-
-    Args:
-        time: To how many tokens; None: to as many as the longest has.
     """
-    time = int(lengths.max()) if time is None else time
+    time = int(lengths.max())
     if int(lengths.min()) == time:
         return flat.view(len(lengths), time, -1), None, None
     padding = torch.arange(time) >= lengths.unsqueeze(1)
@@ -82,11 +91,22 @@ def padded(
     return padded.view(*padding.shape, -1), to_device(padding, flat.device), places
 
 
-def padded_rows(sizes: Sequence[int], device: torch.device) -> Int[Tensor, " rows"]:
-    """Return the rows of parts that lie end to end, each padded with its own first row to the size of the largest."""
-    starts, places = np.cumsum([0, *sizes[:-1]]), np.arange(max(sizes))
-    rows = [start + np.where(places < size, places, 0) for start, size in zip(starts, sizes, strict=True)]
-    return to_device(torch.from_numpy(np.concatenate(rows)), device)
+def stretched_rows(lengths: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Return the rows of sequences that lie end to end, each repeating its first row until it has `to` rows."""
+    starts, places = np.cumsum(lengths) - lengths, ragged_rows(np.zeros_like(to), to)
+    return np.repeat(starts, to) + np.where(places < np.repeat(lengths, to), places, 0)
+
+
+def to_device_at_once(arrays: Sequence[np.ndarray], device: torch.device) -> list[Tensor]:
+    """Return arrays on `device`, in one copy for all of one type."""
+    if device.type == "cpu":
+        return [torch.from_numpy(array) for array in arrays]
+    copied: dict[np.dtype[Any], Iterator[Tensor]] = {}
+    for dtype in {array.dtype for array in arrays}:
+        own = [array for array in arrays if array.dtype == dtype]
+        flat = to_device(torch.from_numpy(np.concatenate([array.ravel() for array in own])), device)
+        copied[dtype] = iter(flat.split([array.size for array in own]))
+    return [next(copied[array.dtype]).view(array.shape) for array in arrays]
 
 
 def sequence_means(

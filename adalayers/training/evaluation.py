@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from adalayers.data.trial_data import Batch, TrialData
+from adalayers.data.trial_data import Batch
 from adalayers.models.model import FusionModel
 from adalayers.study import Variant
-from adalayers.tensors.ragged import token_batches
-from adalayers.training.steps import Request, Steps
+from adalayers.training.steps import Steps, ask
+
+if TYPE_CHECKING:
+    from adalayers.training.trainer import Trainer
 
 EVALUATION_TOKENS = 2048
 """Tokens, padding included, of one batch of an evaluation: about as many as in a training step, so about its memory."""
@@ -45,47 +48,40 @@ def reduced(device: torch.device) -> Iterator[None]:
         yield
 
 
-@torch.no_grad()
 def evaluate(
-    model: FusionModel, data: TrialData, name: str, device: torch.device, *, published: bool = False
+    trial: Trainer, name: str, epoch: float, *, published: bool = False
 ) -> Steps[tuple[dict[str, float], pd.DataFrame]]:
     """Return, in steps, the scores of a split, `val/*` or `test/*`, and a row of `predictions.parquet` per example.
 
     What a row says is the kind's (`TaskKind.prediction_columns`); items that truncation cut away count as its
     `truncated_prediction`.
-    published: score as a study publishes it (`TaskKind.published_scores`), which may be slower
+    published: score as a study publishes it (`TaskKind.published_scores`), which may be slower, and give rows; else
+    there are none
     """
-    split = data.splits[name]
-    model.eval()
+    data, split = trial.data, trial.data.splits[name]
     predicted = np.full(len(split.labels), data.kind.truncated_prediction(data.label_names))
     probability = np.ones(len(split.labels))
-    for examples in token_batches(split.features.lengths, EVALUATION_TOKENS):
-        request = Request(split, examples)
-        yield request
-        batch = split.batch(examples, model.live() if request.result is None else [], device)
-        given = outputs(model, batch) if request.result is None else request.result
-        decoded, sure = data.kind.decode(given)
-        predicted[batch.rows] = decoded.cpu().numpy()
-        probability[batch.rows] = sure.cpu().numpy()
+    rows, of_rows, sure = yield from ask(trial, name, epoch)
+    predicted[rows], probability[rows] = of_rows, sure
     prefix, gold = PREFIXES[name], data.gold(split)
     scores = (data.kind.published_scores if published else data.kind.scores)(gold, predicted)
-    columns = data.kind.prediction_columns(gold, predicted, probability)
-    frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
+    frame = pd.DataFrame()
+    if published:
+        columns = data.kind.prediction_columns(gold, predicted, probability)
+        frame = pd.DataFrame({"split": prefix, "index": split.index, **columns})
     return {f"{prefix}/{key}": value for key, value in scores.items()}, frame
 
 
-def variant_scores(
-    model: FusionModel, data: TrialData, device: torch.device, variants: Sequence[Variant]
-) -> Steps[pd.DataFrame]:
+def variant_scores(trial: Trainer, variants: Sequence[Variant], epoch: float) -> Steps[pd.DataFrame]:
     """Return, in steps, the rows of `evaluations.parquet` of a model on validation: split, variant, metric, value.
 
     A variant that is the model itself, or none, is left out.
     """
-    rows = []
+    rows, metric = [], trial.data.metric
     for variant in variants:
-        changed = model.as_variant(variant)
+        changed = trial.model.as_variant(variant)
         if changed is not None:
             with changed:
-                scores, _ = yield from evaluate(model, data, "validation", device)
-            rows.append(("val", variant.name, data.metric, scores[f"val/{data.metric}"]))
+                scores, _ = yield from evaluate(trial, "validation", epoch)
+            rows.append(("val", variant.name, metric, scores[f"val/{metric}"]))
     return pd.DataFrame(rows, columns=["split", "variant", "metric", "value"])

@@ -1,43 +1,50 @@
-"""Work in steps, one batch each, so that several trials can take their steps in turn."""
+"""Work in steps, an epoch or an evaluation each, so that what several trials ask for is done for all of them at once."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
-from torch import Tensor
 
 NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory")
 """What torch's allocators say; on a CPU in a plain RuntimeError."""
+TRAIN = "train"
 
 
 @dataclass(eq=False)
 class Request:
-    """A batch that a trial is about to pass: whoever takes steps of several trials may pass it for all of them.
+    """What a trial asks for next.
 
     Attributes:
-        split:    Which data, `SplitData`.
-        examples: int64 [batch] of the split; None: no batch, a trial has ended its training.
-        training: Whether the model is trained on it, else it is asked for its outputs.
-        trainer:  Whose it is.
-        epoch:    That the trial is in, infinity once its training is over.
-        result:   The objective before the step, or the outputs; None: the trial passes the batch by itself.
+        trainer: Whose it is.
+        split: `TRAIN`: an epoch of training; another: what the model predicts of all its items; "": nothing.
+        epoch: That the trial is in, infinity once its training is over.
+        result: Of predictions, what they are.
+        error: What went wrong with this trial alone, raised where it asked.
     """
 
-    split: Any = None
-    examples: Any = None
-    training: bool = False
     trainer: Any = None
+    split: str = ""
     epoch: float = 0.0
-    result: Tensor | None = None
+    result: Any = None
+    error: Exception | None = None
 
 
 Result = TypeVar("Result")
 Steps = Generator[Request, None, Result]
-"""Yields before each batch, and returns what came of all of them."""
+"""Yields what is to be done next, and returns what came of all of it."""
+
+
+def ask(trainer: Any, split: str, epoch: float) -> Steps[Any]:
+    """Ask for something and return its result."""
+    request = Request(trainer, split, epoch)
+    yield request
+    if request.error is not None:
+        raise request.error
+    return request.result
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -46,15 +53,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
         words in message for words in NO_MEMORY
     )
-
-
-def finished(steps: Steps[Result]) -> Result:
-    """Take all steps and return what came of them."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 class SharedClock:
@@ -74,33 +72,32 @@ class SharedClock:
         return self._seconds
 
 
-def in_turn(
-    trials: Sequence[Steps[None]],
-    clock: SharedClock,
-    on_step: Callable[[], None] = lambda: None,
-    together: Callable[[Sequence[Request]], None] = lambda requests: None,
-) -> None:
-    """Let each trial take a step in turn until all have ended, those first that are behind the others.
+class Together(Protocol):
+    """Does what several trials ask for."""
 
-    Trials of one seed then read one batch directly one after the other. Those whose training is over wait for the
-    others, and are scored together.
+    def __call__(self, requests: Sequence[Request]) -> None: ...
+
+
+def in_turn(trials: Sequence[Steps[Any]], clock: SharedClock, together: Together) -> list[Any]:
+    """Take the steps of trials until all have ended, those first that are behind the others; return what came of each.
+
+    Those whose training is over wait for the others, and are scored together.
 
     Args:
         clock:    Shared by the trials.
-        on_step:  Called after each step.
-        together: Told of the batches that are about to be passed; may pass some for all trials.
+        together: Does what they ask for.
     """
-    waiting = {trial: Request() for trial in trials}
+    waiting, results = {trial: Request() for trial in trials}, {}
     while waiting:
         clock()
         clock.sharers = len(waiting)
         behind = min(request.epoch for request in waiting.values())
-        trials = [trial for trial, request in waiting.items() if request.epoch == behind]
-        together([waiting[trial] for trial in trials])
-        for trial in trials:
-            request = next(trial, None)
-            on_step()
-            if request is None:
+        now = [trial for trial, request in waiting.items() if request.epoch == behind]
+        together([waiting[trial] for trial in now if waiting[trial].split])
+        for trial in now:
+            try:
+                waiting[trial] = next(trial)
+            except StopIteration as end:
+                results[trial] = end.value
                 del waiting[trial]
-            else:
-                waiting[trial] = request
+    return [results[trial] for trial in trials]

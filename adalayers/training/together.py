@@ -1,28 +1,25 @@
-"""Steps of several trials, taken as one: their models are stacked, and each trial's optimiser has its own part."""
+"""What several trials ask for, done for all of them at once: models that are alike are stacked."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import nn
 
-from adalayers.models.several import FusionModels, alike
+from adalayers.features.features import LiveFeatures
+from adalayers.models.several import alike
 from adalayers.request import MAX_GROUP
-from adalayers.states import State
-from adalayers.tensors.counted_dropout import Draws
-from adalayers.tensors.members import Part
-from adalayers.tensors.ragged import padded_rows
-from adalayers.training.evaluation import reduced
-from adalayers.training.optimisers import step_as_one
-from adalayers.training.steps import Request, is_out_of_memory
+from adalayers.tensors.cpu_dropout import Dropout
+from adalayers.tensors.ragged import on_gpu
+from adalayers.training.members import Members
+from adalayers.training.steps import TRAIN, Request, Result, SharedClock, Steps, in_turn, is_out_of_memory
 
 if TYPE_CHECKING:
     from adalayers.training.trainer import Trainer
-
 
 logger = logging.getLogger(__name__)
 
@@ -30,72 +27,129 @@ MEMORY_SHARE = 0.8
 """Of a GPU's free memory that a group may take; the rest is for what a step needs for a moment."""
 HEAD_VECTORS = 24
 """Vectors of a token that a head's backward pass keeps, its feed-forward among them."""
+PADDED = 1.3
+"""A batch's tokens with padding, and what varies from batch to batch, over its mean."""
 
 
 class Together:
-    """Passes the batches that several trials ask for, for all at once where their models are alike.
+    """Trains and scores trials, those whose models are alike as one.
 
-    A step is that of each trial alone, to rounding; where memory does not hold all of them it is taken for half as many
-    at a time.
+    Each gives the numbers that it gives alone, to rounding. Where memory does not hold all of them, half as many are
+    passed at a time.
 
     Args:
-        counted: Whether dropout counts instead of drawing, and a trial alone is a group of one, as on a GPU.
+        counted:  Whether dropout of stacked models counts instead of drawing; None: on a GPU.
+        on_batch: Called after each batch.
     """
 
-    def __init__(self, *, counted: bool = False) -> None:
-        self._several: dict[Any, _Several] = {}
-        self._counted = counted
-        self._most: int | None = None if counted else MAX_GROUP
+    def __init__(
+        self, *, counted: bool | None = None, on_batch: Callable[[], None] = lambda: None
+    ) -> None:
+        self._counted, self._on_batch = counted, on_batch
+        self._known: list[Members] = []
+        self._most: int | None = None
 
     def __call__(self, requests: Sequence[Request]) -> None:
-        """Fill in the results of the requests that can be passed together; the rest is left to the trials."""
-        by_kind: dict[Any, list[Request]] = {}
+        """Do what is asked for, a batch of each in turn, and fill in the results."""
+        by_kind: dict[Hashable, list[Request]] = {}
         for request in requests:
-            if (kind := _kind(request)) is not None:
-                by_kind.setdefault(kind, []).append(request)
-        for (*_, kind), alike_requests in by_kind.items():
-            if self._most is None:
-                self._most = self._fitting(alike_requests[0].trainer)
-            ordered = sorted(alike_requests, key=lambda request: _place(request.trainer))
-            for start in range(0, len(ordered), self._most):
-                self._pass((kind, start), ordered[start : start + self._most])
+            by_kind.setdefault((request.split, self._kind(request.trainer)), []).append(request)
+        runs: list[Iterator[None]] = []
+        for own in by_kind.values():
+            self._most = self._most or fitting(own[0].trainer)
+            runs += [self._run(some) for some in _even(sorted(own, key=_place), self._most)]
+        while runs:  # a batch that several read is read by them one after the other
+            runs = [run for run in runs if next(run, self) is not self]
 
-    @staticmethod
-    def _fitting(trainer: Trainer) -> int:
-        """Return how many trials like this one a GPU's free memory holds, at least one."""
-        if trainer.device.type != "cuda":
-            return MAX_GROUP
-        free, _ = torch.cuda.mem_get_info(trainer.device)
-        return max(1, min(MAX_GROUP, int(MEMORY_SHARE * free / member_bytes(trainer))))
-
-    def _pass(self, kind: Any, requests: Sequence[Request]) -> None:
-        if len(requests) == 1 and not self._counted:
-            return
-        trainers = [request.trainer for request in requests]
-        several, results = self._several.get(kind), None
+    def _run(self, requests: Sequence[Request], first: int = 0) -> Iterator[None]:
+        """Do what trials of one kind ask for, from a batch on."""
+        training, members = requests[0].split == TRAIN, None
         try:
-            if several is None or several.trainers != trainers:
-                several = _Several(trainers, counted=self._counted)
-                others = self._several.items()  # but for those whose parameters are now in this one
-                self._several = {key: other for key, other in others if not {*trainers} & {*other.trainers}}
-                self._several[kind] = several
-            results = several.step(requests) if requests[0].training else several.outputs(requests)
-        except (RuntimeError, MemoryError) as error:
+            members = self._members([request.trainer for request in requests])
+            for _ in members.epoch(first) if training else members.predict(requests[0].split):
+                self._on_batch()
+                yield
+        except Exception as error:
+            self._known = [known for known in self._known if known is not members]
+            if len(requests) == 1:
+                requests[0].error = error
+                return
             if not is_out_of_memory(error):
                 raise
-            self._most = max(1, len(requests) // 2)
-            self._several.clear()
-            logger.warning(
-                f"out of memory on a batch of {len(requests)} trials: it is passed for {self._most} at a time"
-            )
-        if results is not None:
-            for request, result in zip(requests, results, strict=True):
+        else:
+            for request, result in zip(requests, members.predicted, strict=True):
                 request.result = result
-        elif len(requests) > 1:  # here, where what filled the memory is gone with its traceback
-            several = None
-            most = self._most or 1
-            for start in range(0, len(requests), most):
-                self._pass((kind, start), requests[start : start + most])
+            return
+        # Outside the handler, where what filled the memory is gone with its traceback.
+        if members is not None and training:
+            members.note()
+            first = members.done
+        members, self._most = None, max(1, len(requests) // 2)
+        torch.cuda.empty_cache()
+        logger.warning(f"out of memory on a batch of {len(requests)} trials: it is passed for {self._most} at a time")
+        for some in _even(requests, self._most):
+            yield from self._run(some, first)
+
+    def _members(self, trainers: Sequence[Trainer]) -> Members:
+        trained = [trainer.trained for trainer in trainers]
+        for known in self._known:
+            if known.trainers == trainers and known.trained == trained:
+                return known
+        members = Members(trainers, stacked=self._stackable(trainers[0]), counted=self._counts(trainers[0]))
+        self._known = [known for known in self._known if not {*known.trainers} & {*trainers}]
+        self._known.append(members)
+        return members
+
+    def _counts(self, trainer: Trainer) -> bool:
+        return on_gpu(trainer.device) if self._counted is None else self._counted
+
+    @staticmethod
+    def _stackable(trainer: Trainer) -> bool:
+        features = trainer.data.splits[TRAIN].features
+        # There the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
+        live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not on_gpu(trainer.device)
+        return not live_on_cpu and alike(trainer.model) is not None
+
+    def _kind(self, trainer: Trainer) -> Hashable:
+        """Return what must be the same of trials that are passed together."""
+        if not self._stackable(trainer):
+            return id(trainer)
+        head, config, train = trainer.model.head, trainer.config, trainer.data.splits[TRAIN]
+        drops: Hashable = None
+        if not self._counts(trainer):  # then they have one stream, if they draw alike
+            if _acts(trainer.model.fusion):
+                return id(trainer)
+            drops = head is not None and _acts(head)
+        return (
+            *(alike(trainer.model), drops, config.optimiser, config.class_weights, config.batch_size),
+            *(config.word_token(trainer.model.shape), len(train.trainable), str(trainer.data.kind.about())),
+        )
+
+
+def _acts(module: nn.Module) -> bool:
+    return any(isinstance(each, Dropout) and each.acts for each in module.modules())
+
+
+def _even(requests: Sequence[Request], most: int) -> list[Sequence[Request]]:
+    """Return the requests in as few parts of at most so many as there can be, of like sizes."""
+    size = math.ceil(len(requests) / math.ceil(len(requests) / most))
+    return [requests[start : start + size] for start in range(0, len(requests), size)]
+
+
+def _place(request: Request) -> tuple[Any, ...]:
+    """Return what trials are ordered by: those that read one batch stand together, the few that mix one state last."""
+    trainer = request.trainer
+    mix = trainer.config.used(trainer.model.shape).get("mix")
+    return *map(str, trainer.reads), mix in ("single", "last")
+
+
+def fitting(trainer: Trainer) -> int:
+    """Return how many trials like this one a GPU's free memory holds, at least one."""
+    if trainer.device.type != "cuda":
+        return MAX_GROUP
+    free, _ = torch.cuda.mem_get_info(trainer.device)
+    free += torch.cuda.memory_reserved(trainer.device) - torch.cuda.memory_allocated(trainer.device)
+    return max(1, min(MAX_GROUP, int(MEMORY_SHARE * free / member_bytes(trainer))))
 
 
 def member_bytes(trainer: Trainer) -> int:
@@ -105,117 +159,12 @@ def member_bytes(trainer: Trainer) -> int:
     backward pass keeps of its projection; of each token: about a dozen vectors of the head.
     """
     parameters = sum(parameter.numel() for parameter in trainer.model.parameters())
-    tokens = trainer.config.batch_size * int(trainer.data.splits["train"].features.lengths.max())
+    tokens = PADDED * trainer.config.batch_size * float(trainer.data.splits[TRAIN].features.lengths.mean())
     fusion = trainer.model.fusion
-    return 4 * (5 * parameters + tokens * fusion.width * (5 * len(fusion.states) + HEAD_VECTORS))
+    return int(4 * (5 * parameters + tokens * fusion.width * (5 * len(fusion.states) + HEAD_VECTORS)))
 
 
-def _kind(request: Request) -> Any:
-    """Return what must be the same of requests that are passed together, None where one is passed alone."""
-    trainer = request.trainer
-    if trainer is None or trainer.parts > 1 or (kind := alike(trainer.model)) is None:
-        return None
-    config = trainer.config
-    kind = (kind, config.optimiser, config.word_token(trainer.model.shape))
-    return request.training, len(request.examples), kind
-
-
-def _batch(request: Request) -> Any:
-    """Return what is the same of requests for one batch; in training of one seed, which says what is dropped."""
-    return request.examples.tobytes(), request.trainer.drawn, request.training and request.trainer.seed
-
-
-def _place(trainer: Trainer) -> tuple[Any, ...]:
-    """Return what trials are ordered by: those that read one batch stand together, the few that mix one state last."""
-    return (
-        trainer.seed,
-        str(trainer.drawn),
-        trainer.config.used(trainer.model.shape).get("mix") in ("single", "last"),
-    )
-
-
-class _Several:
-    """Trials whose models are alike, as one."""
-
-    def __init__(self, trainers: Sequence[Trainer], *, counted: bool):
-        self.trainers, self._counted = list(trainers), counted
-        self.model = FusionModels([trainer.model for trainer in trainers])
-
-    def step(self, requests: Sequence[Request]) -> list[Tensor]:
-        """Train each on its batch; return the objective of each before the step, detached."""
-        self.model.train()
-        losses = []
-        for outputs, (batch, members) in self._passed(requests):
-            for own, trainer in zip(outputs, self.trainers[members], strict=True):
-                losses.append(trainer.data.kind.loss(own, batch.labels, trainer.class_weights))
-        total = torch.stack(losses)
-        if (penalties := self.model.fusion.penalties()) is not None:
-            total = total + penalties
-        total.sum().backward()
-        for stacked in self.model.stacked:
-            stacked.hand_out_gradients()
-        step_as_one([trainer.optimiser for trainer in self.trainers])
-        for trainer in self.trainers:
-            trainer.schedule.after_step()
-            trainer.progress.step += 1
-        return list(total.detach().unbind())
-
-    @torch.no_grad()
-    def outputs(self, requests: Sequence[Request]) -> list[Tensor]:
-        """Return what each model gives for its batch."""
-        self.model.eval()
-        return [own for outputs, _ in self._passed(requests) for own in outputs]
-
-    def _passed(self, requests: Sequence[Request]) -> list[tuple[Tensor, tuple[Any, slice]]]:
-        """Return, by batch, its readers' outputs for its labels, the batch, and which trials its readers are."""
-        device, live = self.trainers[0].device, self.model.fusion.live()
-        batches: list[Any] = []
-        parts: list[Part] = []
-        for place, request in enumerate(requests):
-            if place and _batch(request) == _batch(requests[place - 1]):
-                parts[-1].members = range(parts[-1].members.start, place + 1)
-                continue
-            batch = request.split.batch(request.examples, [], device)
-            draws, progress = None, self.trainers[place].progress
-            if self._counted and request.training:
-                draws = Draws(self.trainers[place].seed, progress.epoch, progress.step)
-            parts.append(
-                Part(range(place, place + 1), batch.lengths, request.split.index[batch.examples], draws)
-            )
-            batches.append(batch)
-        splits = [requests[part.members.start].split for part in parts]
-        states = _states(splits, [batch.examples for batch in batches], parts, live, device)
-        with reduced(device):
-            given = self.model(states, parts)
-        words = [
-            own if batch.words is None else own.index_select(-2, batch.words)
-            for own, batch in zip(given, batches, strict=True)
-        ]
-        members = [slice(part.members.start, part.members.stop) for part in parts]
-        return [
-            (own.float(), about) for own, about in zip(words, zip(batches, members, strict=True), strict=True)
-        ]
-
-
-def _states(
-    splits: Sequence[Any],
-    examples: Sequence[Any],
-    parts: Sequence[Part],
-    live: Sequence[State],
-    device: torch.device,
-) -> Iterator[Tensor]:
-    """Return the batches' hidden states [batches * tokens, K], state by state, padded to as many tokens each.
-
-    They are read now, a base model's pass in the type that it computes in; only what is stored is read one by one.
-    """
-    features = [split.features for split in splits]
-    if all(each is features[0] for each in features):  # one call for all members
-        read: Sequence[Mapping[State, Tensor]] = [features[0].read(np.concatenate(examples), live, device)]
-    else:
-        read = [each.read(own, live, device) for each, own in zip(features, examples, strict=True)]
-    sizes = [int(part.lengths.sum()) for part in parts]
-    rows = None if len(set(sizes)) == 1 else padded_rows(sizes, device)
-    flats = (
-        read[0][state] if len(read) == 1 else torch.cat([each[state] for each in read]) for state in live
-    )
-    return flats if rows is None else (flat.index_select(0, rows) for flat in flats)
+def finished(steps: Steps[Result]) -> Result:
+    """Take all steps of one trial and return what came of them."""
+    (result,) = in_turn([steps], SharedClock(), Together())
+    return result

@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from adalayers.config import TrialConfig
-from adalayers.data.trial_data import Batch, Passes, SplitData, TrialData
+from adalayers.data.trial_data import Passes, TrialData
 from adalayers.fusion.fusion import Fusion
 from adalayers.models.factory import build_model
 from adalayers.models.model import FusionModel
@@ -36,9 +36,10 @@ from adalayers.tasks.kind import TaskKind
 from adalayers.tensors.cpu_dropout import draw_from
 from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
-from adalayers.training.evaluation import evaluate, outputs, variant_scores
-from adalayers.training.optimisers import Schedule, build_optimiser
-from adalayers.training.steps import Request, Result, Steps, finished, is_out_of_memory
+from adalayers.training.evaluation import evaluate, variant_scores
+from adalayers.training.optimisers import Schedule, Trained
+from adalayers.training.steps import TRAIN, Request, Steps, ask
+from adalayers.training.together import finished
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +51,6 @@ DAMAGE = (
     *(pickle.UnpicklingError, zipfile.BadZipFile),
 )
 """What a checkpoint raises that was cut off, overwritten, or is of something else."""
-DIAGNOSTICS_PER_EPOCH = 10
-"""A fusion's diagnostics are noted about this often between two evaluations."""
-
-
 class Diverged(Exception):
     """The training loss stopped being finite."""
 
@@ -165,11 +162,12 @@ def restored(
 class Trainer:
     """One trial's model, optimiser, schedule and progress.
 
-    `step` trains the model on one batch and depends on nothing but the batch and this object: no draw comes
-    from a stream that others share.
+    What it asks for in steps is done by `Together`: an epoch of training, or predictions. No draw comes from a stream
+    that others share.
 
     drawn: of which examples of the pool, and how drawn; None: of all
-    parts: in how many parts a batch is passed; more than one where memory did not suffice for it
+    passes: in how many parts a batch is passed, whose gradients are summed; more than one where memory did not suffice
+    for it: but for rounding and for what dropout draws, the numbers stay the same
     clock: gives the seconds that its time is told by
     """
 
@@ -185,71 +183,18 @@ class Trainer:
         self.progress = Progress()
         self.on_batch: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = time.monotonic
-        self.parts = 1
+        self.passes = 1
         self._counted: dict[tuple[State, ...], Operations] = {}
         weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
-        self.class_weights = None if weights is None else torch.tensor(weights, device=device)
+        self.class_weights = None if weights is None else np.array(weights)
+        self._total = 0.0
         self._start_round()
 
     def _start_round(self) -> None:
         train = self.data.splits["train"]
         steps = self.config.epochs * math.ceil(len(train.trainable) / self.config.batch_size)
-        self.optimiser = build_optimiser(self.config, self.model)
-        self.schedule = Schedule(self.config, self.optimiser, steps)
-
-    def step(self, split: SplitData, examples: np.ndarray) -> Tensor:
-        """Train on the batch of these examples; return the objective before the step, detached.
-
-        Where memory does not suffice, the batch is passed in parts, twice as many each time, whose gradients are
-        summed before the one step: the batch, and but for rounding the numbers, stay the same. What is dropped out
-        is drawn part by part, and so is another draw. Raises the error where one example is too much.
-        """
-        while True:
-            began = self.generator.get_state()
-            try:
-                loss = self._gradients(split, examples)
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error) or self.parts >= len(examples):
-                    raise
-            else:
-                self.optimiser.step()
-                self.schedule.after_step()
-                self.progress.step += 1
-                return loss
-            # Outside the handler, where the exception no longer holds the tensors of what was begun.
-            self.parts = min(2 * self.parts, len(examples))
-            most = math.ceil(len(examples) / self.parts)
-            logger.warning(
-                f"out of memory on a batch of {len(examples)}: it is passed {most} at a time from now on"
-            )
-            self.generator.set_state(began)
-            self.optimiser.zero_grad(set_to_none=True)
-            if self.device.type == "cuda":
-                torch.cuda.empty_cache()
-
-    def _gradients(self, split: SplitData, examples: np.ndarray) -> Tensor:
-        """Leave the gradients of the batch's objective, and return it, passing `parts` parts one after the other."""
-        parts = np.array_split(examples, min(self.parts, len(examples)))
-        batches = [split.batch(part, self.model.live(), self.device) for part in parts]
-        # A whole batch is not weighed: on a GPU, asking for a sum of class weights would wait for it at every step.
-        weights = [self._weight(batch) for batch in batches] if len(batches) > 1 else [1.0]
-        whole, total = sum(weights), torch.zeros((), device=self.device)
-        self.optimiser.zero_grad(set_to_none=True)
-        for weight in weights:
-            batch = batches.pop(0)  # it holds its hidden states, once they are read
-            loss = self.data.kind.loss(outputs(self.model, batch), batch.labels, self.class_weights)
-            loss = weight / whole * loss
-            if (penalty := self.model.fusion.penalty()) is not None:
-                loss = loss + penalty / len(weights)
-            loss.backward()
-            total += loss.detach()
-        return total
-
-    def _weight(self, batch: Batch) -> float:
-        """Return what the mean over a part of a batch counts among the means over the others."""
-        if self.class_weights is None:
-            return float(len(batch.labels))
-        return float(self.class_weights[batch.labels].sum())
+        self.trained = Trained(self.config, self.model)
+        self.schedule = Schedule(self.config, steps)
 
     def steps(
         self,
@@ -260,19 +205,33 @@ class Trainer:
         variants: Sequence[Variant] = (),
     ) -> Steps[Outcome]:
         """Train and score, as `train` does, in steps of one batch."""
-        yield from self.asking(self._train(on_evaluation, checkpoint))
+        yield from self._train(on_evaluation, checkpoint)
         yield Request(epoch=math.inf)
-        return (yield from self.asking(self._outcome(test=test, variants=variants), over=True))
+        return (yield from self._outcome(test=test, variants=variants))
 
-    def asking(self, steps: Steps[Result], *, over: bool = False) -> Steps[Result]:
-        """Say of all requests whose they are, and of which epoch."""
-        while True:
-            try:
-                request = next(steps)
-            except StopIteration as end:
-                return end.value
-            request.trainer, request.epoch = self, math.inf if over else self.progress.epoch
-            yield request
+    @property
+    def reads(self) -> tuple[Any, ...]:
+        """What the batches of an epoch follow from."""
+        return self.seed, self.drawn
+
+    def batches(self) -> list[np.ndarray]:
+        """Return the examples of the batches of this epoch."""
+        return self.data.splits[TRAIN].shuffled(self.config.batch_size, self.seed, self.progress.epoch)
+
+    def took(self, steps: int, total: float, points: Sequence[tuple[int, float, dict[str, float]]]) -> None:
+        """Note what came of some steps of this epoch.
+
+        Args:
+            steps:  How many they were.
+            total:  The sum over them of the mean objective, times the examples of the batch.
+            points: (after how many of them, after which share of the epoch, the fusion's diagnostics).
+        """
+        for later, share, diagnostics in points:
+            point = self._point(self.progress.epoch - 1 + share, diagnostics, later)
+            self.progress.history.append(point)
+        self.progress.step += steps
+        self.schedule.after_steps(steps)
+        self._total += total
 
     def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
         """Train until the epochs are used up or validation stops improving, from where training stands."""
@@ -285,7 +244,7 @@ class Trainer:
                 progress.read_to = self.model.shape.depth(states)
             self.model.prepare_training()
             self._start_round()
-            progress.history.append(self._point(0.0))
+            progress.history.append(self._point(0.0, self.model.fusion.diagnostics()))
         while True:
             while not self._round_is_over():
                 metrics = yield from self._train_and_evaluate()
@@ -312,7 +271,7 @@ class Trainer:
         if test or changed:  # otherwise the scores of the best epoch already are the best model's
             splits = ("validation", "test") if test and "test" in self.data.splits else ("validation",)
             for name in splits:
-                scores, frame = yield from evaluate(self.model, self.data, name, self.device, published=True)
+                scores, frame = yield from evaluate(self, name, math.inf, published=True)
                 progress.row |= scores
                 frames.append(frame)
             progress.row |= self.model.fusion.summary()
@@ -321,7 +280,7 @@ class Trainer:
             progress.row["predictions"] = prediction_hash(
                 frames[-1]
             )  # of test, or of validation where that is all
-        others = yield from variant_scores(self.model, self.data, self.device, variants)
+        others = yield from variant_scores(self, variants, math.inf)
         progress.row |= cost(self.model, self.data, epochs=progress.operations, read_to=progress.read_to)
         progress.seconds = self.clock() - started
         return Outcome(self._row(), progress.history, predictions, others, self.model, self.data.kind)
@@ -343,9 +302,9 @@ class Trainer:
             loss = yield from self.train_epoch()
             if not math.isfinite(loss):
                 raise Diverged(f"the training loss is {loss} in epoch {progress.epoch}")
-        scores, _ = yield from evaluate(self.model, self.data, "validation", self.device)
+        scores, _ = yield from evaluate(self, "validation", progress.epoch)
         score = scores[f"val/{self.data.metric}"]
-        point = self._point(progress.epoch) | {"train/loss": loss} | scores
+        point = self._point(progress.epoch, fusion.diagnostics()) | {"train/loss": loss} | scores
         progress.history.append(point)
         progress.stale += 1
         if score > progress.best:
@@ -369,30 +328,20 @@ class Trainer:
 
     def train_epoch(self) -> Steps[float]:
         """Train one epoch, in steps; return the mean objective per example."""
-        split, epoch = self.data.splits["train"], self.progress.epoch
-        self.generator.manual_seed(stream(self.seed, "dropout", epoch))  # the same after a resume
+        self.generator.manual_seed(stream(self.seed, "dropout", self.progress.epoch))  # the same after a resume
         self.model.train()
-        batches = split.shuffled(self.config.batch_size, self.seed, epoch)
-        spacing = max(1, len(batches) // DIAGNOSTICS_PER_EPOCH)
-        total = torch.zeros((), device=self.device)
-        for number, examples in enumerate(batches, start=1):
-            request = Request(split, examples, training=True)
-            yield request
-            loss = self.step(split, examples) if request.result is None else request.result
-            total += loss * len(examples)
-            if number % spacing == 0 and number < len(batches):
-                self.progress.history.append(self._point(epoch - 1 + number / len(batches)))
-        return float(total) / len(split.trainable)
+        self._total = 0.0
+        yield from ask(self, TRAIN, self.progress.epoch)
+        return self._total / len(self.data.splits[TRAIN].trainable)
 
-    def _point(self, epoch: float) -> dict[str, float]:
-        """Return a row of history without scores: where training stands, and the fusion's diagnostics.
+    def _point(self, epoch: float, diagnostics: dict[str, float], later: int = 0) -> dict[str, float]:
+        """Return a row of history without scores: where training stands so many steps later, and diagnostics.
 
         `round` is there from the second on, which a fusion that refits has.
         """
         again = {"round": 2.0} if self.progress.begun else {}
-        rate = self.optimiser.param_groups[0]["lr"]
-        diagnostics = self.model.fusion.diagnostics()
-        return {"epoch": float(epoch), "step": self.progress.step, **again, "lr": rate, **diagnostics}
+        rate = self.trained.rates[0][0] * self.schedule.factor(later)
+        return {"epoch": float(epoch), "step": self.progress.step + later, **again, "lr": rate, **diagnostics}
 
     def _row(self) -> dict[str, Any]:
         return {
@@ -406,7 +355,7 @@ class Trainer:
         buffer = io.BytesIO()
         state = {
             "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "trained": self.trained.state_dict(),
             "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
@@ -423,6 +372,6 @@ class Trainer:
         state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
         self._start_round()  # a fusion that refitted trains other parameters than at its start
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.trained.load_state_dict(state["trained"])
         self.schedule.load_state_dict(state["schedule"])
         self.progress = Progress(**state["progress"])

@@ -20,7 +20,7 @@ from adalayers.fusion.layer_mix import LayerMixConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors.ragged import ragged_index
 from adalayers.training.optimisers import build_optimiser
-from adalayers.training.steps import finished
+from adalayers.training.together import finished
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
 from tests.benchmarks.measure import interleaved

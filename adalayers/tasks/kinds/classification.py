@@ -70,11 +70,11 @@ class Classification(TaskKind, ABC):
         """Return the number of classes."""
         return len(label_names)
 
-    def loss(self, outputs: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    def loss(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """Return the cross-entropy."""
         from torch.nn import functional
 
-        return functional.cross_entropy(outputs, labels, weight=weights)
+        return functional.cross_entropy(outputs, labels, reduction="none")
 
     def decode(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Return the most probable classes, int64 [items], and their probabilities."""

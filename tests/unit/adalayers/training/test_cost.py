@@ -10,7 +10,7 @@ from adalayers.models.model import BaseUse, FusionModel
 from adalayers.states import Stream
 from adalayers.tensors.cpu_attention import VECTOR
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
-from adalayers.training.steps import finished
+from adalayers.training.together import finished
 from adalayers.training.trainer import Trainer
 from tests.helpers.made_data import made_data
 from tests.helpers.states import made_shape

@@ -23,7 +23,7 @@ from adalayers.study import Variant
 from adalayers.training import evaluation, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.optimisers import build_optimiser
-from adalayers.training.steps import finished
+from adalayers.training.together import finished
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study
