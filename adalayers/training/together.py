@@ -14,7 +14,7 @@ from adalayers.features.features import LiveFeatures
 from adalayers.models.several import alike
 from adalayers.request import MAX_GROUP
 from adalayers.tensors.cpu_dropout import Dropout
-from adalayers.tensors.ragged import on_gpu
+from adalayers.tensors import ragged
 from adalayers.training.members import Members
 from adalayers.training.steps import TRAIN, Request, Result, SharedClock, Steps, in_turn, is_out_of_memory
 
@@ -101,13 +101,13 @@ class Together:
         return members
 
     def _counts(self, trainer: Trainer) -> bool:
-        return on_gpu(trainer.device) if self._counted is None else self._counted
+        return ragged.on_gpu(trainer.device) if self._counted is None else self._counted
 
     @staticmethod
     def _stackable(trainer: Trainer) -> bool:
         features = trainer.data.splits[TRAIN].features
         # There the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
-        live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not on_gpu(trainer.device)
+        live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not ragged.on_gpu(trainer.device)
         return not live_on_cpu and alike(trainer.model) is not None
 
     def _kind(self, trainer: Trainer) -> Hashable:

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     groups,
     made,
     methods,
+    operations,
     precision,
     scaling,
     streaming,
@@ -128,6 +129,7 @@ BENCHMARKS: dict[str, Callable[[Path, Sizes], Measured]] = {
     **{f"group_{name}": partial(group, name) for name in BASES},
     "extract": extract,
     "step": step,
+    "operations": operations.operations,
     "methods": method_steps,
     "methods_memory": methods.memory_mb,
     "resident": resident,
@@ -160,7 +162,7 @@ def main() -> None:
         nargs="*",
         choices=[*every, []],
         metavar="NAME",
-        help=f"{', '.join(every)} (default: the first 13)",
+        help=f"{', '.join(every)} (default: the first 14)",
     )
     parser.add_argument(
         "--tiny", action="store_true", help="every benchmark on little data, to see that it runs"
