@@ -230,14 +230,9 @@ class Fusions(ABC):
     def shapes(self) -> list[tuple[int, ...]]:
         """The shapes of a member's trained parameters, end to end in the order of `parameter_groups`."""
 
-    @property
-    def units(self) -> int:
-        """How many of the first parameters, of one size, a member may leave out of a step."""
-        return 0
-
-    def used(self) -> Float[Tensor, "members units"]:
-        """Return 1 for each unit that the last `mixed` used, else 0."""
-        raise NotImplementedError
+    def used(self) -> Float[Tensor, "members parameters"] | None:
+        """Return 1 for each parameter of the first group, all of one size, that the last `mixed` used; None: all."""
+        return None
 
     @abstractmethod
     def prepare(self) -> None:

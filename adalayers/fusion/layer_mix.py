@@ -19,7 +19,6 @@ from adalayers.fusion.projections import NORM_EPS, projections
 from adalayers.fusion.weighted import WeightedConfig, WeightedFusion
 from adalayers.states import Pooling, Shape, State
 from adalayers.tensors import ragged
-from adalayers.tensors.counted_dropout import factors, hashed
 from adalayers.tensors.cpu_dropout import Dropout, dropout_mask
 from adalayers.tensors.cpu_mix import ACTIVATIONS
 from adalayers.tensors.members import Batches
@@ -261,7 +260,10 @@ class LayerMixes(Fusions):
         self._alpha = column(member.alpha for member in members)
         lambdas = [member.entropy_weight if member.mix == "learned" else 0.0 for member in members]
         self._lambda = column(lambdas).squeeze(1) if any(lambdas) else None
-        fixed = [torch.ones(len(self.states)) if member.mix == "learned" else member.fixed_weights for member in members]
+        fixed = [
+            torch.ones(len(self.states)) if member.mix == "learned" else member.fixed_weights
+            for member in members
+        ]
         self._fixed = torch.stack([each.to(device, dtype) for each in fixed]).log()
         self._work: tuple[Any, list[Pairs]] = None, []
         self._log_weights = self._fixed
@@ -279,15 +281,15 @@ class LayerMixes(Fusions):
     def shapes(self) -> list[tuple[int, ...]]:
         """The shapes of the parameters of a member, one after the other: the projections, and p."""
         matrix = (len(self.states), *_matrix(self.members[0], 0).shape)
-        return [*([] if self._frozen is not None else [matrix]), *([(len(self.states),)] if self._any_learned else [])]
+        return [
+            *([] if self._frozen is not None else [matrix]),
+            *([(len(self.states),)] if self._any_learned else []),
+        ]
 
-    @property
-    def units(self) -> int:
-        """How many of the first parameters, of one size, a member may leave out of a step."""
-        return 0 if self._frozen is not None or all(self._whole) else len(self.states)
-
-    def used(self) -> Float[Tensor, "members states"]:
-        """Return 1 for the projections that the last `mixed` used, else 0."""
+    def used(self) -> Float[Tensor, "members states"] | None:
+        """Return 1 for the projections that the last `mixed` used, else 0; None where all are used."""
+        if self._frozen is not None or all(self._whole):
+            return None
         return (self._log_weights.detach() > -torch.inf).to(self._log_weights.dtype)
 
     @torch.no_grad()
@@ -333,11 +335,9 @@ class LayerMixes(Fusions):
             live = [i for i, members in enumerate(of_state) if members]
             masks[live] = dropout_mask(masks[live], self.members[0].dropout.p, batches.streams[0])
             return masks
-        ps = tuple(member.dropout.p for member in self.members)
-        shape = (len(self.members), tokens, self.width)
-        keys = (batches.keys[name] for name in self.dropouts())
-        own = [factors(batches.by_member(hashed(each, (self.width,))), ps).expand(shape) for each in keys]
-        return torch.cat(own)
+        ps, shape = [member.dropout.p for member in self.members], (len(self.members), tokens, self.width)
+        own = (batches.factors(name, ps, (self.width,)).expand(shape) for name in self.dropouts())
+        return torch.cat([*own])
 
     def penalties(self) -> Float[Tensor, " members"] | None:
         """Return lambda * H(p~) of each member, of the weights of the last `mixed`."""

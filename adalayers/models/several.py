@@ -32,7 +32,6 @@ class FusionModels:
     """Models that are `alike`, as one, over batches of as many sequences; their parameters are given.
 
     Attributes:
-        units:    Which of a member's parameters it may leave out of a step.
         dropouts: Those of the head that act.
     """
 
@@ -57,7 +56,6 @@ class FusionModels:
         self._dropouts, self.dropouts = drops, [each.where for each in drops if each.acts]
         self._of_head = [shape.numel() for *_, shape in self._slots]
         self._of_fusion = [math.prod(shape) for shape in self.fusion.shapes]
-        self.units = range(len(self._slots), len(self._slots) + self.fusion.units)
 
     def forward(
         self, values: Float[Tensor, "members numbers"], batches: Batches
@@ -73,26 +71,25 @@ class FusionModels:
         for dropout in self._dropouts:
             dropout.batches = batches
         rows = self.fusion.mixed(self._given(of_fusion), batches)
-        if batches.places is not None:
-            padded = rows.new_zeros(sum(n * time for n, time in batches.groups), *rows.shape[1:])
-            rows = padded.index_copy(0, batches.places, rows)
-        sizes = [n * time for n, time in batches.groups]
+        sizes, numbers = [n * time for n, time in batches.groups], batches.numbers
         paddings: Sequence[Tensor | None] = [None] * len(sizes)
-        if batches.padding is not None:
-            paddings = batches.by_member(batches.padding).split(sizes, 1)
+        if "padding" in numbers:
+            rows = rows.new_zeros(sum(sizes), *rows.shape[1:]).index_copy(0, numbers["places"], rows)
+            paddings = batches.by_member(numbers["padding"]).split(sizes, 1)
         first, read = 0, []
         for (n, time), own, padding in zip(batches.groups, rows.split(sizes), paddings, strict=True):
             batches.now, first = slice(first, first + n), first + n
             x = own.unflatten(0, (n, time)).movedim(2, 0)
             if self.config.positions:
                 x = x + _positions(time, x.shape[-1], x.device, x.dtype)
-            read.append(self.head.read(x, None if padding is None else padding.unflatten(1, (n, time))))
-        joint = read[0].flatten(1, -2) if len(read) == 1 else torch.cat([each.flatten(1, -2) for each in read], 1)
-        if batches.words is not None:
-            if len(batches.words) == 1:
-                joint = joint.index_select(1, batches.words[0])
+            given = self.head.read(x, None if padding is None else padding.unflatten(1, (n, time)))
+            read.append(given.flatten(1, -2))
+        joint = torch.cat(read, 1) if read[1:] else read[0]
+        if (words := numbers.get("words")) is not None:
+            if len(words) == 1:
+                joint = joint.index_select(1, words[0])
             else:
-                joint = joint.take_along_dim(batches.by_member(batches.words).unsqueeze(-1), 1)
+                joint = joint.take_along_dim(batches.by_member(words).unsqueeze(-1), 1)
         return self.head.classify(joint).float()
 
     def _given(self, of_fusion: Tensor) -> list[Tensor]:

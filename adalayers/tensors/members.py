@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -42,55 +43,56 @@ class LayerNorm(nn.LayerNorm):
         return normal * self.weight.view(several) + self.bias.view(several)
 
 
-@dataclass
+@dataclass(eq=False)
 class Batches:
-    """The batches that members pass in one step, one of each part of them: as many sequences, the shorter ones first.
+    """The batches that members pass in one step: of as many sequences, those of one place next to each other.
 
-    A sequence has as many tokens in all of them, those of its batch and then its first one again, and lies with its
-    neighbours in a group that is padded to one length.
+    A sequence has as many tokens as the longest of its place, its own and then its first one again, and lies with
+    its neighbours in a group that is padded to one length.
 
     Attributes:
         parts:    By batch, the members that read it, next to each other.
         examples: By batch, int64 [sequences].
         groups:   (sequences, tokens) of each group.
-        of_member: int64 [members], the batch of each; None where there is one.
-        places:   int64 [tokens], where they go in the padded groups; None: nothing is padded.
-        padding:  bool [batches, padded tokens], True where nothing is; None: nowhere.
-        words:    int64 [batches, items], the padded tokens that are asked for; None: whole sequences are.
-        labels:   [batches, items]
-        shares:   [batches, items], of an item in its batch's mean.
-        keys:     int32 by place in the model, [batches, sequences] or [batches, tokens], where dropout counts.
-        states:   Gives hidden states [batches * tokens, K], one after the other.
+        numbers:  By name, on the device:
+                  padding    bool [batches, padded tokens], True where nothing is; absent: nowhere
+                  places     int64 [tokens], where they go in the padded groups; absent: nothing is padded
+                  words      int64 [batches, items], the padded tokens that are asked for; absent: whole sequences
+                  labels, shares   [batches, items], to learn from, and what each counts in the mean over its batch
+                  of_member  int64 [members], the batch of each; absent where there is one
+                  and of counted dropout, by its name in the model, int32 [batches, sequences], or of the fusion's
+                  [batches, tokens]
         training: Whether something drops out.
         streams:  That dropout draws from, by batch; None: it counts.
-        now:      Which of the sequences a head is given.
+        states:   Gives hidden states [batches * tokens, K], one after the other.
+        now:      Which of the sequences a head is given; all before it is.
     """
 
     parts: Sequence[range]
     examples: Sequence[np.ndarray]
     groups: Sequence[tuple[int, int]]
-    states: Callable[[Sequence[State]], Iterable[Tensor]]
-    training: bool = False
-    streams: Sequence[torch.Generator] | None = None
+    numbers: dict[str, Any]
+    training: bool
+    streams: Sequence[torch.Generator] | None
+    states: Callable[[Sequence[State]], Iterable[Tensor]] = lambda states: ()
     now: slice = field(default_factory=lambda: slice(None))
-    of_member: Int[Tensor, " members"] | None = None
-    places: Int[Tensor, " tokens"] | None = None
-    padding: Bool[Tensor, "batches padded"] | None = None
-    words: Int[Tensor, "batches items"] | None = None
-    labels: Tensor | None = None
-    shares: Float[Tensor, "batches items"] | None = None
-    keys: Mapping[str, Int[Tensor, "batches rows"]] = field(default_factory=dict)
 
     def by_member(self, each: Float[Tensor, "batches ..."]) -> Float[Tensor, "members ..."]:
         """Return what is given by batch, by member; of one batch as it is, [1, ...]."""
-        return each if self.of_member is None else each.index_select(0, self.of_member)
+        return each.index_select(0, self.numbers["of_member"]) if "of_member" in self.numbers else each
+
+    def factors(
+        self, where: str, ps: Sequence[float], shape: Sequence[int]
+    ) -> Float[Tensor, "members rows ..."]:
+        """Return what rows of a shape are multiplied by where dropout counts, [1, rows, ...] if it is the same."""
+        return factors(self.by_member(hashed(self.numbers[where][:, self.now], shape)), tuple(ps))
 
 
 class Dropouts(nn.Module):
     """The dropout of several models: drawn from a stream of each batch, as a model does alone, or counted.
 
     Args:
-        members: The models' own; where they draw, all drop out or none does.
+        members: The models' own; where they draw, with one probability.
         where:   Their name in the model.
 
     Attributes:
@@ -101,12 +103,8 @@ class Dropouts(nn.Module):
 
     def __init__(self, members: Sequence[Dropout], where: str):
         super().__init__()
-        self.members, self.where = tuple(members), where
-
-    @property
-    def acts(self) -> bool:
-        """Whether something drops out in training."""
-        return any(member.acts for member in self.members)
+        self.ps, self.where = [member.p for member in members], where
+        self.acts = any(member.acts for member in members)
 
     @property
     def mask(self) -> Callable[[Tensor], Tensor] | None:
@@ -117,22 +115,8 @@ class Dropouts(nn.Module):
         return x if (mask := self.mask) is None else x * mask(x)
 
     def _mask(self, x: Tensor) -> Tensor:
-        batches, ps = self.batches, tuple(member.p for member in self.members)
+        batches = self.batches
         if batches.streams is None:
-            keys = batches.keys[self.where][:, batches.now]
-            return factors(batches.by_member(hashed(keys, x.shape[2:])), ps)
-        parts = zip(batches.parts, batches.streams, strict=True)
-        masks = [_drawn(x[part.start], ps[part.start : part.stop], stream) for part, stream in parts]
-        if len(masks) == 1:
-            return masks[0]
-        parts = zip(batches.parts, masks, strict=True)
-        return torch.cat([mask.expand(len(part), *x.shape[1:]) for part, mask in parts])
-
-
-def _drawn(x: Tensor, ps: Sequence[float], stream: torch.Generator) -> Float[Tensor, "members ..."]:
-    """Return the factors of models that draw the same numbers for probabilities of their own; [1, *x] for one."""
-    began, masks = stream.get_state(), {}
-    for p in dict.fromkeys(ps):
-        stream.set_state(began)
-        masks[p] = dropout_mask(x, p, stream)
-    return torch.stack([masks[p] for p in ps]) if len(masks) > 1 else masks[ps[0]].unsqueeze(0)
+            return batches.factors(self.where, self.ps, x.shape[2:])
+        masks = [dropout_mask(x[0], self.ps[0], stream) for stream in batches.streams]
+        return batches.by_member(torch.stack(masks))

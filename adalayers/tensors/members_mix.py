@@ -41,9 +41,7 @@ class Pairs:
         return x[self.pairs].unflatten(0, (cells, -1))
 
 
-def paired(
-    of_state: Sequence[Sequence[int]], batches: Sequence[range], device: torch.device
-) -> list[Pairs]:
+def paired(of_state: Sequence[Sequence[int]], batches: Sequence[range], device: torch.device) -> list[Pairs]:
     """Return all pairs to work on.
 
     On a GPU cells of as many members are one operation; on a CPU only those of the same ones that stand next to each

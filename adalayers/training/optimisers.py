@@ -23,97 +23,70 @@ class Trained:
     """What a trial trains: its parameters, one after the other, and where Adam stands with them.
 
     Attributes:
-        parameters: In the order of `FusionModel.parameter_groups`.
-        rates:      (learning rate, weight decay) of each.
+        groups:     (how many parameters, learning rate, weight decay) of each group.
         decoupled:  Whether weight decay is apart from the gradient's moments, as in AdamW.
-        moments:    [2, numbers], of the gradient and of its square.
-        steps:      [parameters], how many each has taken: one without a gradient takes none.
+        state:      moments [2, numbers], of the gradient and of its square; steps [parameters], how many each has
+                    taken: one without a gradient takes none.
     """
 
     def __init__(self, config: TrialConfig, model: FusionModel):
         groups = [group for group in model.parameter_groups() if len(group.parameters)]
         self.parameters = [parameter for group in groups for parameter in group.parameters]
-        self.rates = [
+        self.sizes = [parameter.numel() for parameter in self.parameters]
+        self.groups = [
             (
+                len(group.parameters),
                 config.lr if group.lr is None else group.lr,
                 config.weight_decay if group.weight_decay is None else group.weight_decay,
             )
             for group in groups
-            for _ in group.parameters
         ]
         self.decoupled = config.optimiser == "adamw"
-        self.sizes = [parameter.numel() for parameter in self.parameters]
-        self.moments: Tensor | None = None
-        self.steps: Tensor | None = None
+        self.state: dict[str, Tensor] = {}
 
     def move(self, values: Tensor, moments: Tensor, steps: Tensor) -> None:
-        """Move all numbers into rows that are zero, which may be longer; the parameters become views of theirs."""
-        for parameter, own in zip(
-            self.parameters, values[: sum(self.sizes)].split(self.sizes), strict=True
-        ):
-            own.copy_(parameter.detach().flatten())
-            parameter.data = own.view(parameter.shape)
-        moments, steps = moments[:, : sum(self.sizes)], steps[: len(self.sizes)]
-        if self.moments is not None and self.steps is not None:
-            moments.copy_(self.moments)
-            steps.copy_(self.steps)
-        self.moments, self.steps = moments, steps
-
-    def state_dict(self) -> dict[str, Tensor | None]:
-        """Return what a checkpoint holds next to the parameters."""
-        return {"moments": self.moments, "steps": self.steps}
-
-    def load_state_dict(self, state: dict[str, Tensor | None]) -> None:
-        """Go on from where a trial stood that trains as many numbers. Raises `ValueError` for another one."""
-        moments = state["moments"]
-        if moments is not None and moments.shape[1] != sum(self.sizes):
-            raise ValueError(f"wanted moments of {sum(self.sizes)} numbers, got those of {moments.shape[1]}")
-        self.moments, self.steps = moments, state["steps"]
+        """Move all numbers into rows that are zero, and may be longer; the parameters become views of theirs."""
+        numbers = sum(self.sizes)
+        rows = {"moments": moments[:, :numbers], "steps": steps[: len(self.sizes)]}
+        for name, former in self.state.items():
+            rows[name].copy_(former)
+        self.state = rows
+        for parameter, row in zip(self.parameters, values[:numbers].split(self.sizes), strict=True):
+            row.copy_(parameter.detach().flatten())
+            parameter.data = row.view(parameter.shape)
 
 
 class Adam:
     """Takes a step of several trials, each at its own rates, in operations whose number does not grow with them.
 
     Args:
-        trials: Of one optimiser; they have the same parameters, but for the last ones, which some may lack.
-        units:  Which parameters, of one size and next to each other, a member may leave out of a step.
+        trials: Of one optimiser; they have the same groups of parameters, but for the last ones, which some may lack.
+        units:  Number of the group of whose parameters, all of one size, a member may leave some out of a step.
+        apart:  Whether gradients are given one by one, of a trial alone, and may be missing.
 
     Attributes:
         values: [members, numbers], all parameters.
     """
 
-    def __init__(self, trials: Sequence[Trained], units: range = range(0)):
-        most = max(trials, key=lambda trial: len(trial.sizes))
-        self._sizes, self._units, self._decoupled = most.sizes, units, most.decoupled
-        members, parameters, like = len(trials), len(most.sizes), most.parameters[0].detach()
-        self.values = like.new_zeros(members, sum(self._sizes))
-        self._moments = like.new_zeros(2, members, sum(self._sizes))
-        self._steps = like.new_zeros(members, parameters)
+    def __init__(self, trials: Sequence[Trained], *, units: int | None = None, apart: bool = False):
+        most = max(trials, key=lambda trial: len(trial.groups))
+        like, self._apart, self._decoupled = most.parameters[0].detach(), apart, most.decoupled
+        self.values = like.new_zeros(len(trials), sum(most.sizes))
+        self._moments = like.new_zeros(2, *self.values.shape)
+        self._steps = like.new_zeros(len(trials), len(most.sizes))
         for trial, *rows in zip(trials, self.values, self._moments.unbind(1), self._steps, strict=True):
             trial.move(*rows)
-        rates = [trial.rates + most.rates[len(trial.rates) :] for trial in trials]
-        self._rates = torch.tensor(rates, dtype=like.dtype, device=like.device).unbind(-1)
-        self._logs = like.new_tensor([[[math.log(BETA1)]], [[math.log(BETA2)]]])
-        taken = [trial.steps.tolist() for trial in trials if trial.steps is not None]
-        self._own = [
-            [(rates[m][j], taken[m][j : j + 1] or taken[0][:1]) for m in range(members)]
-            for j in range(parameters)
-        ]
-        self._segments = self._merged(apart=False)
-        self._all = torch.ones_like(self._steps)
-
-    def _merged(self, *, apart: bool) -> list[range]:
-        """Return runs of parameters that are updated as one; apart: each by itself."""
-        runs: list[range] = []
-        most = GPU_NUMBERS // len(self.values)
-        for j, own in enumerate(self._own):
-            unit = j in self._units
-            alike = runs and not apart and own == self._own[j - 1] and unit == (j - 1 in self._units)
-            if alike and (unit or sum(self._sizes[runs[-1].start : j + 1]) <= most):
-                runs[-1] = range(runs[-1].start, j + 1)
-            else:
-                runs.append(range(j, j + 1))
-        return runs
+        groups = [trial.groups + most.groups[len(trial.groups) :] for trial in trials]
+        rates = [[rates for n, *rates in own for _ in range(n)] for own in groups]
+        self._lr, self._decay = like.new_tensor(rates).unbind(-1)
+        self._logs = like.new_tensor([math.log(BETA1), math.log(BETA2)]).view(2, 1, 1)
+        self._units, self._segments, first = range(0), [], 0
+        for number, (n, *_) in enumerate(most.groups):
+            own = range(first, first + n)
+            self._units = own if number == units else self._units
+            self._segments += [own[i : i + 1] for i in range(n)] if apart else [own]
+            first += n
+        self._sizes = [sum(most.sizes[own.start : own.stop]) for own in self._segments]
 
     def step(
         self,
@@ -121,82 +94,64 @@ class Adam:
         factor: Float[Tensor, "members 1"],
         used: Float[Tensor, "members units"] | None = None,
     ) -> None:
-        """Take a step.
+        """Take a step: Adam (Kingma and Ba 2015).
 
         Args:
-            gradients: [members, numbers] in one; or, of a single member, of each parameter, None where it has none.
+            gradients: [members, numbers] in one; or of each parameter, None where it has none.
             factor:    What the rates are multiplied by.
             used:      1 for the units that take part, else 0; None: all do.
         """
-        alive, whole = None, gradients[0] if len(gradients) < len(self._sizes) else None
-        if whole is None and any(each is None for each in gradients):
-            self._segments = self._merged(apart=True)
-            taking = torch.tensor([[float(each is not None) for each in gradients]])
-            alive = ragged.to_device(taking, self.values.device)
-        elif used is not None:
-            alive = self._all.clone()
+        taking = [each is not None for each in gradients]
+        if not self._apart:
+            gradients = gradients[0].split(self._sizes, 1)  # type: ignore[union-attr]
+        elif not all(taking):  # as torch's own optimisers: one without a gradient stays as it is
+            self._steps += ragged.to_device(self._steps.new_tensor(taking, device="cpu"), self._steps.device)
+        alive = torch.ones_like(self._steps) if used is not None else None
+        if alive is not None:
             alive[:, self._units.start : self._units.stop] = used
-        self._steps += 1 if alive is None else alive
-        steps = self._steps if alive is None else self._steps.clamp(min=1)
-        short1, short2 = torch.expm1(self._logs * steps)  # beta^steps - 1
-        rate = self._rates[0] * factor
-        scale, root = rate / short1, short2.neg().rsqrt()
-        first = 0
-        for run in self._segments:
-            size = sum(self._sizes[run.start : run.stop])
-            columns, first = slice(first, first + size), first + size
-            gradient = whole[:, columns] if whole is not None else self._joined(gradients, run)
-            if gradient is None:
-                continue
-            units = run if run.start in self._units else run[:1]
-
-            def of(each: Tensor, units: range = units) -> Tensor:
-                return each[:, units.start : units.stop, None]
-
-            self._update(
-                *(
-                    each.unflatten(1, (len(units), -1))
-                    for each in (self.values[:, columns], gradient, *self._moments[:, :, columns])
-                ),
-                *(of(each) for each in (rate, self._rates[1], scale, root)),
-                None if alive is None or whole is None or units is not run else of(alive),
-                any(decay for j in run for (_, decay), _ in self._own[j]),
-            )
-
-    @staticmethod
-    def _joined(gradients: Sequence[Tensor | None], run: range) -> Tensor | None:
-        own = [each.flatten() for each in gradients[run.start : run.stop] if each is not None]
-        return torch.cat(own).unsqueeze(0) if own else None
+        if all(taking):
+            self._steps += 1 if alive is None else alive
+        short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
+        rate = self._lr * factor
+        numbers = (rate, self._decay, rate / short1, short2.neg().rsqrt())
+        tensors = [each.split(self._sizes, -1) for each in (self.values, *self._moments)]
+        for own, gradient, *given in zip(self._segments, gradients, *tensors, strict=True):
+            units = own if own == self._units else own[:1]
+            if gradient is not None:
+                flat = gradient.reshape(given[0].shape), *given
+                self._update(
+                    *(each.view(len(each), len(units), -1) for each in flat),
+                    [each[:, units.start : units.stop, None] for each in numbers],
+                    alive[:, units.start : units.stop, None]
+                    if alive is not None and units == self._units
+                    else None,
+                )
 
     def _update(
         self,
-        values: Float[Tensor, "members units each"],
         gradient: Float[Tensor, "members units each"],
+        values: Float[Tensor, "members units each"],
         mean: Float[Tensor, "members units each"],
         square: Float[Tensor, "members units each"],
-        rate: Float[Tensor, "members units 1"],
-        decay: Float[Tensor, "members units 1"],
-        scale: Float[Tensor, "members units 1"],
-        root: Float[Tensor, "members units 1"],
+        numbers: Sequence[Float[Tensor, "members units 1"]],
         alive: Float[Tensor, "members units 1"] | None,
-        decays: bool,
     ) -> None:
-        """Adam (Kingma and Ba 2015); scale: the rate over the first moment's correction, negative."""
+        """Update parameters and moments; numbers: rate, decay, -rate and root of the moments' corrections."""
         most = GPU_NUMBERS if ragged.on_gpu(values.device) else CPU_NUMBERS
+        rate, decay, scale, root = numbers
+        weight1, weight2 = 1 - BETA1, 1 - BETA2
         if alive is not None:
             rate, decay, scale = rate * alive, decay * alive, scale * alive
-        pieces = (each.split(max(1, most // values[..., 0].numel()), 2) for each in (values, gradient, mean, square))
-        for p, g, m, v in zip(*pieces, strict=True):
-            if decays and self._decoupled:
+        pieces = (
+            each.split(max(1, most // values[..., 0].numel()), 2) for each in (gradient, values, mean, square)
+        )
+        for g, p, m, v in zip(*pieces, strict=True):
+            if self._decoupled:
                 p.mul_(1 - rate * decay)
-            elif decays:
-                g = torch.addcmul(g, p, decay)
-            if alive is None:
-                m.lerp_(g, 1 - BETA1)
-                v.mul_(BETA2).addcmul_(g, g, value=1 - BETA2)
             else:
-                m.lerp_(g, (1 - BETA1) * alive)
-                v.lerp_(g * g, (1 - BETA2) * alive)
+                g = torch.addcmul(g, p, decay)
+            m.lerp_(g, weight1 if alive is None else weight1 * alive)
+            v.lerp_(g * g, weight2 if alive is None else weight2 * alive)
             p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))
 
 

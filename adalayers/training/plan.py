@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,157 +17,156 @@ from adalayers.states import State
 from adalayers.tensors import ragged
 from adalayers.tensors.counted_dropout import Draws
 from adalayers.tensors.members import Batches
+from adalayers.training.steps import TRAIN
 
-Arrays = dict[str, np.ndarray]
-"""Fields of `Batches` by name; what dropout is told by after `KEYS`."""
-KEYS = "keys "
+if TYPE_CHECKING:
+    from adalayers.training.trainer import Trainer
+
 ROWS = 1 << 20
 """Tokens, about, that are copied at once."""
+_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
-@dataclasses.dataclass(frozen=True)
 class Plan:
     """How members read a split.
 
-    Attributes:
-        parts:  By batch of a step, the members that read it.
-        splits: By batch, what it is of.
-        weights: Of the classes in the loss; None: all have the same.
-        draws:  Gives, where dropout counts, the draws of a batch in a step, by their numbers.
-        streams: By batch, that dropout draws from; None: it counts.
+    Args:
+        model:   The members' models.
+        parts:   By batch of a step, the members that read it.
+        readers: One of each.
+        name:    Of the split.
+        counted: Whether dropout counts instead of drawing.
     """
 
-    model: FusionModels
-    parts: Sequence[range]
-    splits: Sequence[SplitData]
-    device: torch.device
-    weights: np.ndarray | None = None
-    training: bool = False
-    draws: Callable[[int, int], Draws] | None = None
-    streams: Sequence[torch.Generator] | None = None
+    def __init__(
+        self,
+        model: FusionModels,
+        parts: Sequence[range],
+        readers: Sequence[Trainer],
+        name: str,
+        *,
+        counted: bool,
+    ):
+        self._model, self._parts, self._readers = model, parts, readers
+        self._device, self._training, self._counted = readers[0].device, name == TRAIN, counted
+        self._splits = [reader.data.splits[name] for reader in readers]
+        whole = [getattr(split.features, "whole", split.features) for split in self._splits]
+        same = all(each is whole[0] for each in whole) and hasattr(whole[0], "at")
+        self._store = whole[0] if same else None
 
-    def batches(self, steps: Iterable[Sequence[np.ndarray]], passes: int = 1) -> Iterator[list[Batches]]:
-        """Yield the batches of each step, of these examples by batch, in as many passes."""
+    def batches(
+        self, steps: Iterable[Sequence[np.ndarray]], taken: int = 0, passes: int = 1
+    ) -> Iterator[list[Batches]]:
+        """Yield the batches of each step, of these examples by batch, in as many passes; taken: steps before."""
         waiting, rows = [], 0
-        for number, examples in enumerate(steps):
+        for number, examples in enumerate(steps, start=taken):
             parts = zip(*(in_passes(own, passes) for own in examples), strict=True)
             waiting.append([self._of_pass(number, part, examples) for part in parts])
-            rows += sum(own["rows"].size for _, own in waiting[-1])
-            if not ragged.on_gpu(self.device) or rows >= ROWS:
+            rows += sum(one.numbers["rows"].size for one in waiting[-1])
+            if not ragged.on_gpu(self._device) or rows >= ROWS:
                 yield from self._there(waiting)
                 waiting, rows = [], 0
         yield from self._there(waiting)
 
-    def _there(self, steps: Sequence[Sequence[tuple[Batches, Arrays]]]) -> list[list[Batches]]:
-        """Return the batches of each step with their numbers on the device."""
-        here = {"rows"} if self._stored is not None and not self._stored.resident else set()
-        every = itertools.chain.from_iterable(steps)
-        numbers = [array for _, own in every for name, array in own.items() if name not in here]
-        copied = iter(ragged.to_device_at_once(numbers, self.device))
-
-        def there(batches: Batches, own: Arrays) -> Batches:
-            numbers = {
-                name: torch.from_numpy(array) if name in here else next(copied) for name, array in own.items()
+    def _there(self, steps: list[list[Batches]]) -> list[list[Batches]]:
+        """Return the batches with their numbers on the device."""
+        stay = {"rows"} if self._store is not None and not self._store.resident else set()
+        every = [*itertools.chain.from_iterable(steps)]
+        moving = [array for one in every for name, array in one.numbers.items() if name not in stay]
+        moved = iter(ragged.to_device_at_once(moving, self._device))
+        for one in every:
+            one.numbers = {
+                name: torch.from_numpy(array) if name in stay else next(moved)
+                for name, array in one.numbers.items()
             }
-            batches.states = functools.partial(self._states, batches.examples, numbers.pop("rows"))
-            keys = {name[len(KEYS) :]: numbers.pop(name) for name in own if name.startswith(KEYS)}
-            return dataclasses.replace(batches, keys=keys, **numbers)
+            one.states = functools.partial(self._states, one.examples, one.numbers["rows"])
+        return steps
 
-        return [[there(*one) for one in step] for step in steps]
-
-    def _of_pass(
-        self, number: int, examples: Sequence[np.ndarray], whole: Sequence[np.ndarray]
-    ) -> tuple[Batches, Arrays]:
-        """Return the batches of a pass of a step without their numbers, and these by name.
-
-        Args:
-            whole: The examples of the whole step.
-        """
-        of_split = list(zip(self.splits, examples, strict=True))
+    def _of_pass(self, number: int, examples: Sequence[np.ndarray], whole: Sequence[np.ndarray]) -> Batches:
+        """Return the batches of a pass of the step `number`, whose examples are `whole`."""
+        of_split = [*zip(self._splits, examples, strict=True)]
         lengths = np.stack([split.lengths(own) for split, own in of_split])
         longest = lengths.max(axis=0)
-        groups, first = [], 0
-        for n in ragged.group_sizes(longest.tolist(), self.model.head.pass_tokens):
-            groups.append((n, int(longest[first : first + n].max())))
-            first += n
-        times = np.repeat([time for _, time in groups], [n for n, _ in groups])
-        starts, size = np.cumsum(times) - times, int(times.sum())
-        arrays = {"rows": self._rows(of_split, lengths, longest)}
-        if (longest < times).any():
-            arrays["places"] = ragged.ragged_rows(starts, longest)
-        if (lengths < times).any():
-            padding = np.ones((len(lengths), size), dtype=bool)
-            for own, of_batch in zip(padding, lengths, strict=True):
-                own[ragged.ragged_rows(starts, of_batch)] = False
-            arrays["padding"] = padding
+        sizes = ragged.group_sizes(longest.tolist(), self._model.head.pass_tokens)
+        times = np.maximum.reduceat(longest, np.cumsum([0, *sizes[:-1]]))
+        padded = np.repeat(times, sizes)
+        starts = np.cumsum(padded) - padded
+        padding = np.ones((len(lengths), padded.sum()), dtype=bool)
+        for own, of_batch in zip(padding, lengths, strict=True):
+            own[ragged.ragged_rows(starts, of_batch)] = False
+        numbers = {"rows": self._rows(of_split, lengths, longest)}
+        if padding.any():
+            numbers |= {"padding": padding, "places": ragged.ragged_rows(starts, longest)}
+        if len(self._parts) > 1:
+            numbers["of_member"] = np.repeat(np.arange(len(self._parts)), [len(part) for part in self._parts])
         items = [split.items(own) for split, own in of_split]
-        if self.splits[0].word_offsets is not None:
-            arrays["words"] = _padded([starts[owners] + places for _, owners, places in items])
-        if self.training:
-            rows = [own for own, *_ in items]
-            labels = [split.labels[own] for split, own in zip(self.splits, rows, strict=True)]
-            arrays["labels"] = _padded(labels)
-            of_whole = zip(self.splits, rows, whole, strict=True)
-            arrays["shares"] = _padded([shares(split, own, every, self.weights) for split, own, every in of_whole])
-            arrays |= self._keys(number, of_split, longest)
-        batches = Batches(self.parts, examples, groups, lambda states: (), self.training, self.streams)
-        if len(self.parts) > 1:
-            arrays["of_member"] = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
-        return batches, arrays
+        if self._splits[0].word_offsets is not None:
+            numbers["words"] = _stacked(starts[owners] + places for _, owners, places in items)
+        if self._training:
+            numbers["labels"] = _stacked(
+                split.labels[rows] for split, (rows, *_) in zip(self._splits, items, strict=True)
+            )
+            of_item = zip(self._readers, items, whole, strict=True)
+            numbers["shares"] = _stacked(shares(reader, rows, own) for reader, (rows, *_), own in of_item)
+            if self._counted:
+                numbers |= self._keys(number, of_split, longest)
+        streams = None if self._counted else [reader.generator for reader in self._readers]
+        groups = [*zip(sizes, times.tolist(), strict=True)]
+        return Batches(self._parts, examples, groups, numbers, self._training, streams)
 
-    def _keys(self, number: int, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray) -> dict[str, np.ndarray]:
+    def _keys(
+        self, number: int, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """Return what counted dropout is told by: of sequences in the head, of tokens in the fusion."""
-        if self.draws is None:
-            return {}
-        places = ragged.ragged_rows(np.zeros_like(lengths), lengths)
-        keys: dict[str, list[np.ndarray]] = {}
-        for batch, (split, examples) in enumerate(of_split):
-            draws, index = self.draws(number, batch), split.index[examples]
-            for where in self.model.dropouts:
+        places, keys = ragged.ragged_rows(np.zeros_like(lengths), lengths), {}
+        for reader, (split, examples) in zip(self._readers, of_split, strict=True):
+            index, progress = split.index[examples], reader.progress
+            draws = Draws(reader.seed, progress.epoch, progress.step + number)
+            for where in self._model.dropouts:
                 keys.setdefault(where, []).append(draws.keys(where, index))
-            for where in self.model.fusion.dropouts():
+            for where in self._model.fusion.dropouts():
                 keys.setdefault(where, []).append(draws.keys(where, np.repeat(index, lengths), places))
-        return {KEYS + where: np.stack(own).view(np.int32) for where, own in keys.items()}
+        return {where: np.stack(own).view(np.int32) for where, own in keys.items()}
 
-    def _rows(self, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray, longest: np.ndarray) -> np.ndarray:
+    def _rows(
+        self, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray, longest: np.ndarray
+    ) -> np.ndarray:
         """Return the rows of what is stored, or of the batches end to end, with each sequence as long as the longest."""
         rows, first = [], 0
         for (split, examples), own in zip(of_split, lengths, strict=True):
             stretched = ragged.stretched_rows(own, longest)
-            rows.append(first + stretched if self._stored is None else split.features.rows(examples)[stretched])
+            rows.append(
+                first + stretched if self._store is None else split.features.rows(examples)[stretched]
+            )  # type: ignore[attr-defined]
             first += int(own.sum())
         return np.concatenate(rows)
 
-    @functools.cached_property
-    def _stored(self) -> Any:
-        """The store that all batches are read from; None where there is none."""
-        stores = [getattr(split.features, "whole", split.features) for split in self.splits]
-        return stores[0] if all(store is stores[0] for store in stores) and hasattr(stores[0], "at") else None
-
-    def _states(self, examples: Sequence[np.ndarray], rows: Tensor, states: Sequence[State]) -> Iterable[Tensor]:
-        """Return hidden states, [batches * tokens, K] each; a base model passes in the type that it computes in."""
-        if self._stored is not None:
-            read = self._stored.at(rows, states, self.device)
+    def _states(
+        self, examples: Sequence[np.ndarray], rows: Tensor, states: Sequence[State]
+    ) -> Iterable[Tensor]:
+        """Return hidden states, [batches * tokens, K] each; a base model computes in its own type."""
+        if self._store is not None:
+            read = self._store.at(rows, states, self._device)
             return (read[state] for state in states)
-        with torch.autocast(self.device.type, enabled=False):
-            features = [split.features for split in self.splits]
+        features = [split.features for split in self._splits]
+        with torch.autocast(self._device.type, enabled=False):
             if all(each is features[0] for each in features):  # one call for all
-                given = [features[0].read(np.concatenate(examples), states, self.device)]
+                given = [features[0].read(np.concatenate(examples), states, self._device)]
             else:
-                given = [each.read(own, states, self.device) for each, own in zip(features, examples, strict=True)]
-        flats = (given[0][state] if len(given) == 1 else torch.cat([own[state] for own in given]) for state in states)
-        return flats if len(self.parts) == 1 else (flat.index_select(0, rows) for flat in flats)
+                given = [
+                    each.read(own, states, self._device) for each, own in zip(features, examples, strict=True)
+                ]
+        flats = (
+            torch.cat([own[state] for own in given]) if given[1:] else given[0][state] for state in states
+        )
+        return (flat.index_select(0, rows) for flat in flats) if self._parts[1:] else flats
 
 
-def shares(split: SplitData, rows: np.ndarray, whole: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Return what labels count in the mean over a batch, by the weights of their classes.
-
-    Args:
-        rows:  Of the labels in the split.
-        whole: The examples of the batch.
-    """
+def shares(reader: Trainer, rows: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return what labels of train count in the mean over a batch, whose examples are `whole`; rows: of the labels."""
+    split, weights = reader.data.splits[TRAIN], reader.class_weights
     every = split.items(whole)[0]
-    own, total = (np.ones(len(rows)), len(every))
+    own, total = np.ones(len(rows)), len(every)
     if weights is not None:
         own, total = weights[split.labels[rows]], weights[split.labels[every]].sum()
     return (own / total).astype(_NUMPY[torch.get_default_dtype()])
@@ -179,10 +177,8 @@ def in_passes(examples: np.ndarray, passes: int) -> list[np.ndarray]:
     return np.array_split(examples, min(passes, len(examples)))
 
 
-_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
-
-
-def _padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+def _stacked(rows: Iterable[np.ndarray]) -> np.ndarray:
     """Return arrays as rows as long as the longest, zeros at their ends."""
-    most = max(map(len, rows))
-    return np.stack([np.pad(row, (0, most - len(row))) for row in rows])
+    every = [*rows]
+    most = max(map(len, every))
+    return np.stack([np.pad(row, (0, most - len(row))) for row in every])

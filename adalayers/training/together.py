@@ -42,9 +42,7 @@ class Together:
         on_batch: Called after each batch.
     """
 
-    def __init__(
-        self, *, counted: bool | None = None, on_batch: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, *, counted: bool | None = None, on_batch: Callable[[], None] = lambda: None) -> None:
         self._counted, self._on_batch = counted, on_batch
         self._known: list[Members] = []
         self._most: int | None = None
@@ -63,31 +61,44 @@ class Together:
 
     def _run(self, requests: Sequence[Request], first: int = 0) -> Iterator[None]:
         """Do what trials of one kind ask for, from a batch on."""
-        training, members = requests[0].split == TRAIN, None
+        trainers, split, members = [request.trainer for request in requests], requests[0].split, None
         try:
-            members = self._members([request.trainer for request in requests])
-            for _ in members.epoch(first) if training else members.predict(requests[0].split):
+            members = self._members(trainers)
+            for _ in members.epoch(first) if split == TRAIN else members.predict(split):
                 self._on_batch()
                 yield
-        except Exception as error:
-            self._known = [known for known in self._known if known is not members]
-            if len(requests) == 1:
-                requests[0].error = error
-                return
-            if not is_out_of_memory(error):
-                raise
-        else:
-            for request, result in zip(requests, members.predicted, strict=True):
-                request.result = result
+            if split != TRAIN:
+                for request, result in zip(requests, members.predicted, strict=True):
+                    request.result = result
             return
+        except Exception as error:
+            most, alone = trainers[0].config.batch_size, len(requests) == 1
+            divides = is_out_of_memory(error) and (
+                not alone or (split == TRAIN and trainers[0].passes < most)
+            )
+            if alone and not divides:
+                requests[0].error = error
+            if not divides:
+                self._known = [known for known in self._known if known is not members]
+                if alone:
+                    return
+                raise
         # Outside the handler, where what filled the memory is gone with its traceback.
-        if members is not None and training:
+        if members is not None and split == TRAIN:
             members.note()
             first = members.done
-        members, self._most = None, max(1, len(requests) // 2)
+        members = None
         torch.cuda.empty_cache()
-        logger.warning(f"out of memory on a batch of {len(requests)} trials: it is passed for {self._most} at a time")
-        for some in _even(requests, self._most):
+        if alone:
+            trainers[0].passes = min(2 * trainers[0].passes, most)
+            each = math.ceil(most / trainers[0].passes)
+            logger.warning(f"out of memory on a batch of {most}: it is passed {each} at a time from now on")
+        else:
+            self._most, self._known = len(requests) // 2, []
+            logger.warning(
+                f"out of memory on a batch of {len(requests)} trials: it is passed for {self._most} at a time"
+            )
+        for some in _even(requests, self._most or 1):
             yield from self._run(some, first)
 
     def _members(self, trainers: Sequence[Trainer]) -> Members:
@@ -107,7 +118,9 @@ class Together:
     def _stackable(trainer: Trainer) -> bool:
         features = trainer.data.splits[TRAIN].features
         # There the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
-        live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not ragged.on_gpu(trainer.device)
+        live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not ragged.on_gpu(
+            trainer.device
+        )
         return not live_on_cpu and alike(trainer.model) is not None
 
     def _kind(self, trainer: Trainer) -> Hashable:

@@ -51,6 +51,8 @@ DAMAGE = (
     *(pickle.UnpicklingError, zipfile.BadZipFile),
 )
 """What a checkpoint raises that was cut off, overwritten, or is of something else."""
+
+
 class Diverged(Exception):
     """The training loss stopped being finite."""
 
@@ -328,7 +330,9 @@ class Trainer:
 
     def train_epoch(self) -> Steps[float]:
         """Train one epoch, in steps; return the mean objective per example."""
-        self.generator.manual_seed(stream(self.seed, "dropout", self.progress.epoch))  # the same after a resume
+        self.generator.manual_seed(
+            stream(self.seed, "dropout", self.progress.epoch)
+        )  # the same after a resume
         self.model.train()
         self._total = 0.0
         yield from ask(self, TRAIN, self.progress.epoch)
@@ -340,7 +344,7 @@ class Trainer:
         `round` is there from the second on, which a fusion that refits has.
         """
         again = {"round": 2.0} if self.progress.begun else {}
-        rate = self.trained.rates[0][0] * self.schedule.factor(later)
+        rate = self.trained.groups[0][1] * self.schedule.factor(later)
         return {"epoch": float(epoch), "step": self.progress.step + later, **again, "lr": rate, **diagnostics}
 
     def _row(self) -> dict[str, Any]:
@@ -355,7 +359,7 @@ class Trainer:
         buffer = io.BytesIO()
         state = {
             "model": self.model.state_dict(),
-            "trained": self.trained.state_dict(),
+            "trained": self.trained.state,
             "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
@@ -372,6 +376,6 @@ class Trainer:
         state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
         self._start_round()  # a fusion that refitted trains other parameters than at its start
-        self.trained.load_state_dict(state["trained"])
+        self.trained.state = state["trained"]
         self.schedule.load_state_dict(state["schedule"])
         self.progress = Progress(**state["progress"])

@@ -125,7 +125,9 @@ def of_step(
     with contextlib.ExitStack() as stack:
         if gpu:
             stack.enter_context(mock.patch.object(ragged, "on_gpu", lambda device: True))
-            reduced = mock.patch.object(members, "reduced", lambda device: torch.autocast("cpu", torch.bfloat16))
+            reduced = mock.patch.object(
+                members, "reduced", lambda device: torch.autocast("cpu", torch.bfloat16)
+            )
             stack.enter_context(reduced)
         group = members.Members(trainers, stacked=True, counted=gpu)
         for trainer in trainers:
@@ -166,6 +168,8 @@ def made_trial_data(kind: Head, lengths: np.ndarray) -> TrialData:
         names, metric, words = ("O", "B-X", "I-X"), "f1", lengths - 2
         starts = np.concatenate([np.arange(1, 1 + count) for count in words])
         offsets = np.concatenate([[0], np.cumsum(words)])
-        split = SplitData(InMemory(lengths), rng.integers(0, 3, int(words.sum())), np.arange(n), starts, offsets)
+        split = SplitData(
+            InMemory(lengths), rng.integers(0, 3, int(words.sum())), np.arange(n), starts, offsets
+        )
     shape = made_shape(kind, len(names), LAYERS, WIDTH)
     return TrialData(shape, names, metric, {"train": split, "validation": split}, {}, KINDS[kind])
