@@ -147,7 +147,7 @@ def train(data: TrialData, configs: Mapping[str, TrialConfig], order: int) -> li
     with mock.patch.object(
         SplitData, "shuffled", lambda own, size, _, epoch: shuffled(own, size, order, epoch)
     ):
-        in_turn(trials, clock, together=Together())
+        in_turn(trials, clock, Together())
     return sorted(rows, key=lambda row: (str(row["configuration"]), row["seed"]))
 
 

@@ -96,7 +96,7 @@ class FusionModels:
         own = of_fusion.split(self._of_fusion, 1)
         return [each.view(len(each), *shape) for each, shape in zip(own, self.fusion.shapes, strict=True)]
 
-    def weights(self, values: Float[Tensor, "members numbers"]) -> Float[Tensor, "members numbers"]:
+    def weights(self, values: Float[Tensor, "members numbers"]) -> Float[Tensor, "members states"]:
         """Return what the fusions' diagnostics are made of."""
         return self.fusion.weights(self._given(values[:, sum(self._of_head) :]))
 

@@ -22,7 +22,7 @@ def linear(x: Float[Tensor, "... i"], weight: Tensor, bias: Tensor) -> Float[Ten
     if weight.dim() == 2:
         return functional.linear(x, weight, bias)
     product = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, -2), weight.transpose(1, 2))
-    return product.view(*x.shape[:-1], -1)
+    return product.view(*x.shape[:-1], product.shape[-1])
 
 
 class Linear(nn.Linear):

@@ -130,17 +130,18 @@ class Together:
         head, config, train = trainer.model.head, trainer.config, trainer.data.splits[TRAIN]
         drops: Hashable = None
         if not self._counts(trainer):  # then they have one stream, if they draw alike
-            if _acts(trainer.model.fusion):
+            if any(_drops(trainer.model.fusion)):
                 return id(trainer)
-            drops = head is not None and _acts(head)
+            drops = head is not None and tuple(_drops(head))
         return (
             *(alike(trainer.model), drops, config.optimiser, config.class_weights, config.batch_size),
             *(config.word_token(trainer.model.shape), len(train.trainable), str(trainer.data.kind.about())),
         )
 
 
-def _acts(module: nn.Module) -> bool:
-    return any(isinstance(each, Dropout) and each.acts for each in module.modules())
+def _drops(module: nn.Module) -> list[float]:
+    """Return the probabilities of the dropout that acts."""
+    return [each.p for each in module.modules() if isinstance(each, Dropout) and each.acts]
 
 
 def _even(requests: Sequence[Request], most: int) -> list[Sequence[Request]]:

@@ -110,13 +110,8 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
             split.features.shared = len(jobs) > 1
     clock, heartbeat = SharedClock(), Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
     trials = [_trial(job, data, resources, clock, heartbeat, alone=len(jobs) == 1) for job in jobs]
-    live = isinstance(data.splits["train"].features, LiveFeatures)
-    on_gpu = _device(resources) != "cpu"
-    # On a CPU the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
-    as_one = on_gpu or (len(jobs) > 1 and not live)
-    together = Together(counted=on_gpu) if as_one else lambda requests: None
     try:
-        in_turn(trials, clock, heartbeat, together)
+        in_turn(trials, clock, Together(on_batch=heartbeat))
     finally:
         _give_back_memory()
 

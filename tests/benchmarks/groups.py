@@ -9,7 +9,7 @@ import torch
 from adalayers.backbones.sources import BackboneSource
 from adalayers.features.features import LiveFeatures, StoredFeatures
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.training.steps import Request, SharedClock, Steps, in_turn
+from adalayers.training.steps import SharedClock, Steps, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer
 from tests.benchmarks import made
@@ -65,17 +65,15 @@ def stored(
     data = made.trial_data(source, StoredFeatures(folder, resident=True))
     configs = [LayerMixConfig(k=64, batch_size=BATCH, alpha=1.0 + member) for member in range(members)]
     one, *trainers = (Trainer(config, data, seed=0, device=device) for config in [configs[0], *configs])
-    together = Together(counted=device.type != "cpu")
-    return interleaved({"one": epoch_of([one], together), "group": epoch_of(trainers, together)}, repeats)
+    return interleaved({"one": epoch_of([one]), "group": epoch_of(trainers)}, repeats)
 
 
-def epoch_of(
-    trainers: Sequence[Trainer], together: Callable[[Sequence[Request]], None] = lambda requests: None
-) -> Callable[[], None]:
-    """Return a function that trains one more epoch of all trials in turn."""
+def epoch_of(trainers: Sequence[Trainer]) -> Callable[[], object]:
+    """Return a function that trains one more epoch of all trials."""
+    together = Together()
 
-    def trial(trainer: Trainer) -> Steps[None]:
+    def trial(trainer: Trainer) -> Steps[float]:
         trainer.progress.epoch += 1
-        yield from trainer.asking(trainer.train_epoch())
+        return (yield from trainer.train_epoch())
 
-    return lambda: in_turn([trial(trainer) for trainer in trainers], SharedClock(), together=together)
+    return lambda: in_turn([trial(trainer) for trainer in trainers], SharedClock(), together)

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig, mix_batched
+from adalayers.fusion.layer_mix import NORM_EPS, LayerMixConfig, mix_batched, mix_frozen
 from adalayers.tensors.cpu_dropout import draw_from, dropout_mask
-from adalayers.tensors.cpu_mix import ACTIVATIONS, GeluProjectNormaliseMix
+from adalayers.tensors.cpu_mix import ACTIVATIONS
 from tests.helpers import formulas
 from tests.helpers.mixing import LENGTHS, SHAPE, STATES, TOKENS, WIDTH, K, L, inputs
 from tests.helpers.states import encoder, made_shape
@@ -119,7 +119,7 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
     weights, states, matrices = fused_inputs(width=width)
     mask = masked(p) if p else None
     wanted = [weights, *matrices]
-    mixed = GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices)
+    mixed = mix_frozen(weights, states, matrices, eps, mask)
     batched = mix_batched(weights, states, matrices, eps, mask)
     torch.testing.assert_close(mixed, batched)
     towards = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
@@ -131,7 +131,7 @@ def test_the_fused_mix_and_its_gradients_are_those_of_autograd(eps, p, width):
         torch.testing.assert_close(a, b)
     if width == 6:
         assert torch.autograd.gradcheck(
-            lambda weights, *matrices: GeluProjectNormaliseMix.apply(weights, eps, mask, states, *matrices),
+            lambda weights, *matrices: mix_frozen(weights, states, matrices, eps, mask),
             (weights, *matrices),
         )
 
@@ -193,12 +193,12 @@ def test_a_cut_layer_is_not_read_and_gets_no_gradient(options):
 def test_a_forward_pass_leaves_alone_what_an_earlier_one_needs_for_its_backward_pass():
     weights, states, matrices = fused_inputs()
     alone = torch.autograd.grad(
-        GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices).square().sum(),
+        mix_frozen(weights, states, matrices, NORM_EPS, None).square().sum(),
         [weights, *matrices],
     )
-    first = GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices).square().sum()
+    first = mix_frozen(weights, states, matrices, NORM_EPS, None).square().sum()
     others = fused_inputs(seed=5)
-    second = GeluProjectNormaliseMix.apply(others[0], NORM_EPS, None, others[1], *others[2]).square().sum()
+    second = mix_frozen(others[0], others[1], others[2], NORM_EPS, None).square().sum()
     torch.testing.assert_close(torch.autograd.grad(first, [weights, *matrices]), alone, rtol=0, atol=0)
     second.backward()
     assert others[0].grad is not None
@@ -215,7 +215,7 @@ def test_the_fused_mix_refuses_hidden_states_that_want_a_gradient():
     weights, states, matrices = fused_inputs()
     states[1].requires_grad_()
     with pytest.raises(ValueError, match="mix_batched"):
-        GeluProjectNormaliseMix.apply(weights, NORM_EPS, None, states, *matrices)
+        mix_frozen(weights, states, matrices, NORM_EPS, None)
 
 
 def test_states_taken_away_are_not_read_and_the_rest_is_renormalised_or_not():

@@ -12,9 +12,8 @@ import torch
 from adalayers.backbones import loading, sources, tokens
 from adalayers.features.features import StoredFeatures, stored
 from adalayers.fusion.layer_mix import LayerMixConfig
-from adalayers.models.model import FusionModel
-from adalayers.tensors.ragged import to_device
-from adalayers.training.trainer import train
+from adalayers.training.members import Members
+from adalayers.training.trainer import Trainer, train
 from tests.helpers.made_data import made_data
 from tests.helpers.states import encoder
 from tests.helpers.studying import ROOT
@@ -42,22 +41,24 @@ def test_features_in_its_memory_and_copied_to_it_are_those_of_the_cpu(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@pytest.mark.parametrize("settings", [{}, {"cutoff": 0.1}, {"projection_dropout": 0.1}, {"positions": True}])
 @pytest.mark.parametrize("kind", ["sequence", "token"])
-def test_a_step_waits_for_nothing(kind):
-    data = made_data(kind)
-    device = torch.device("cuda")
-    model = FusionModel(LayerMixConfig(**SMALL), data.shape).to(device)
-    optimiser = torch.optim.Adam(model.parameters(), fused=True)
-    batch = data.splits["train"].batch(np.arange(16), model.fusion.live(), device)
-    towards = to_device(torch.tensor(1.0), device)
+def test_a_step_waits_for_nothing(kind, settings):
+    data, device = made_data(kind), torch.device("cuda")
+    trainers = [
+        Trainer(LayerMixConfig(**SMALL, alpha=alpha, **settings), data, seed=seed, device=device)
+        for seed in (0, 1)
+        for alpha in (1.0, 8.0)
+    ]
+    group = Members(trainers, stacked=True, counted=True)
     for mode in (0, "error"):  # the first round sets up libraries, which waits
+        for trainer in trainers:
+            trainer.progress.epoch += 1
+        steps = group.epoch()
+        next(steps)
         torch.cuda.set_sync_debug_mode(mode)
         try:
-            with torch.autocast("cuda", dtype=torch.bfloat16):
-                loss = model(batch.states, batch.lengths).float().square().mean()
-            optimiser.zero_grad(set_to_none=True)
-            (loss * towards).backward()
-            optimiser.step()
+            next(steps)
         finally:
             torch.cuda.set_sync_debug_mode(0)
 

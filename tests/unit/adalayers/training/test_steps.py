@@ -11,6 +11,7 @@ from adalayers.config import trial_config
 from adalayers.data.prepare import prepare
 from adalayers.request import DataRequest
 from adalayers.training.steps import Request, SharedClock, in_turn
+from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer
 from tests.helpers.interrupting import assert_same
 
@@ -46,7 +47,7 @@ def trained(prepared, arms, seed=1):
         outcomes[number] = yield from trainer.steps(lambda evaluation: None, test=True)
 
     with mock.patch.object(Backbone, "forward", autospec=True, side_effect=Backbone.forward) as passes:
-        in_turn([trial(number, arm) for number, arm in enumerate(arms)], clock)
+        in_turn([trial(number, arm) for number, arm in enumerate(arms)], clock, Together())
     return [outcomes[number] for number in range(len(arms))], passes.call_count
 
 
@@ -73,5 +74,5 @@ def test_a_trial_that_is_behind_catches_up_before_the_others_go_on():
             order.append((name, epoch))
             yield Request(epoch=epoch)
 
-    in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock())
+    in_turn([trial("a", [1, 1, 2]), trial("b", [2, 2, 3])], SharedClock(), Together())
     assert order == [("a", 1), ("b", 2), ("a", 1), ("a", 2), ("b", 2), ("b", 3)]

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from adalayers.config import trial_config
-from adalayers.fusion import layer_mix
 from adalayers.models.several import FusionModels
 from adalayers.storage.folder import Folder
-from adalayers.tensors import cpu_attention, members
-from adalayers.training import together
+from adalayers.tensors import cpu_attention, ragged
+from adalayers.training import members, together
+from adalayers.training.members import Members
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, restored
@@ -41,7 +41,11 @@ def trained(arms, kind="sequence", *, several=None, data=None, folder=None, on_e
         outcomes[number] = yield from trainer.steps(on_evaluation, work, test=True)
 
     trials = [trial(number, arm) for number, arm in enumerate(arms)]
-    in_turn(trials, clock, together=several or (lambda requests: None))
+    if several is None:  # each by itself
+        for one in trials:
+            in_turn([one], clock, Together())
+    else:
+        in_turn(trials, clock, several)
     return [outcomes[number] for number in range(len(arms))]
 
 
@@ -65,8 +69,13 @@ def double():
 @pytest.fixture
 def steps(monkeypatch):
     """How often a step was taken as one."""
-    counted = mock.Mock(side_effect=together._Several.step, autospec=True)
-    monkeypatch.setattr(together._Several, "step", lambda self, requests: counted(self, requests))
+    counted, step = mock.Mock(), Members._step
+
+    def noted(self, passes, factor):
+        counted(self)
+        return step(self, passes, factor)
+
+    monkeypatch.setattr(Members, "_step", noted)
     return counted
 
 
@@ -75,6 +84,7 @@ def test_all_arms_in_double_precision_equal_the_trials_alone(kind, optimiser, do
     arms = [{**arm, "optimiser": optimiser} for arm in ARMS]
     group = trained(arms, kind, several=Together())
     assert steps.call_count == 32, "two epochs of 16 steps"
+    assert steps.call_args.args[0].model is not None
     for outcome, wanted in zip(group, trained(arms, kind), strict=True):
         assert_close(outcome, wanted, 1e-9)
 
@@ -98,16 +108,14 @@ def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, 
         assert_close(outcome, wanted, 1e-9)
 
 
-def test_cells_joined_as_on_a_gpu_give_the_same(double, monkeypatch):
-    drops = {"projection_dropout": 0.2}
-    arms = [{**arm, **drops, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
-    wanted = trained(arms, several=Together())
-    pairs = layer_mix.paired
-    monkeypatch.setattr(
-        layer_mix, "paired", lambda *args, **options: pairs(*args, **{**options, "joined": True})
-    )
-    for outcome, ours in zip(trained(arms, several=Together()), wanted, strict=True):
-        assert_close(outcome, ours, 1e-9)
+@pytest.mark.parametrize("kind", ["sequence", "token"])
+def test_a_gpus_branches_give_the_same(kind, double, monkeypatch):
+    arms = [{**arm, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
+    wanted = trained(arms, kind)
+    monkeypatch.setattr(ragged, "on_gpu", lambda device: True)
+    for several in (Together(), None):
+        for outcome, ours in zip(trained(arms, kind, several=several), wanted, strict=True):
+            assert_close(outcome, ours, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -128,11 +136,10 @@ def test_heads_and_options_equal_the_trials_alone(head):
 
 
 @pytest.mark.parametrize("other", [0.3, 0.2])
-def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other):
+def test_dropout_of_words_is_drawn_as_alone_and_once_where_it_is_the_same(other, steps):
     arms = [{"dropout": p, "alpha": alpha} for p, alpha in ((0.3, 1.0), (other, 8.0))]
-    with mock.patch.object(members, "dropout_mask", wraps=members.dropout_mask) as shared:
-        outcomes = trained(arms, "token", several=Together())
-    assert shared.called == (other == 0.3)
+    outcomes = trained(arms, "token", several=Together())
+    assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2 if other == 0.3 else 1}
     for outcome, wanted in zip(outcomes, trained(arms, "token"), strict=True):
         assert_close(outcome, wanted, 1e-4)
 
@@ -188,10 +195,10 @@ def test_a_group_that_is_interrupted_goes_on_to_the_same_numbers(tmp_path):
 def test_where_memory_does_not_hold_a_group_its_halves_are_passed(monkeypatch, capsys, steps):
     wanted, forward = trained(ARMS), FusionModels.forward
 
-    def at_most_three(model, states, parts):
-        if len(model.stacked[-1].owners) > 3:
+    def at_most_three(model, values, batches):
+        if len(values) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return forward(model, states, parts)
+        return forward(model, values, batches)
 
     monkeypatch.setattr(FusionModels, "forward", at_most_three)
     for outcome, alone in zip(trained(ARMS, several=Together()), wanted, strict=True):
@@ -205,10 +212,10 @@ def test_after_it_dropout_is_what_it_is_alone(monkeypatch, double):
     alone = [trained([arm], several=Together(counted=True))[0] for arm in arms]
     forward = FusionModels.forward
 
-    def at_most_two(model, states, parts):
-        if len(model.stacked[-1].owners) > 2:
+    def at_most_two(model, values, batches):
+        if len(values) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return forward(model, states, parts)
+        return forward(model, values, batches)
 
     monkeypatch.setattr(FusionModels, "forward", at_most_two)
     for outcome, wanted in zip(trained(arms, several=Together(counted=True)), alone, strict=True):
@@ -217,7 +224,7 @@ def test_after_it_dropout_is_what_it_is_alone(monkeypatch, double):
 
 def test_hidden_states_are_computed_in_their_own_type(monkeypatch):
     """Models compute in bfloat16 on a GPU, the base model in its `backbone_dtype`."""
-    monkeypatch.setattr(together, "reduced", lambda device: torch.autocast("cpu", dtype=torch.bfloat16))
+    monkeypatch.setattr(members, "reduced", lambda device: torch.autocast("cpu", dtype=torch.bfloat16))
     data, reduced = made_data(sizes=(64, 16, 16)), set()
     features = type(data.splits["train"].features)
     read = features.read
@@ -236,7 +243,7 @@ def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
     one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
     wider = Trainer(trial_config(**{**SMALL, "k": 16}), data, seed=1, device=torch.device("cpu"))
     assert together.member_bytes(wider) > 1.9 * together.member_bytes(one) > 4 * 5 * one.model.n_parameters()
-    monkeypatch.setattr(together.Together, "_fitting", lambda self, trainer: 3)
+    monkeypatch.setattr(together, "fitting", lambda trainer: 3)
     trained(ARMS[:5], several=Together(counted=True))
     assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2, 3}
 
@@ -246,9 +253,14 @@ def test_what_fits_follows_from_free_memory(monkeypatch):
     trainer = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
     trainer.device = torch.device("cuda")
     for free, fits in ((7.1, 5), (0.1, 1), (1e6, 64)):
-        amount = free * together.member_bytes(trainer)
-        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device, amount=amount: (amount, 2 * amount))
-        assert Together._fitting(trainer) == fits
+        amount, kept = free * together.member_bytes(trainer), together.member_bytes(trainer)
+        monkeypatch.setattr(
+            torch.cuda, "mem_get_info", lambda device, amount=amount: (amount - kept, 2 * amount)
+        )
+        # What this process has freed and not given back is free too.
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 3 * kept)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 2 * kept)
+        assert together.fitting(trainer) == fits
 
 
 def test_a_member_that_diverges_changes_no_other(double):
@@ -262,7 +274,7 @@ def test_a_member_that_diverges_changes_no_other(double):
 
     alone = []
     for arm in (arms[0], arms[2]):
-        in_turn([trial(arm)], SharedClock())
+        in_turn([trial(arm)], SharedClock(), Together())
         alone.append(losses.pop())
-    in_turn([trial(arm) for arm in arms], SharedClock(), together=Together())
+    in_turn([trial(arm) for arm in arms], SharedClock(), Together())
     assert [losses[0], losses[2]] == pytest.approx(alone, rel=1e-9)

@@ -12,17 +12,19 @@ import pytest
 import torch
 from ray import tune
 
+from adalayers.config import trial_config
 from adalayers.data.trial_data import SplitData
 from adalayers.features.features import Subset
 from adalayers.fusion.layer_mix import LayerMix, LayerMixConfig
 from adalayers.models.model import FusionModel
+from adalayers.models.several import FusionModels
 from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
-from adalayers.training import evaluation, trainer
+from adalayers.training import members, trainer
 from adalayers.training.evaluation import evaluate
-from adalayers.training.optimisers import build_optimiser
+from adalayers.training.optimisers import Adam, Trained
 from adalayers.training.together import finished
 from adalayers.training.trainer import CHECKPOINT, Diverged, Trainer, train
 from adalayers.tuning.job import TrialJob
@@ -91,23 +93,31 @@ def test_a_trial_is_the_same_alone_and_after_others_in_one_process(tmp_path):
 
 def needing_memory(monkeypatch, most, error):
     """Let a forward pass of training over more than `most` examples fail as one that memory does not hold."""
-    whole = trainer.outputs
+    whole, several = members.outputs, FusionModels.forward
 
     def outputs(model, batch):
-        if len(batch.lengths) > most:
+        if model.training and len(batch.lengths) > most:
             raise error
         return whole(model, batch)
 
-    monkeypatch.setattr(trainer, "outputs", outputs)
+    def forward(model, values, batches):
+        if batches.training and len(batches.examples[0]) > most:
+            raise error
+        return several(model, values, batches)
+
+    monkeypatch.setattr(members, "outputs", outputs)
+    monkeypatch.setattr(FusionModels, "forward", forward)
 
 
 @pytest.mark.parametrize("class_weights", ["none", "balanced"])
-@pytest.mark.parametrize("kind", ["sequence", "token"])
+@pytest.mark.parametrize(("kind", "fusion"), [("sequence", "layer-mix"), ("token", "layer-mix"), ("token", "dwatt")])
 def test_a_batch_beyond_memory_is_passed_in_parts_to_the_same_numbers(
-    kind, class_weights, monkeypatch, capsys
+    kind, fusion, class_weights, monkeypatch, capsys
 ):
     data = made_data(kind)
-    settings = config(dropout=0.0, class_weights=class_weights, entropy_weight=1e-3)
+    own = {"entropy_weight": 1e-3, "k": 8} if fusion == "layer-mix" else {"heads": 2}
+    shared = {**{name: value for name, value in SMALL.items() if name != "k"}, "dropout": 0.0}
+    settings = trial_config(fusion=fusion, **{**shared, **own}, class_weights=class_weights)
     wanted = train(settings, data, seed=3)
     needing_memory(monkeypatch, 5, torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
     got = train(settings, data, seed=3)
@@ -125,7 +135,7 @@ def test_a_part_is_as_small_as_one_example_and_then_the_trial_fails(monkeypatch,
     alone = Trainer(config(), made_data(), seed=3, device=torch.device("cpu"))
     with pytest.raises(RuntimeError, match="sizes"):
         finished(alone.steps(lambda evaluation: None))
-    assert alone.parts == 1, "another error is no reason to pass less at a time"
+    assert alone.passes == 1, "another error is no reason to pass less at a time"
 
 
 PLATEAU = config(dropout=0.3, projection_dropout=0.2, alpha=8.0, entropy_weight=1e-3, lr_patience=1)
@@ -184,12 +194,45 @@ def test_the_learning_rate_is_halved_on_a_plateau():
 def test_no_weight_decay_on_p_and_its_own_learning_rate():
     settings = config(mix_lr=0.5, weight_decay=0.1)
     model = FusionModel(settings, made_data().shape)
-    groups = build_optimiser(settings, model).param_groups
-    (mix,) = [group for group in groups if group["params"][0] is model.fusion.p]
-    rest = [group for group in groups if group is not mix]
-    assert (mix["lr"], mix["weight_decay"]) == (0.5, 0.0)
-    assert {(group["lr"], group["weight_decay"]) for group in rest} == {(3e-3, 0.1)}
-    assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
+    trained = Trained(settings, model)
+    assert {(lr, decay) for _, lr, decay in trained.groups[:-1]} == {(3e-3, 0.1)}
+    assert trained.groups[-1] == (1, 0.5, 0.0)
+    assert trained.parameters[-1] is model.fusion.p
+    assert len(trained.parameters) == sum(n for n, *_ in trained.groups) == len(list(model.parameters()))
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adamw"])
+def test_a_step_is_that_of_torchs_optimiser(optimiser):
+    """Of three trials at their own rates; one leaves a parameter out of two steps, as torch does without a gradient."""
+    torch.manual_seed(0)
+    shape, rates, trials, theirs = made_data().shape, (1e-2, 3e-3, 1e-3), [], []
+    for lr in rates:
+        settings = config(lr=lr, weight_decay=0.1, mix_lr=5 * lr, optimiser=optimiser)
+        trials.append(Trained(settings, FusionModel(settings, shape)))
+        copies = [parameter.detach().clone() for parameter in trials[-1].parameters]
+        groups, rest = [], iter(copies)
+        for n, rate, decay in trials[-1].groups:
+            groups.append({"params": list(itertools.islice(rest, n)), "lr": rate, "weight_decay": decay})
+        theirs.append((copies, {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser](groups)))
+    adam, projections = Adam(trials, units=1), range(trials[0].groups[0][0], sum(n for n, *_ in trials[0].groups[:2]))
+    for step in range(5):
+        gradients, used = torch.randn_like(adam.values), torch.ones(len(trials), len(projections))
+        factor = torch.tensor([[1.0], [0.5], [1.0]])
+        if step in (2, 3):
+            used[1, 0] = 0
+        for m, (copies, torchs) in enumerate(theirs):
+            for parameter, own in zip(copies, gradients[m].split(trials[m].sizes), strict=True):
+                parameter.grad = own.view(parameter.shape).clone()
+            if not used[m, 0]:
+                copies[projections[0]].grad = None
+                gradients[m].split(trials[m].sizes)[projections[0]].zero_()
+            for group, (_, rate, _) in zip(torchs.param_groups, trials[m].groups, strict=True):
+                group["lr"] = rate * float(factor[m])
+            torchs.step()
+        adam.step([gradients], factor, None if step == 0 else used)
+    for trial, (copies, _) in zip(trials, theirs, strict=True):
+        for ours, parameter in zip(trial.parameters, copies, strict=True):
+            torch.testing.assert_close(ours.detach(), parameter, rtol=1e-5, atol=1e-6)
 
 
 def test_a_linear_schedule_warms_up_and_ends_at_zero():
@@ -300,7 +343,7 @@ def test_class_weights_are_those_of_what_is_trained_on():
     data = made_data("token")
     balanced = Trainer(config(class_weights="balanced"), data, seed=0, device=torch.device("cpu"))
     counts = np.bincount(data.splits["train"].labels)
-    np.testing.assert_allclose(balanced.class_weights.numpy() * counts, counts.sum() / 3, rtol=1e-5)
+    np.testing.assert_allclose(balanced.class_weights * counts, counts.sum() / 3, rtol=1e-5)
 
 
 def test_divergence_is_said_not_scored():
@@ -312,17 +355,23 @@ def test_divergence_is_said_not_scored():
 
 @pytest.mark.parametrize("kind", ["sequence", "token"])
 def test_batches_of_an_evaluation_are_bounded_by_tokens_and_change_no_prediction(kind, monkeypatch):
-    data, sizes, batch = made_data(kind), [], SplitData.batch
+    data, sizes, items = made_data(kind), [], SplitData.items
     model = train(config(epochs=1), data, seed=0).model
 
-    def noted(self, examples, *others):
+    def noted(self, examples):
         sizes.append(len(examples) * int(self.features.lengths[examples].max()))
-        return batch(self, examples, *others)
+        return items(self, examples)
 
-    scores, predictions = finished(evaluate(model, data, "validation", torch.device("cpu")))
-    monkeypatch.setattr(SplitData, "batch", noted)
-    monkeypatch.setattr(evaluation, "EVALUATION_TOKENS", 20)
-    bounded, same_predictions = finished(evaluate(model, data, "validation", torch.device("cpu")))
+    alone = Trainer(config(), data, seed=0, device=torch.device("cpu"))
+    alone.model.load_state_dict(model.state_dict())
+
+    def evaluated():
+        return finished(evaluate(alone, "validation", 1, published=True))
+
+    scores, predictions = evaluated()
+    monkeypatch.setattr(SplitData, "items", noted)
+    monkeypatch.setattr(members, "EVALUATION_TOKENS", 20)
+    bounded, same_predictions = evaluated()
     assert len(sizes) > 1
     assert max(sizes) <= 20
     assert bounded == scores
