@@ -6,6 +6,7 @@ import logging
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from adalayers.escaping import plain
@@ -13,6 +14,8 @@ from adalayers.escaping import plain
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 2.0
+LINE_SECONDS, LINE_SHARE = 10.0, 0.02
+"""Between two lines about trials that run: at least so long, and so much of all the time so far."""
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):
@@ -89,22 +92,63 @@ class Rate:
 
 
 class TrialProgress:
-    """Progress of a study's trials: one line per ended trial, with the rate and the time left.
+    """Progress of a study's trials: a line per ended trial, and now and then one while they run.
 
-    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest.
-    `best` is the best validation score of earlier runs.
+    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest. Time is that of
+    epochs: those of a group pass together.
+
+    Args:
+        epochs: Most of a trial; how many the rest takes is known from those that have ended.
+        best: The best validation score of earlier runs.
     """
 
-    def __init__(self, metric: str, best: float | None = None):
-        self.metric = metric
+    def __init__(self, metric: str, epochs: int, best: float | None = None):
+        self.metric, self._epochs = metric, epochs
         self._began: float | None = None
-        self._ended = 0
+        self._said = time.monotonic()
+        self._ended, self._taken = 0, 0.0
+        self._running: dict[str, tuple[int, float]] = {}
         self._best = best
+
+    def at(
+        self,
+        program: str,
+        trials: int,
+        epoch: float,
+        seconds: float,
+        remaining: Callable[[], int],
+        total: Callable[[], int],
+    ) -> None:
+        """Note at which epoch the trials of a program are, `seconds` after they began; without trials it has ended."""
+        now = time.monotonic()
+        self._running.pop(program, None)
+        if not trials:
+            return
+        self._running[program] = trials, epoch
+        if self._began is None:
+            self._began = now - seconds
+        if now - self._said >= max(LINE_SECONDS, LINE_SHARE * (now - self._began)):
+            self._said, left = now, remaining()
+            running = sum(n for n, _ in self._running.values())
+            epochs = " and ".join(sorted({f"{at:.0f}" for _, at in self._running.values()}, key=float))
+            logger.info(
+                f"[{total() - left}/{total()}] about {self._left(left)} left | {running} trials are in epoch {epochs} "
+                f"of at most {self._epochs}",
+                extra={"refreshes": True},
+            )
+
+    def _left(self, remaining: int) -> str:
+        """Return about how long the remaining trials take, from the epochs that have passed."""
+        each = self._taken / self._ended if self._taken else self._epochs
+        passed = sum(n * min(epoch, each) for n, epoch in self._running.values())
+        elapsed = time.monotonic() - (self._began or 0.0)
+        return duration(max(0.0, remaining * each - passed) * elapsed / max(1e-9, self._taken + passed))
 
     def ended(self, row: dict[str, Any], remaining: int, total: int) -> None:
         """Say how a trial ended and what is left: a line each, or, on a terminal, one that refreshes."""
         self._ended += 1
-        now = time.monotonic()
+        self._taken += float(row.get("epochs") or self._epochs)
+        now = self._said = time.monotonic()
         if self._began is None:
             self._began = now - float(row.get("seconds") or 1.0)
         elapsed = now - self._began
@@ -113,9 +157,9 @@ class TrialProgress:
             self._best = score if self._best is None else max(self._best, score)
         named = "" if score is None else f" val/{self.metric} {score:.4f}"
         best = "" if self._best is None else f", best {self._best:.4f}"
-        left = duration(remaining * elapsed / self._ended)
         logger.info(
-            f"[{total - remaining}/{total}] about {left} left, {60 * self._ended / elapsed:.1f} trials/min | "
+            f"[{total - remaining}/{total}] about {self._left(remaining)} left, "
+            f"{60 * self._ended / elapsed:.1f} trials/min | "
             f"{row['arm'] or 'search'} seed {row['seed']}: {row['status']}{named}{best} ({row['trial_id']})",
             extra={"refreshes": row["status"] in ("completed", "stopped")},
         )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from adalayers.backbones import loading, pretrained, sources, tokens
 from adalayers.backbones.sources import BackboneSource
 from adalayers.backbones.tokens import Encoded
@@ -120,6 +122,7 @@ class Prepared:
             )
             for name, split in self.task.splits.items()
         }
+        torch.cuda.empty_cache()  # workers need what extraction has freed and this process would keep
         return TrialData(
             self.shape,
             self.task.label_names,

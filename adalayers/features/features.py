@@ -157,6 +157,13 @@ _ON_GPU: dict[tuple[Path, State, torch.device], Tensor] = {}
 """Hidden states in a GPU's memory, once per process: Tune gives every trial of a worker its own copy of its data."""
 
 
+def drop_resident_but_of(features: Sequence[Features]) -> None:
+    """Drop the hidden states in a GPU's memory that are not of these features: a worker goes on with another case."""
+    folders = {each.folder for each in features if isinstance(each, StoredFeatures)}
+    for key in [key for key in _ON_GPU if key[0] not in folders]:
+        del _ON_GPU[key]
+
+
 class Subset:
     """The features of `examples` [m] of a split, numbered 0..m - 1; itself a source of `Features`.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -72,13 +74,38 @@ class SharedClock:
         return self._seconds
 
 
-class Together(Protocol):
-    """Does what several trials ask for."""
+class Pace:
+    """Says after which epochs something is done that takes time: after all trials' that share it, or after none's.
 
-    def __call__(self, requests: Sequence[Request]) -> None: ...
+    Args:
+        share:   Of all time that it may take.
+        seconds: Between two times.
+    """
+
+    def __init__(self, share: float, seconds: float = 0.0):
+        self._share, self._seconds, self._began, self._spent = share, seconds, time.monotonic(), 0.0
+        self._last, self._epoch, self._due = -math.inf, 0.0, False
+
+    def due(self, epoch: float) -> bool:
+        """Return whether it is to be done after this epoch."""
+        now = time.monotonic()
+        if epoch != self._epoch:
+            within = self._spent <= self._share * (now - self._began)
+            self._epoch, self._due = epoch, within and now - self._last >= self._seconds
+            self._last = now if self._due else self._last
+        return self._due
+
+    @contextmanager
+    def doing(self) -> Iterator[None]:
+        """Count what the block takes."""
+        began = time.monotonic()
+        yield
+        self._spent += time.monotonic() - began
 
 
-def in_turn(trials: Sequence[Steps[Any]], clock: SharedClock, together: Together) -> list[Any]:
+def in_turn(
+    trials: Sequence[Steps[Any]], clock: SharedClock, together: Callable[[Sequence[Request]], None]
+) -> list[Any]:
     """Take the steps of trials until all have ended, those first that are behind the others; return what came of each.
 
     Those whose training is over wait for the others, and are scored together.

@@ -114,8 +114,7 @@ class Together:
     def _counts(self, trainer: Trainer) -> bool:
         return ragged.on_gpu(trainer.device) if self._counted is None else self._counted
 
-    @staticmethod
-    def _stackable(trainer: Trainer) -> bool:
+    def _stackable(self, trainer: Trainer) -> bool:
         features = trainer.data.splits[TRAIN].features
         # There the pass of the base model is what costs, and trials in turn keep their numbers bit for bit.
         live_on_cpu = isinstance(getattr(features, "whole", features), LiveFeatures) and not ragged.on_gpu(

@@ -38,7 +38,7 @@ from adalayers.tensors.seeds import stream
 from adalayers.training.cost import Operations, cost, epoch_cost, operations
 from adalayers.training.evaluation import evaluate, variant_scores
 from adalayers.training.optimisers import Schedule, Trained
-from adalayers.training.steps import TRAIN, Request, Steps, ask
+from adalayers.training.steps import TRAIN, Pace, Request, Steps, ask
 from adalayers.training.together import finished
 
 logger = logging.getLogger(__name__)
@@ -171,6 +171,7 @@ class Trainer:
     passes: in how many parts a batch is passed, whose gradients are summed; more than one where memory did not suffice
     for it: but for rounding and for what dropout draws, the numbers stay the same
     clock: gives the seconds that its time is told by
+    saving: says after which epochs a checkpoint is written
     """
 
     def __init__(self, config: TrialConfig, data: TrialData, *, seed: int, device: torch.device):
@@ -185,6 +186,7 @@ class Trainer:
         self.progress = Progress()
         self.on_batch: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = time.monotonic
+        self.saving = Pace(CHECKPOINT_SHARE)
         self.passes = 1
         self._counted: dict[tuple[State, ...], Operations] = {}
         weights = data.kind.class_weights(config.class_weights, data.gold(self.data.splits["train"]))
@@ -238,9 +240,9 @@ class Trainer:
     def _train(self, on_evaluation: Callable[[Evaluation], None], checkpoint: Folder | None) -> Steps[None]:
         """Train until the epochs are used up or validation stops improving, from where training stands."""
         progress = self.progress
-        started, written = self.clock() - progress.seconds, 0.0
+        started = self.clock() - progress.seconds
         if progress.epoch == 0:
-            split, states = self.data.splits["train"], self.model.fusion.states
+            split, states = self.data.splits[TRAIN], self.model.fusion.states
             self.model.fusion.fit(Passes(split, states, self.device, self.config.batch_size, self.on_batch))
             if type(self.model.fusion).fit is not Fusion.fit:  # it looked at all of them
                 progress.read_to = self.model.shape.depth(states)
@@ -252,10 +254,9 @@ class Trainer:
                 metrics = yield from self._train_and_evaluate()
                 progress.seconds = self.clock() - started
                 last = self._round_is_over()
-                if checkpoint and not last and written <= CHECKPOINT_SHARE * progress.seconds:
-                    begun = time.monotonic()
-                    self._save(checkpoint)
-                    written += time.monotonic() - begun
+                if checkpoint and not last and self.saving.due(progress.epoch):
+                    with self.saving.doing():
+                        self._save(checkpoint)
                 on_evaluation(Evaluation(metrics, self._row(), progress.history, last))
             self.model.load_state_dict(progress.best_model)
             if not self.model.fusion.refit():

@@ -20,6 +20,7 @@ class TrialJob:
         work: Address of the folder where the trial leaves what it did.
         variants: How else its best model is scored.
         case: Number of the study's case whose data it reads.
+        free: Whether it is of a search, and hangs on no other trial: none stops it or chooses after it.
     """
 
     trial_id: str
@@ -31,11 +32,13 @@ class TrialJob:
     work: str
     variants: tuple[Variant, ...] = ()
     case: int = 0
+    free: bool = False
 
     @property
     def batches(self) -> tuple[int | None, ...] | None:
         """What the batches that it reads follow from; None where no other trial reads them."""
         config = self.config
-        if (self.stage == "search" and self.search != RATES) or config.base_model != "frozen":
+        waits = self.stage == "search" and self.search != RATES and not self.free
+        if waits or config.base_model != "frozen":
             return None
         return self.seed, config.batch_size, config.train_examples, config.draw

@@ -157,7 +157,8 @@ class RunningCase:
         self._mirror.start(self._write("finished" if whole else "running"))
         self.record.write()
         best = self.record.best()
-        self._progress = TrialProgress(data.metric, best=None if best is None else self.record.score(best))
+        best_score = None if best is None else self.record.score(best)
+        self._progress = TrialProgress(data.metric, case.plan.base.epochs, best=best_score)
 
     def _take(self, job: TrialJob) -> bool:
         """Take a trial from another study that has trained it; return whether there is one."""
@@ -181,6 +182,10 @@ class RunningCase:
         self.record.write()
         self._write("running")
         return self._case.folder
+
+    def on_epoch(self, program: str, trials: int, epoch: float = 0.0, seconds: float = 0.0) -> None:
+        """Log now and then how far the trials of a program are that runs; without trials it has ended."""
+        self._progress.at(program, trials, epoch, seconds, self.agenda.remaining, self.agenda.total)
 
     def on_end(self, row: dict[str, Any]) -> None:
         """Count, mirror and log that a trial ended."""

@@ -49,6 +49,7 @@ class Search:
         shape: Shape,
     ):
         self.planned, self.how, self._shape = planned, request.search, shape
+        self._free = request.search in ("grid", "random") and request.scheduler == "fifo"
         self.trials, self.seed = (
             max(request.trials, planned.min_trials) if request.trials else 0,
             request.seed,
@@ -184,6 +185,7 @@ class Search:
             seed=self.seed,
             config=config,
             work=self._record.work(trial_id).address,
+            free=self._free,
         )
 
     def _ask(self, point: dict[str, Any]) -> optuna.trial.Trial:

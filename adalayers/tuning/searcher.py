@@ -101,6 +101,13 @@ class StudySearcher(Searcher):
             case.record.begin(job.trial_id, case.agenda.row(job) | group)
         return {"jobs": [dataclasses.replace(job, case=number) for job in jobs]}
 
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        with _ours():
+            if trial_id in self._trials and "epoch" in result:
+                number, jobs = self._trials[trial_id]
+                seconds = float(result.get("time_total_s") or 0.0)
+                self.cases[number].on_epoch(trial_id, len(jobs), float(result["epoch"]), seconds)
+
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
@@ -113,6 +120,7 @@ class StudySearcher(Searcher):
         if isinstance(cause := getattr(reported, "cause", None), CannotWrite):  # nor could the row be
             raise cause
         case, identities = self.cases[number], [job.trial_id for job in jobs]
+        case.on_epoch(trial_id, 0)
         if error and len(jobs) > 1:
             logger.warning(f"{len(jobs)} trials in one program failed together; they go on in two halves")
             half = len(jobs) // 2

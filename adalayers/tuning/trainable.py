@@ -7,9 +7,7 @@ import dataclasses
 import functools
 import gc
 import logging
-import math
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,7 +18,7 @@ from ray import tune
 from adalayers.config import hyperparameters, trial_config
 from adalayers.data.trial_data import TrialData
 from adalayers.errors import BadInput, CannotWrite, unknown
-from adalayers.features.features import LiveFeatures
+from adalayers.features.features import LiveFeatures, drop_resident_but_of
 from adalayers.models.saved import save
 from adalayers.request import DataRequest, Resources
 from adalayers.results.files import BEST, EVALUATIONS, PREDICTIONS
@@ -28,9 +26,9 @@ from adalayers.results.provenance import other_software
 from adalayers.results.record import PROGRESS
 from adalayers.states import StreamChoice
 from adalayers.storage.folder import Folder
-from adalayers.training.steps import SharedClock, Steps, in_turn, is_out_of_memory
+from adalayers.training.steps import Pace, SharedClock, Steps, in_turn, is_out_of_memory
 from adalayers.training.together import Together
-from adalayers.training.trainer import Diverged, Evaluation, Outcome, restored, train
+from adalayers.training.trainer import CHECKPOINT_SHARE, Diverged, Evaluation, Outcome, restored, train
 from adalayers.tuning.heartbeat import Heartbeat
 from adalayers.tuning.job import TrialJob
 
@@ -40,9 +38,9 @@ SCHEDULED = ("epoch", "best", "round")
 """What a study's scheduler ranks trials by; all else goes home through the trial's folder."""
 
 OTHER_SOFTWARE = "nothing was trained, the worker has other software than its driver"
-REPORT_SECONDS = 2.0
-"""A trial that nothing stops early says how it stands at most this often: an epoch of a small one takes less than that.
-"""
+REPORT_SECONDS, REPORT_SHARE = 2.0, 0.05
+"""Trials that nothing stops early say how they stand at most this often, all of a program at once, and take at most this
+share of its time for it: an epoch of a small one takes less."""
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 
@@ -108,45 +106,50 @@ def run_in_study(jobs: Sequence[TrialJob], data: TrialData, resources: Resources
     for split in data.splits.values():
         if isinstance(split.features, LiveFeatures):
             split.features.shared = len(jobs) > 1
-    clock, heartbeat = SharedClock(), Heartbeat(Folder(jobs[0].work), resources.hang_minutes)
-    trials = [_trial(job, data, resources, clock, heartbeat, alone=len(jobs) == 1) for job in jobs]
+    drop_resident_but_of([split.features for split in data.splits.values()])
+    shared = _Shared(Heartbeat(Folder(jobs[0].work), resources.hang_minutes), alone=len(jobs) == 1)
+    trials = [_trial(job, data, resources, shared) for job in jobs]
     try:
-        in_turn(trials, clock, Together(on_batch=heartbeat))
+        in_turn(trials, shared.clock, Together(on_batch=shared.heartbeat))
     finally:
         _give_back_memory()
 
 
-def _trial(
-    job: TrialJob,
-    data: TrialData,
-    resources: Resources,
-    clock: SharedClock,
-    heartbeat: Heartbeat,
-    *,
-    alone: bool,
-) -> Steps[None]:
+class _Shared:
+    """What trials of one program share: when they are timed, saved and reported, at one epoch for all."""
+
+    def __init__(self, heartbeat: Heartbeat, *, alone: bool):
+        self.heartbeat, self.alone, self.clock = heartbeat, alone, SharedClock()
+        self.saving, self.reporting = Pace(CHECKPOINT_SHARE), Pace(REPORT_SHARE, REPORT_SECONDS)
+        self.reported = 0.0
+
+
+def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared) -> Steps[None]:
     """Train one trial, in steps."""
-    work, confirms, reported = Folder(job.work), job.stage == "confirm", -math.inf
+    work, confirms, alone = Folder(job.work), job.stage == "confirm", shared.alone
     if _has_completed(work):  # before the worker died that had its group
         return
 
     history: list[dict[str, float]] | None = None
 
     def on_evaluation(evaluation: Evaluation) -> None:
-        nonlocal reported, history
-        now, history = time.monotonic(), evaluation.history
-        if confirms and not evaluation.last and now - reported < REPORT_SECONDS:
+        nonlocal history
+        history, epoch = evaluation.history, evaluation.metrics["epoch"]
+        always = alone and (evaluation.last or not confirms)
+        if not (shared.reporting.due(epoch) or always):
             return
-        reported = now
-        _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
-        scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
-        tune.report({**scheduled, "last": evaluation.last})
+        with shared.reporting.doing():
+            _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
+            if always or shared.reported != epoch:  # one speaks for all
+                shared.reported = epoch
+                scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
+                tune.report({**scheduled, "last": evaluation.last})
 
     for retries_left in reversed(range(1 + resources.retries)):
         try:
             device = torch.device(_device(resources))
             trainer = restored(job.config, data, seed=job.seed, device=device, checkpoint=work)
-            trainer.clock, trainer.on_batch = clock, heartbeat
+            trainer.clock, trainer.on_batch, trainer.saving = shared.clock, shared.heartbeat, shared.saving
             outcome = yield from trainer.steps(on_evaluation, work, test=confirms, variants=job.variants)
         except CannotWrite:  # nor could its row be: the study's own writes say so
             raise

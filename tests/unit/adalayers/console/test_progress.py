@@ -3,6 +3,7 @@
 import io
 import logging
 import sys
+import time
 
 import pytest
 
@@ -24,7 +25,7 @@ def lines_of(monkeypatch):
     def lines_of(stream):
         monkeypatch.setattr(sys, "stderr", stream)
         log_to_stderr()
-        progress = TrialProgress("accuracy")
+        progress = TrialProgress("accuracy", epochs=4)
         for number, status in enumerate(("completed", "failed", "completed", "completed"), start=1):
             row = {"trial_id": f"t{number}", "arm": "mix", "seed": number, "status": status, "seconds": 1.0}
             progress.ended(row, remaining=4 - number, total=4)
@@ -49,3 +50,31 @@ def test_a_file_has_a_line_for_each_trial(lines_of):
     written = lines_of(io.StringIO())
     assert "\r" not in written
     assert [line[:5] for line in written.splitlines()] == ["[1/4]", "[2/4]", "[3/4]", "[4/4]", "finis"]
+
+
+def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes(lines_of, monkeypatch):
+    """After 100 s 64 trials are in epoch 8 of 32: 3 times as long remains; three quarters of it where 24 suffice."""
+    stream, now = io.StringIO(), [1000.0]
+    lines_of(stream)
+    stream.truncate(0)
+    stream.seek(0)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    progress = TrialProgress("accuracy", epochs=32)
+
+    def at(seconds, epoch, remaining, program="g"):
+        now[0] = 1000.0 + seconds
+        progress.at(program, 64, epoch, seconds, lambda: remaining, lambda: 64 + 64)
+
+    at(12.5, 1, 128)
+    at(20, 1.6, 128)  # a line was said only just now
+    at(100, 8, 128)
+    progress.at("g", 0, 0, 0, lambda: 64, lambda: 128)
+    for number in range(64):
+        progress.ended({"trial_id": f"t{number}", "arm": "mix", "seed": 1, "status": "failed", "epochs": 24}, 64, 128)
+    at(400, 12, 64, "h")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "[0/128] about 13 min left | 64 trials are in epoch 1 of at most 32"
+    assert lines[1] == "[0/128] about 12 min left | 64 trials are in epoch 8 of at most 32"
+    # 36 epochs of 64 took 400 s, and 12 are left.
+    assert lines[-1] == "[64/128] about 133 s left | 64 trials are in epoch 12 of at most 32".replace("133 s", "2 min")
+    assert len(lines) == 2 + 64 + 1

@@ -1,6 +1,7 @@
 """Several trials of a study in one worker: each ends in its own way, and none changes another's numbers."""
 
 import importlib
+import itertools
 from unittest import mock
 
 import pytest
@@ -12,7 +13,10 @@ from adalayers.request import Resources
 from adalayers.results.provenance import other_software, software
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
-from adalayers.training import trainer
+from adalayers.training import members, trainer
+from adalayers.training.members import Members
+from adalayers.training.steps import Pace
+from adalayers.training.together import Together
 from adalayers.tuning.job import TrialJob
 from adalayers.tuning.trainable import run_in_study, trainable
 from tests.helpers.made_data import made_data
@@ -37,8 +41,24 @@ def reported(monkeypatch):
 @pytest.fixture(autouse=True)
 def in_turn(monkeypatch):
     """Trials step one by one, as over live features, so that numbers can be compared bit for bit."""
-    module = importlib.import_module("adalayers.tuning.trainable")  # the package names its function so
-    monkeypatch.setattr(module, "Together", lambda counted: lambda requests: None)
+    monkeypatch.setattr(Together, "_stackable", lambda self, trainer: False)
+
+
+@pytest.fixture
+def at_step(monkeypatch):
+    """Return what lets a step, by its number in all, raise an error."""
+
+    def at_step(number, error):
+        steps, whole = itertools.count(1), Members._step
+
+        def step(*given):
+            if next(steps) == number:
+                raise error
+            return whole(*given)
+
+        monkeypatch.setattr(Members, "_step", step)
+
+    return at_step
 
 
 def ran(folder, names, **resources):
@@ -73,39 +93,31 @@ def test_members_that_stop_or_diverge_leave_the_others_as_they_are_alone(tmp_pat
         assert ran(tmp_path / "alone", [name])[name] == note
 
 
-def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp_path, monkeypatch):
-    wanted, whole, steps = ran(tmp_path / "well", MEMBERS), trainer.Trainer.step, []
-
-    def once_broken(self, *args):
-        steps.append(self)
-        if len(steps) == 30:
-            raise OSError("the file system went away")
-        return whole(self, *args)
-
-    monkeypatch.setattr(trainer.Trainer, "step", once_broken)
+def test_a_member_that_fails_is_tried_again_as_often_as_asked_and_catches_up(tmp_path, at_step):
+    wanted = ran(tmp_path / "well", MEMBERS)
+    at_step(30, OSError("the file system went away"))
     assert ran(tmp_path / "broken", MEMBERS, retries=1) == wanted
-    steps.clear()
+    at_step(30, OSError("the file system went away"))
     notes = ran(tmp_path / "given up", MEMBERS, retries=0).values()
     assert [note["error"] for note in notes if note["status"] == "failed"] == [
         "OSError: the file system went away"
     ]
 
 
-def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch):
+def test_what_was_completed_is_not_run_again_and_the_rest_goes_on(tmp_path, monkeypatch, at_step):
     wanted = ran(tmp_path / "whole", MEMBERS)
     ran(tmp_path / "cut", ["short"])
-    monkeypatch.setattr(tune, "report", mock.Mock(side_effect=[None] * 3 + [SystemExit]))
+    at_step(30, SystemExit())
     with pytest.raises(SystemExit):
         ran(tmp_path / "cut", MEMBERS)
     begun = mock.Mock(side_effect=trainer.build_model)
-    monkeypatch.setattr(tune, "report", mock.Mock())
     monkeypatch.setattr(trainer, "build_model", begun)
     assert ran(tmp_path / "cut", MEMBERS) == wanted
     assert begun.call_count == 3
 
 
 def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "outputs", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
+    monkeypatch.setattr(members, "outputs", mock.Mock(side_effect=torch.OutOfMemoryError("out of memory")))
     with pytest.raises(torch.OutOfMemoryError):
         ran(tmp_path, MEMBERS)
 
@@ -113,6 +125,42 @@ def test_a_group_that_memory_does_not_hold_says_so(tmp_path, monkeypatch):
 def test_a_confirmation_reports_its_first_and_last_evaluation_and_few_between(tmp_path, reported):
     ran(tmp_path, ["whole"])
     assert [call.args[0]["epoch"] for call in reported.call_args_list] == [1, SMALL["epochs"]]
+
+
+def test_a_group_writes_and_reports_at_one_epoch_for_all(tmp_path, reported, monkeypatch):
+    """Of a group one speaks; what takes long is done more rarely, by all or by none."""
+    written, whole = [], Folder.write_sealed
+
+    def write(self, name, note):
+        if note["status"] == "unfinished":
+            written.append((note["history"][-1]["epoch"], self.uri))
+        whole(self, name, note)
+
+    monkeypatch.setattr(Folder, "write_sealed", write)
+    module = importlib.import_module("adalayers.tuning.trainable")
+    monkeypatch.setattr(module, "REPORT_SECONDS", 0.0)
+    monkeypatch.setattr(module, "REPORT_SHARE", 1.0)
+    names = ["whole", "stops", "short"]
+    ran(tmp_path, names)
+    epochs = [epoch for epoch, _ in written]
+    assert epochs.count(1) == 3
+    assert epochs.count(2) == 2
+    assert [call.args[0]["epoch"] for call in reported.call_args_list] == sorted(set(epochs))
+
+
+def test_what_is_done_after_an_epoch_takes_its_share_of_the_time_and_no_more(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    pace, done = Pace(0.05, 2.0), []
+    for epoch in range(1, 101):
+        for _ in range(3):  # trials
+            if pace.due(epoch):
+                with pace.doing():
+                    now[0] += 0.5
+                done.append(epoch)
+        now[0] += 1.0
+    assert done[:6] == [1, 1, 1, 30, 30, 30]  # 1.5 s are 5% of 30 s, and 30.5 have passed then
+    assert all(done.count(epoch) == 3 for epoch in done)
 
 
 @pytest.mark.parametrize(("gpus", "device"), [(None, "cuda"), (0.5, "cuda"), (0.0, "cpu")])
