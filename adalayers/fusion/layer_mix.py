@@ -376,7 +376,7 @@ def mix_frozen(
         mask: Gives what N's outputs [layers, tokens, k] are multiplied by; None: by nothing.
     """
     layers, k = len(matrices), matrices[0].shape[0]
-    activated = ACTIVATIONS.activated(layers, iter(hidden), weights.dtype)
+    activated = ACTIVATIONS.activated(layers, iter(hidden), matrices[0].dtype)
     masks = None if mask is None else mask(activated.new_empty(layers, activated.shape[1], k))
     work = paired([[0]] * layers, [range(1)], weights.device)
     stacked = torch.stack([*matrices]).unsqueeze(0)

@@ -25,7 +25,7 @@ def mean_of_real(
 ) -> Float[Tensor, "*members batch k"]:
     """Return the mean over the tokens that are no padding."""
     real = ~padding.unsqueeze(-1)
-    return (values * (real / real.sum(dim=-2, keepdim=True))).sum(dim=-2)
+    return (values * real).sum(dim=-2) / real.sum(dim=-2)
 
 
 class Head(nn.Module, ABC):

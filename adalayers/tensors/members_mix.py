@@ -180,6 +180,8 @@ def _added(
         x.unflatten(0, (pairs.states, -1)) for x in (normal, weights.view(len(normal), 1, -1, 1))
     )
     members, gpu = pairs.members, ragged.on_gpu(normal.device)
+    if several == by_state.shape[1] == 1 and len(normal) == pairs.states and total is None:
+        return (weights.view(1, -1) @ normal.view(len(normal), -1)).view(-1, 1, normal.shape[3])
     if not gpu and isinstance(members, slice) and by_state.shape[1] == 1:
         total = normal.new_zeros(normal.shape[1], several, normal.shape[3]) if total is None else total
         for own, weight in zip(by_state, of_state, strict=True):

@@ -42,7 +42,7 @@ class Members:
         self.trainers, self.trained = [*trainers], [trainer.trained for trainer in trainers]
         self._first, self._counted, self.done = trainers[0], counted, 0
         self.model = FusionModels([trainer.model for trainer in trainers]) if stacked else None
-        self.adam = Adam(self.trained, units=1 if stacked else None, apart=not stacked)
+        self.adam = Adam(self.trained, stacked=stacked)
         self._parts: list[range] = []
         for place, trainer in enumerate(trainers):
             joins = place and trainer.reads == trainers[place - 1].reads
@@ -59,14 +59,13 @@ class Members:
         """Train an epoch from its batch number `first` on, a batch at a time, and `note` what came of it."""
         steps = [*zip(*(reader.batches() for reader in self._readers), strict=True)]
         spacing, self.done = max(1, len(steps) // DIAGNOSTICS_PER_EPOCH), first
-        factors = [[[t.schedule.factor(later)] for t in self.trainers] for later in range(len(steps) - first)]
-        (by_step,) = ragged.to_device_at_once([np.array(factors)], self._first.device)
+        factors = [[t.schedule.factor(later) for t in self.trainers] for later in range(len(steps) - first)]
+        (there,) = ragged.to_device_at_once([np.array(factors)[..., None]], self._first.device)
+        there = there.to(self.adam.values.dtype)
         if self.model is not None:
             self.model.fusion.prepare()
-        for passes, factor in zip(
-            self._passes(steps[first:]), by_step.to(self.adam.values.dtype), strict=True
-        ):
-            losses = self._step(passes, factor)
+        for passes, *factor in zip(self._passes(steps[first:]), factors, there, strict=True):
+            losses = self._step(passes, *factor)
             self._total += losses * len(steps[self.done][0])
             self._steps, self.done = self._steps + 1, self.done + 1
             if self.done % spacing == 0 and self.done < len(steps):
@@ -104,7 +103,9 @@ class Members:
         plan = Plan(self.model, self._parts, self._readers, TRAIN, counted=self._counted)
         yield from plan.batches(steps, self._steps, self._first.passes)
 
-    def _step(self, passes: Sequence[Any], factor: Float[Tensor, "members 1"]) -> Float[Tensor, " members"]:
+    def _step(
+        self, passes: Sequence[Any], factors: Sequence[float], factor: Float[Tensor, "members 1"]
+    ) -> Float[Tensor, " members"]:
         """Take a step; return each objective before it. Where memory does not suffice all is as it was."""
         began = [reader.generator.get_state() for reader in self._readers]
         leaves: Sequence[Tensor] = self.trained[0].parameters
@@ -125,7 +126,9 @@ class Members:
             for reader, state in zip(self._readers, began, strict=True):
                 reader.generator.set_state(state)
             raise
-        self.adam.step(gradients, factor, None if self.model is None else self.model.fusion.used())
+        used = None if self.model is None else self.model.fusion.used()
+        with torch.no_grad():
+            self.adam.step(gradients, factors, factor, used)
         return total
 
     def _of_model(self, one: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor | None]:

@@ -9,14 +9,13 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.optim.adam import adam
 
 from adalayers.config import TrialConfig
 from adalayers.models.model import FusionModel
 from adalayers.tensors import ragged
 
 BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
-CPU_NUMBERS, GPU_NUMBERS = 1 << 16, 1 << 26
-"""Numbers that are updated at a time: on a CPU as many as its cache holds, on a GPU as memory has room for."""
 
 
 class Trained:
@@ -57,102 +56,110 @@ class Trained:
 
 
 class Adam:
-    """Takes a step of several trials, each at its own rates, in operations whose number does not grow with them.
+    """Takes a step of several trials, each at its own rates (Adam: Kingma and Ba 2015).
+
+    On a GPU the number of operations does not grow with the trials; a CPU, and a trial alone, are quicker with torch's.
 
     Args:
-        trials: Of one optimiser; they have the same groups of parameters, but for the last ones, which some may lack.
-        units:  Number of the group of whose parameters, all of one size, a member may leave some out of a step.
-        apart:  Whether gradients are given one by one, of a trial alone, and may be missing.
+        trials:  Of one optimiser; they have the same groups of parameters, but for the last ones, which some may lack.
+        stacked: Whether gradients are given in one; else of each parameter of a trial alone, where it has one.
 
     Attributes:
         values: [members, numbers], all parameters.
     """
 
-    def __init__(self, trials: Sequence[Trained], *, units: int | None = None, apart: bool = False):
+    def __init__(self, trials: Sequence[Trained], *, stacked: bool):
         most = max(trials, key=lambda trial: len(trial.groups))
-        like, self._apart, self._decoupled = most.parameters[0].detach(), apart, most.decoupled
+        like, self._stacked, self._decoupled = most.parameters[0].detach(), stacked, most.decoupled
         self.values = like.new_zeros(len(trials), sum(most.sizes))
         self._moments = like.new_zeros(2, *self.values.shape)
         self._steps = like.new_zeros(len(trials), len(most.sizes))
         for trial, *rows in zip(trials, self.values, self._moments.unbind(1), self._steps, strict=True):
             trial.move(*rows)
-        groups = [trial.groups + most.groups[len(trial.groups) :] for trial in trials]
-        rates = [[rates for n, *rates in own for _ in range(n)] for own in groups]
-        self._lr, self._decay = like.new_tensor(rates).unbind(-1)
+        self._sizes, self._groups = most.sizes, [n for n, *_ in most.groups]
+        rates = [trial.groups + most.groups[len(trial.groups) :] for trial in trials]
+        self._rates = [[each for n, *each in own for _ in range(n)] for own in rates]
+        self._lr, self._decay = like.new_tensor(self._rates).unbind(-1)
         self._logs = like.new_tensor([math.log(BETA1), math.log(BETA2)]).view(2, 1, 1)
-        self._units, self._segments, first = range(0), [], 0
-        for number, (n, *_) in enumerate(most.groups):
-            own = range(first, first + n)
-            self._units = own if number == units else self._units
-            self._segments += [own[i : i + 1] for i in range(n)] if apart else [own]
-            first += n
-        self._sizes = [sum(most.sizes[own.start : own.stop]) for own in self._segments]
+        self._state = [
+            [
+                *zip(
+                    *(each[m].split(most.sizes, -1) for each in (self.values, *self._moments)),
+                    own.unbind(),
+                    strict=True,
+                )
+            ]
+            for m, own in enumerate(self._steps)
+        ]
 
     def step(
         self,
         gradients: Sequence[Tensor | None],
+        factors: Sequence[float],
         factor: Float[Tensor, "members 1"],
         used: Float[Tensor, "members units"] | None = None,
     ) -> None:
-        """Take a step: Adam (Kingma and Ba 2015).
+        """Take a step; a parameter without a gradient stays as it is, its moments too.
 
         Args:
             gradients: [members, numbers] in one; or of each parameter, None where it has none.
-            factor:    What the rates are multiplied by.
-            used:      1 for the units that take part, else 0; None: all do.
+            factors, factor: What the rates are multiplied by, here and on the device.
+            used:      1 for the parameters of the second group, all of one size, that take part, else 0; None: all do.
         """
-        taking = [each is not None for each in gradients]
-        if not self._apart:
-            gradients = gradients[0].split(self._sizes, 1)  # type: ignore[union-attr]
-        elif not all(taking):  # as torch's own optimisers: one without a gradient stays as it is
-            self._steps += ragged.to_device(self._steps.new_tensor(taking, device="cpu"), self._steps.device)
-        alive = torch.ones_like(self._steps) if used is not None else None
-        if alive is not None:
-            alive[:, self._units.start : self._units.stop] = used
-        if all(taking):
-            self._steps += 1 if alive is None else alive
-        short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
-        rate = self._lr * factor
-        numbers = (rate, self._decay, rate / short1, short2.neg().rsqrt())
-        tensors = [each.split(self._sizes, -1) for each in (self.values, *self._moments)]
-        for own, gradient, *given in zip(self._segments, gradients, *tensors, strict=True):
-            units = own if own == self._units else own[:1]
-            if gradient is not None:
-                flat = gradient.reshape(given[0].shape), *given
-                self._update(
-                    *(each.view(len(each), len(units), -1) for each in flat),
-                    [each[:, units.start : units.stop, None] for each in numbers],
-                    alive[:, units.start : units.stop, None]
-                    if alive is not None and units == self._units
-                    else None,
-                )
+        if not self._stacked:
+            self._torchs([gradients], factors)
+        elif ragged.on_gpu(self.values.device):
+            self._all_at_once(gradients[0], factor, used)  # type: ignore[arg-type]
+        else:
+            rows: list[list[Tensor | None]] = [[*own.split(self._sizes)] for own in gradients[0]]  # type: ignore[union-attr]
+            first = self._groups[0]
+            for row, takes in zip(rows, [] if used is None else used.tolist(), strict=False):
+                row[first : first + len(takes)] = [
+                    own if each else None for own, each in zip(row[first:], takes, strict=False)
+                ]
+            self._torchs(rows, factors)
 
-    def _update(
-        self,
-        gradient: Float[Tensor, "members units each"],
-        values: Float[Tensor, "members units each"],
-        mean: Float[Tensor, "members units each"],
-        square: Float[Tensor, "members units each"],
-        numbers: Sequence[Float[Tensor, "members units 1"]],
-        alive: Float[Tensor, "members units 1"] | None,
+    def _torchs(self, gradients: Sequence[Sequence[Tensor | None]], factors: Sequence[float]) -> None:
+        """Take the step by torch's own operation, one for all that have the same rates."""
+        alike: dict[tuple[float, float], list[tuple[Tensor, ...]]] = {}
+        for own, state, rates, factor in zip(gradients, self._state, self._rates, factors, strict=True):
+            for gradient, (value, *rest), (lr, decay) in zip(own, state, rates, strict=True):
+                if gradient is not None:
+                    alike.setdefault((lr * factor, decay), []).append((value, gradient.flatten(), *rest))
+        for (lr, decay), some in alike.items():
+            values, flat, mean, square, steps = map(list, zip(*some, strict=True))
+            options = {"lr": lr, "weight_decay": decay, "decoupled_weight_decay": self._decoupled}
+            options |= {"beta1": BETA1, "beta2": BETA2, "eps": EPS, "amsgrad": False, "maximize": False}
+            adam(values, flat, mean, square, [], steps, fused=True, **options)  # type: ignore[arg-type]
+
+    def _all_at_once(
+        self, gradient: Float[Tensor, "members numbers"], factor: Tensor, used: Tensor | None
     ) -> None:
-        """Update parameters and moments; numbers: rate, decay, -rate and root of the moments' corrections."""
-        most = GPU_NUMBERS if ragged.on_gpu(values.device) else CPU_NUMBERS
-        rate, decay, scale, root = numbers
-        weight1, weight2 = 1 - BETA1, 1 - BETA2
-        if alive is not None:
-            rate, decay, scale = rate * alive, decay * alive, scale * alive
-        pieces = (
-            each.split(max(1, most // values[..., 0].numel()), 2) for each in (gradient, values, mean, square)
-        )
-        for g, p, m, v in zip(*pieces, strict=True):
+        """Take the step group by group, of all members at once."""
+        alive = torch.ones_like(self._steps)
+        if used is not None:
+            alive[:, self._groups[0] : self._groups[0] + self._groups[1]] = used
+        self._steps += alive
+        short1, short2 = torch.expm1(self._logs * self._steps.clamp(min=1))  # beta^steps - 1
+        rate = self._lr * factor * alive
+        numbers = (rate, self._decay * alive, rate / short1, short2.neg().rsqrt(), alive)
+        first = column = 0
+        for n in self._groups:
+            size = sum(self._sizes[first : first + n])
+            units = n if used is not None and first == self._groups[0] else 1
+            g, p, m, v = (
+                each[:, column : column + size].view(len(each), units, -1)
+                for each in (gradient, self.values, *self._moments)
+            )
+            rates, decay, scale, root, live = (each[:, first : first + units, None] for each in numbers)
             if self._decoupled:
-                p.mul_(1 - rate * decay)
+                p.mul_(1 - rates * decay)
             else:
                 g = torch.addcmul(g, p, decay)
-            m.lerp_(g, weight1 if alive is None else weight1 * alive)
-            v.lerp_(g * g, weight2 if alive is None else weight2 * alive)
+            m.lerp_(g, (1 - BETA1) * live)
+            v.lerp_(g * g, (1 - BETA2) * live)
             p.addcdiv_(m * scale, v.sqrt().mul_(root).add_(EPS))
+            first, column = first + n, column + size
 
 
 class Schedule:

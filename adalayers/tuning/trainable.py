@@ -142,7 +142,9 @@ def _trial(job: TrialJob, data: TrialData, resources: Resources, shared: _Shared
             _write_progress(work, "unfinished", row=evaluation.row, history=evaluation.history)
             if always or shared.reported != epoch:  # one speaks for all
                 shared.reported = epoch
-                scheduled = {name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics}
+                scheduled = {
+                    name: evaluation.metrics[name] for name in SCHEDULED if name in evaluation.metrics
+                }
                 tune.report({**scheduled, "last": evaluation.last})
 
     for retries_left in reversed(range(1 + resources.retries)):

@@ -108,7 +108,7 @@ def head_step(
     torch.manual_seed(0)
     model = FusionModel(config, made_shape("sequence", 2, layers, width))
     trained, factor = Trained(config, model), torch.ones(1, 1)
-    optimiser = Adam([trained])
+    optimiser = Adam([trained], stacked=False)
     tokens, batch = int(lengths.sum()), torch.from_numpy(lengths)
     states = {state: torch.randn(tokens, width) for state in model.fusion.live()}
     labels = torch.randint(0, 2, (len(lengths),))
@@ -121,7 +121,7 @@ def head_step(
 
     def step() -> None:
         loss = torch.nn.functional.cross_entropy(model(states, batch), labels)
-        optimiser.step(torch.autograd.grad(loss, trained.parameters), factor)
+        optimiser.step(torch.autograd.grad(loss, trained.parameters), [1.0], factor)
 
     model.train()
     return interleaved({"products": products, "step": step}, repeats)

@@ -70,11 +70,15 @@ def test_a_group_that_runs_says_in_which_epoch_it_is_and_how_long_the_rest_takes
     at(100, 8, 128)
     progress.at("g", 0, 0, 0, lambda: 64, lambda: 128)
     for number in range(64):
-        progress.ended({"trial_id": f"t{number}", "arm": "mix", "seed": 1, "status": "failed", "epochs": 24}, 64, 128)
+        progress.ended(
+            {"trial_id": f"t{number}", "arm": "mix", "seed": 1, "status": "failed", "epochs": 24}, 64, 128
+        )
     at(400, 12, 64, "h")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "[0/128] about 13 min left | 64 trials are in epoch 1 of at most 32"
     assert lines[1] == "[0/128] about 12 min left | 64 trials are in epoch 8 of at most 32"
     # 36 epochs of 64 took 400 s, and 12 are left.
-    assert lines[-1] == "[64/128] about 133 s left | 64 trials are in epoch 12 of at most 32".replace("133 s", "2 min")
+    assert lines[-1] == "[64/128] about 133 s left | 64 trials are in epoch 12 of at most 32".replace(
+        "133 s", "2 min"
+    )
     assert len(lines) == 2 + 64 + 1

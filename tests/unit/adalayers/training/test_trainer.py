@@ -22,6 +22,7 @@ from adalayers.request import Resources
 from adalayers.results.record import PROGRESS
 from adalayers.storage.folder import Folder
 from adalayers.study import Variant
+from adalayers.tensors import ragged
 from adalayers.training import members, trainer
 from adalayers.training.evaluation import evaluate
 from adalayers.training.optimisers import Adam, Trained
@@ -110,7 +111,9 @@ def needing_memory(monkeypatch, most, error):
 
 
 @pytest.mark.parametrize("class_weights", ["none", "balanced"])
-@pytest.mark.parametrize(("kind", "fusion"), [("sequence", "layer-mix"), ("token", "layer-mix"), ("token", "dwatt")])
+@pytest.mark.parametrize(
+    ("kind", "fusion"), [("sequence", "layer-mix"), ("token", "layer-mix"), ("token", "dwatt")]
+)
 def test_a_batch_beyond_memory_is_passed_in_parts_to_the_same_numbers(
     kind, fusion, class_weights, monkeypatch, capsys
 ):
@@ -201,9 +204,11 @@ def test_no_weight_decay_on_p_and_its_own_learning_rate():
     assert len(trained.parameters) == sum(n for n, *_ in trained.groups) == len(list(model.parameters()))
 
 
+@pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("optimiser", ["adam", "adamw"])
-def test_a_step_is_that_of_torchs_optimiser(optimiser):
+def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
     """Of three trials at their own rates; one leaves a parameter out of two steps, as torch does without a gradient."""
+    monkeypatch.setattr(ragged, "on_gpu", lambda device: gpu)
     torch.manual_seed(0)
     shape, rates, trials, theirs = made_data().shape, (1e-2, 3e-3, 1e-3), [], []
     for lr in rates:
@@ -214,7 +219,10 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser):
         for n, rate, decay in trials[-1].groups:
             groups.append({"params": list(itertools.islice(rest, n)), "lr": rate, "weight_decay": decay})
         theirs.append((copies, {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser](groups)))
-    adam, projections = Adam(trials, units=1), range(trials[0].groups[0][0], sum(n for n, *_ in trials[0].groups[:2]))
+    adam, projections = (
+        Adam(trials, stacked=True),
+        range(trials[0].groups[0][0], sum(n for n, *_ in trials[0].groups[:2])),
+    )
     for step in range(5):
         gradients, used = torch.randn_like(adam.values), torch.ones(len(trials), len(projections))
         factor = torch.tensor([[1.0], [0.5], [1.0]])
@@ -229,7 +237,7 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser):
             for group, (_, rate, _) in zip(torchs.param_groups, trials[m].groups, strict=True):
                 group["lr"] = rate * float(factor[m])
             torchs.step()
-        adam.step([gradients], factor, None if step == 0 else used)
+        adam.step([gradients], factor.flatten().tolist(), factor, None if step == 0 else used)
     for trial, (copies, _) in zip(trials, theirs, strict=True):
         for ours, parameter in zip(trial.parameters, copies, strict=True):
             torch.testing.assert_close(ours.detach(), parameter, rtol=1e-5, atol=1e-6)
