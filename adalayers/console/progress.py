@@ -94,8 +94,8 @@ class Rate:
 class TrialProgress:
     """Progress of a study's trials: a line per ended trial, and now and then one while they run.
 
-    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest. Time is that of
-    epochs: those of a group pass together.
+    The clock starts with the first trial's training: what Ray takes to start says nothing about the rest. Time is that
+    of epochs: those of a group pass together.
 
     Args:
         epochs: Most of a trial; how many the rest takes is known from those that have ended.

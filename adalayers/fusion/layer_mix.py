@@ -250,8 +250,8 @@ class LayerMixes(Fusions):
         self._frozen: Tensor | None = None
         self._any_learned = any(member.mix == "learned" for member in members)
         if not _matrix(first, 0).requires_grad:
-            matrices = [[_matrix(member, i) for i in range(len(self.states))] for member in members]
-            self._frozen = torch.stack([torch.stack(own).detach() for own in matrices])
+            matrices = [[_matrix(member, i).detach() for i in range(len(self.states))] for member in members]
+            self._frozen = torch.stack([torch.stack(own) for own in matrices])
 
         def column(numbers: Iterable[float]) -> Tensor:
             return torch.tensor([[number] for number in numbers], device=device, dtype=dtype)

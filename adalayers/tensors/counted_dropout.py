@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt32
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 

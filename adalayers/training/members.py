@@ -53,7 +53,8 @@ class Members:
         self._begin()
 
     def _begin(self) -> None:
-        self._steps, self._points, self._total = 0, [], self.adam.values.new_zeros(len(self.trainers))
+        self._steps, self._total = 0, self.adam.values.new_zeros(len(self.trainers))
+        self._points: list[tuple[int, float, Any]] = []
 
     def epoch(self, first: int = 0) -> Iterator[None]:
         """Train an epoch from its batch number `first` on, a batch at a time, and `note` what came of it."""
@@ -108,20 +109,8 @@ class Members:
     ) -> Float[Tensor, " members"]:
         """Take a step; return each objective before it. Where memory does not suffice all is as it was."""
         began = [reader.generator.get_state() for reader in self._readers]
-        leaves: Sequence[Tensor] = self.trained[0].parameters
-        if self.model is not None:
-            leaves = [self.adam.values.detach().requires_grad_()]
-        total, gradients = torch.zeros_like(self._total), [None] * len(leaves)
         try:
-            for one in passes:
-                losses, penalties = (
-                    self._of_model(one) if self.model is None else self._of_models(leaves[0], one)
-                )
-                if penalties is not None:
-                    losses = losses + penalties / len(passes)
-                found = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
-                gradients = [_sum(before, own) for before, own in zip(gradients, found, strict=True)]
-                total += losses.detach()
+            losses, gradients = self.gradients(passes)
         except (RuntimeError, MemoryError):
             for reader, state in zip(self._readers, began, strict=True):
                 reader.generator.set_state(state)
@@ -129,7 +118,34 @@ class Members:
         used = None if self.model is None else self.model.fusion.used()
         with torch.no_grad():
             self.adam.step(gradients, factors, factor, used)
-        return total
+        return losses
+
+    def gradients(self, passes: Sequence[Any]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
+        """Return the objectives of a batch, summed over its passes, and their gradients.
+
+        These are [members, numbers] in one where models are stacked, else [1, ...] of each parameter, None where it has
+        none.
+        """
+        leaves: Sequence[Tensor] = self.trained[0].parameters
+        if self.model is not None:
+            leaves = [self.adam.values.detach().requires_grad_()]
+        total = torch.zeros_like(self._total)
+        gradients: list[Tensor | None] = [None] * len(leaves)
+        for one in passes:
+            losses, penalties = self._of_model(one) if self.model is None else self._of_models(leaves[0], one)
+            if penalties is not None:
+                losses = losses + penalties / len(passes)
+            found = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
+            gradients = [_sum(before, own) for before, own in zip(gradients, found, strict=True)]
+            total += losses.detach()
+        if self.model is None:
+            gradients = [None if own is None else own.unsqueeze(0) for own in gradients]
+        return total, gradients
+
+    def setting(self, name: str) -> Float[Tensor, " members"]:
+        """Return each member's value of a hyperparameter."""
+        values = np.array([float(getattr(trainer.config, name)) for trainer in self.trainers])
+        return ragged.to_device_at_once([values], self._first.device)[0].to(self.adam.values.dtype)
 
     def _of_model(self, one: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor | None]:
         """Return the loss of a trial of any kind over examples of a batch, [1], and its penalty."""

@@ -1,11 +1,11 @@
-"""The batches of models that pass theirs as one: made step by step, and on a GPU copied there for many steps at once."""
+"""The batches of models that pass theirs as one, made step by step; on a GPU many steps are copied there at once."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -52,7 +52,7 @@ class Plan:
         self._splits = [reader.data.splits[name] for reader in readers]
         whole = [getattr(split.features, "whole", split.features) for split in self._splits]
         same = all(each is whole[0] for each in whole) and hasattr(whole[0], "at")
-        self._store = whole[0] if same else None
+        self._store: Any = whole[0] if same else None
 
     def batches(
         self, steps: Iterable[Sequence[np.ndarray]], taken: int = 0, passes: int = 1
@@ -118,7 +118,8 @@ class Plan:
         self, number: int, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray
     ) -> dict[str, np.ndarray]:
         """Return what counted dropout is told by: of sequences in the head, of tokens in the fusion."""
-        places, keys = ragged.ragged_rows(np.zeros_like(lengths), lengths), {}
+        places = ragged.ragged_rows(np.zeros_like(lengths), lengths)
+        keys: dict[str, list[np.ndarray]] = {}
         for reader, (split, examples) in zip(self._readers, of_split, strict=True):
             index, progress = split.index[examples], reader.progress
             draws = Draws(reader.seed, progress.epoch, progress.step + number)
@@ -131,13 +132,11 @@ class Plan:
     def _rows(
         self, of_split: Sequence[tuple[SplitData, np.ndarray]], lengths: np.ndarray, longest: np.ndarray
     ) -> np.ndarray:
-        """Return the rows of what is stored, or of the batches end to end, with each sequence as long as the longest."""
+        """Return rows of what is stored, or of the batches end to end, each sequence as long as the longest."""
         rows, first = [], 0
         for (split, examples), own in zip(of_split, lengths, strict=True):
-            stretched = ragged.stretched_rows(own, longest)
-            rows.append(
-                first + stretched if self._store is None else split.features.rows(examples)[stretched]
-            )  # type: ignore[attr-defined]
+            stretched, features = ragged.stretched_rows(own, longest), split.features
+            rows.append(first + stretched if self._store is None else features.rows(examples)[stretched])  # type: ignore[attr-defined]
             first += int(own.sum())
         return np.concatenate(rows)
 

@@ -1,4 +1,4 @@
-"""Work in steps, an epoch or an evaluation each, so that what several trials ask for is done for all of them at once."""
+"""Work in steps, an epoch or an evaluation each, so that what several trials ask for is done for all at once."""
 
 from __future__ import annotations
 

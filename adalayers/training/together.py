@@ -13,8 +13,8 @@ from torch import nn
 from adalayers.features.features import LiveFeatures
 from adalayers.models.several import alike
 from adalayers.request import MAX_GROUP
-from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.tensors import ragged
+from adalayers.tensors.cpu_dropout import Dropout
 from adalayers.training.members import Members
 from adalayers.training.steps import TRAIN, Request, Result, SharedClock, Steps, in_turn, is_out_of_memory
 

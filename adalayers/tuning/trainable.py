@@ -39,8 +39,8 @@ SCHEDULED = ("epoch", "best", "round")
 
 OTHER_SOFTWARE = "nothing was trained, the worker has other software than its driver"
 REPORT_SECONDS, REPORT_SHARE = 2.0, 0.05
-"""Trials that nothing stops early say how they stand at most this often, all of a program at once, and take at most this
-share of its time for it: an epoch of a small one takes less."""
+"""Trials that nothing stops early say how they stand at most this often, all of a program at once, and take at most
+this share of its time for it: an epoch of a small one takes less."""
 
 DATA_KEYS = tuple(field.name for field in dataclasses.fields(DataRequest) if field.name != "seed")
 

@@ -124,11 +124,9 @@ def of_step(
         trainers.append(Trainer(config, data, seed=member // -(-size // seeds), device=CPU))
     with contextlib.ExitStack() as stack:
         if gpu:
-            stack.enter_context(mock.patch.object(ragged, "on_gpu", lambda device: True))
-            reduced = mock.patch.object(
-                members, "reduced", lambda device: torch.autocast("cpu", torch.bfloat16)
-            )
-            stack.enter_context(reduced)
+            stack.enter_context(mock.patch.object(ragged, "on_gpu", return_value=True))
+            autocast = torch.autocast("cpu", torch.bfloat16)
+            stack.enter_context(mock.patch.object(members, "reduced", return_value=autocast))
         group = members.Members(trainers, stacked=True, counted=gpu)
         for trainer in trainers:
             trainer.progress.epoch = 1

@@ -414,7 +414,7 @@ def test_a_field_that_is_added_with_a_default_renames_no_trial(world, study, tmp
     try:
         exec(snippet("hyperparameter"), added := {"__name__": "added"})
         _CONFIGS[LayerMixConfig.fusion] = added["LayerMixConfig"]
-        assert "temperature" in hyperparameters()
+        assert "gradient_norm" in hyperparameters()
         ran = run_here(flags(world, output), report=False)
     finally:
         _CONFIGS[LayerMixConfig.fusion] = LayerMixConfig

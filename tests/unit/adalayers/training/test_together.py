@@ -112,7 +112,7 @@ def test_counted_dropout_is_the_same_alone_as_in_a_group_of_several_seeds(kind, 
 def test_a_gpus_branches_give_the_same(kind, double, monkeypatch):
     arms = [{**arm, "seed": seed} for arm in ARMS[3:] for seed in (1, 2)]
     wanted = trained(arms, kind)
-    monkeypatch.setattr(ragged, "on_gpu", lambda device: True)
+    monkeypatch.setattr(ragged, "on_gpu", mock.Mock(return_value=True))
     for several in (Together(), None):
         for outcome, ours in zip(trained(arms, kind, several=several), wanted, strict=True):
             assert_close(outcome, ours, 1e-9)
@@ -243,7 +243,7 @@ def test_a_group_takes_as_many_as_a_gpus_memory_holds(monkeypatch, steps):
     one = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
     wider = Trainer(trial_config(**{**SMALL, "k": 16}), data, seed=1, device=torch.device("cpu"))
     assert together.member_bytes(wider) > 1.9 * together.member_bytes(one) > 4 * 5 * one.model.n_parameters()
-    monkeypatch.setattr(together, "fitting", lambda trainer: 3)
+    monkeypatch.setattr(together, "fitting", mock.Mock(return_value=3))
     trained(ARMS[:5], several=Together(counted=True))
     assert {len(call.args[0].trainers) for call in steps.mock_calls} == {2, 3}
 
@@ -252,14 +252,13 @@ def test_what_fits_follows_from_free_memory(monkeypatch):
     data = made_data(sizes=(64, 16, 16))
     trainer = Trainer(trial_config(**SMALL), data, seed=1, device=torch.device("cpu"))
     trainer.device = torch.device("cuda")
+    each = together.member_bytes(trainer)
+    # What this process has freed and not given back is free too.
+    for name, amount in (("memory_reserved", 3 * each), ("memory_allocated", 2 * each)):
+        monkeypatch.setattr(torch.cuda, name, mock.Mock(return_value=amount))
     for free, fits in ((7.1, 5), (0.1, 1), (1e6, 64)):
-        amount, kept = free * together.member_bytes(trainer), together.member_bytes(trainer)
-        monkeypatch.setattr(
-            torch.cuda, "mem_get_info", lambda device, amount=amount: (amount - kept, 2 * amount)
-        )
-        # What this process has freed and not given back is free too.
-        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 3 * kept)
-        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 2 * kept)
+        said = mock.Mock(return_value=((free - 1) * each, 2 * free * each))
+        monkeypatch.setattr(torch.cuda, "mem_get_info", said)
         assert together.fitting(trainer) == fits
 
 

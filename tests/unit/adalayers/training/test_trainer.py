@@ -208,7 +208,7 @@ def test_no_weight_decay_on_p_and_its_own_learning_rate():
 @pytest.mark.parametrize("optimiser", ["adam", "adamw"])
 def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
     """Of three trials at their own rates; one leaves a parameter out of two steps, as torch does without a gradient."""
-    monkeypatch.setattr(ragged, "on_gpu", lambda device: gpu)
+    monkeypatch.setattr(ragged, "on_gpu", mock.Mock(return_value=gpu))
     torch.manual_seed(0)
     shape, rates, trials, theirs = made_data().shape, (1e-2, 3e-3, 1e-3), [], []
     for lr in rates:
