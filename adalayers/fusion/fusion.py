@@ -225,11 +225,6 @@ class Fusion(nn.Module, ABC):
 class Fusions(ABC):
     """Several fusions over the same hidden states, as one: arithmetic alone, the parameters are given."""
 
-    @property
-    @abstractmethod
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of a member's trained parameters, end to end in the order of `parameter_groups`."""
-
     def used(self) -> Float[Tensor, "members parameters"] | None:
         """Return 1 for each parameter of the first group, all of one size, that the last `mixed` used; None: all."""
         return None
@@ -239,13 +234,12 @@ class Fusions(ABC):
         """Note what of the members' settings may have changed since the last epoch."""
 
     @abstractmethod
-    def mixed(
-        self, parameters: Sequence[Float[Tensor, "members ..."]], batches: Batches
-    ) -> Float[Tensor, "tokens members width"]:
+    def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members width"]:
         """Return what each gives, float32.
 
         Args:
-            parameters: Of these `shapes`.
+            parameters: Of each of the `parameter_groups`, [members, numbers]; of several of one shape [parameters,
+                        members, numbers].
             batches:    Of the step.
         """
 

@@ -250,7 +250,7 @@ class LayerMixes(Fusions):
         self._frozen: Tensor | None = None
         self._any_learned = any(member.mix == "learned" for member in members)
         if not _matrix(first, 0).requires_grad:
-            matrices = [[_matrix(member, i).detach() for i in range(len(self.states))] for member in members]
+            matrices = [[_matrix(member, i).detach() for member in members] for i in range(len(self.states))]
             self._frozen = torch.stack([torch.stack(own) for own in matrices])
 
         def column(numbers: Iterable[float]) -> Tensor:
@@ -277,15 +277,6 @@ class LayerMixes(Fusions):
         fixed = self._fixed.exp().tolist()
         self._live = [[m for m, own in enumerate(fixed) if own[i] > 0] for i in range(len(self.states))]
 
-    @property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the parameters of a member, one after the other: the projections, and p."""
-        matrix = (len(self.states), *_matrix(self.members[0], 0).shape)
-        return [
-            *([] if self._frozen is not None else [matrix]),
-            *([(len(self.states),)] if self._any_learned else []),
-        ]
-
     def used(self) -> Float[Tensor, "members states"] | None:
         """Return 1 for the projections that the last `mixed` used, else 0; None where all are used."""
         if self._frozen is not None or all(self._whole):
@@ -305,11 +296,10 @@ class LayerMixes(Fusions):
             logits = logits.masked_fill(torch.softmax(logits, dim=1) <= self._cutoff, float("-inf"))
         return torch.log_softmax(logits, dim=1)
 
-    def mixed(
-        self, parameters: Sequence[Float[Tensor, "members ..."]], batches: Batches
-    ) -> Float[Tensor, "tokens members k"]:
+    def mixed(self, parameters: Sequence[Tensor], batches: Batches) -> Float[Tensor, "tokens members k"]:
         """Return F of each member, float32."""
-        matrices = parameters[0] if self._frozen is None else self._frozen
+        shape = (len(self.states), len(self.members), *_matrix(self.members[0], 0).shape)
+        matrices = parameters[0].view(shape) if self._frozen is None else self._frozen
         self._log_weights = self.log_weights(parameters[-1] if self._any_learned else None)
         weights, live = self._log_weights.exp(), self._live
         if max(self._cutoffs) >= 0 and not ragged.on_gpu(weights.device):  # there it would be waited for
@@ -379,7 +369,7 @@ def mix_frozen(
     activated = ACTIVATIONS.activated(layers, iter(hidden), matrices[0].dtype)
     masks = None if mask is None else mask(activated.new_empty(layers, activated.shape[1], k))
     work = paired([[0]] * layers, [range(1)], weights.device)
-    stacked = torch.stack([*matrices]).unsqueeze(0)
+    stacked = torch.stack([*matrices]).unsqueeze(1)
     return MixOfMembers.apply(weights.unsqueeze(0), stacked, activated, work, eps, masks).squeeze(1)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Hashable, Sequence
 
 import torch
@@ -55,22 +54,23 @@ class FusionModels:
                 setattr(self.head.get_submodule(within), own_name, drops[-1])
         self._dropouts, self.dropouts = drops, [each.where for each in drops if each.acts]
         self._of_head = [shape.numel() for *_, shape in self._slots]
-        self._of_fusion = [math.prod(shape) for shape in self.fusion.shapes]
 
-    def forward(
-        self, values: Float[Tensor, "members numbers"], batches: Batches
-    ) -> Float[Tensor, "members items outputs"]:
-        """Return each member's outputs for what is asked of its batch: its sequences, or words of them."""
-        of_head, of_fusion = values.split([sum(self._of_head), sum(self._of_fusion)], 1)
+    def forward(self, values: Sequence[Tensor], batches: Batches) -> Float[Tensor, "members items outputs"]:
+        """Return each member's outputs for what is asked of its batch: its sequences, or words of them.
+
+        Args:
+            values: Of each of the `parameter_groups`, the head's first, as `Fusions.mixed` takes them.
+        """
+        of_head, *of_fusion = values
         full = low = of_head.split(self._of_head, 1)
-        if torch.is_autocast_enabled(kind := values.device.type):  # once for all groups of lengths
+        if torch.is_autocast_enabled(kind := of_head.device.type):  # once for all groups of lengths
             low = of_head.to(torch.get_autocast_dtype(kind)).split(self._of_head, 1)
         for (module, name, shape), exact, quick in zip(self._slots, full, low, strict=True):
             own = exact if isinstance(module, LayerNorm) else quick
-            module.__dict__[name] = own.view(len(values), *shape)
+            module.__dict__[name] = own.view(len(of_head), *shape)
         for dropout in self._dropouts:
             dropout.batches = batches
-        rows = self.fusion.mixed(self._given(of_fusion), batches)
+        rows = self.fusion.mixed(of_fusion, batches)
         sizes, numbers = [n * time for n, time in batches.groups], batches.numbers
         paddings: Sequence[Tensor | None] = [None] * len(sizes)
         if "padding" in numbers:
@@ -91,14 +91,6 @@ class FusionModels:
             else:
                 joint = joint.take_along_dim(batches.by_member(words).unsqueeze(-1), 1)
         return self.head.classify(joint).float()
-
-    def _given(self, of_fusion: Tensor) -> list[Tensor]:
-        own = of_fusion.split(self._of_fusion, 1)
-        return [each.view(len(each), *shape) for each, shape in zip(own, self.fusion.shapes, strict=True)]
-
-    def weights(self, values: Float[Tensor, "members numbers"]) -> Float[Tensor, "members states"]:
-        """Return what the fusions' diagnostics are made of."""
-        return self.fusion.weights(self._given(values[:, sum(self._of_head) :]))
 
 
 @functools.lru_cache(maxsize=256)

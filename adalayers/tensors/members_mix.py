@@ -44,8 +44,8 @@ class Pairs:
 def paired(of_state: Sequence[Sequence[int]], batches: Sequence[range], device: torch.device) -> list[Pairs]:
     """Return all pairs to work on.
 
-    On a GPU cells of as many members are one operation; on a CPU only those of the same ones that stand next to each
-    other, which copies nothing.
+    On a GPU cells of as many members are one operation; on a CPU only members of a state that stand next to each other,
+    which copies nothing and stays in its cache, or all states of one member.
 
     Args:
         of_state: By hidden state, the members that mix it, in order.
@@ -58,7 +58,7 @@ def paired(of_state: Sequence[Sequence[int]], batches: Sequence[range], device: 
         members = [member for member in of_state[state] if member in own]
         for run in [members] if joined else _runs(members):
             if run:
-                key = len(run) if joined else tuple(run)
+                key = len(run) if joined else (tuple(run), several > 1 and state)
                 alike.setdefault(key, []).append((row * len(batches) + batch, state, run))
 
     def places(numbers: Sequence[int]) -> Places:
@@ -91,7 +91,7 @@ def _runs(members: Sequence[int]) -> Iterator[list[int]]:
 class MixOfMembers(torch.autograd.Function):
     """F_m = sum_i w_mi N(A_i W_mi^T) of activated states A_i [tokens, K] for members m, each over its own batch.
 
-    apply(weights [members, states], matrices [members, states, k, K], activated [live states * batches, tokens, K],
+    apply(weights [members, states], matrices [states, members, k, K], activated [live states * batches, tokens, K],
     work, eps, masks [states * members, tokens, k] or None) -> [tokens, members, k]
 
     Args:
@@ -110,10 +110,8 @@ class MixOfMembers(torch.autograd.Function):
         eps: float | None,
         masks: Tensor | None,
     ) -> Tensor:
-        several, _, k, _ = matrices.shape
-        by_pair = weights.t().reshape(-1)
-        flat = matrices.transpose(0, 1).to(activated.dtype, memory_format=torch.contiguous_format)
-        flat = flat.contiguous().flatten(0, 1)
+        _, several, k, _ = matrices.shape
+        by_pair, flat = weights.t().reshape(-1), matrices.flatten(0, 1).to(activated.dtype)
         total: Tensor | None = None
         kept: list[Tensor | None] = []
         for pairs in work:
@@ -164,7 +162,7 @@ class MixOfMembers(torch.autograd.Function):
                     grad_matrices = matrices.new_zeros(len(by_pair), *shape)
                 grad_matrices[pairs.pairs] = found
         if grad_matrices is not None:
-            grad_matrices = grad_matrices.view(*weights.shape[::-1], *shape).transpose(0, 1)
+            grad_matrices = grad_matrices.view(matrices.shape)
         return grad_weights.view(weights.shape[::-1]).t(), grad_matrices, None, None, None, None
 
 

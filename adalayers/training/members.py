@@ -53,7 +53,8 @@ class Members:
         self._begin()
 
     def _begin(self) -> None:
-        self._steps, self._total = 0, self.adam.values.new_zeros(len(self.trainers))
+        self._steps = 0
+        self._total = torch.zeros(len(self.trainers), device=self._first.device)
         self._points: list[tuple[int, float, Any]] = []
 
     def epoch(self, first: int = 0) -> Iterator[None]:
@@ -62,7 +63,7 @@ class Members:
         spacing, self.done = max(1, len(steps) // DIAGNOSTICS_PER_EPOCH), first
         factors = [[t.schedule.factor(later) for t in self.trainers] for later in range(len(steps) - first)]
         (there,) = ragged.to_device_at_once([np.array(factors)[..., None]], self._first.device)
-        there = there.to(self.adam.values.dtype)
+        there = there.to(self.adam.dtype)
         if self.model is not None:
             self.model.fusion.prepare()
         for passes, *factor in zip(self._passes(steps[first:]), factors, there, strict=True):
@@ -77,7 +78,7 @@ class Members:
     def _diagnostics(self) -> Any:
         if self.model is None:
             return self._first.model.fusion.diagnostics()
-        return self.model.weights(self.adam.values)
+        return self.model.fusion.weights(self.adam.values[1:])
 
     def note(self) -> None:
         """Tell the trials what came of the steps since they were told: numbers are copied once."""
@@ -123,29 +124,29 @@ class Members:
     def gradients(self, passes: Sequence[Any]) -> tuple[Float[Tensor, " members"], list[Tensor | None]]:
         """Return the objectives of a batch, summed over its passes, and their gradients.
 
-        These are [members, numbers] in one where models are stacked, else [1, ...] of each parameter, None where it has
-        none.
+        These are [members, ...] of each group of parameters where models are stacked, else [1, ...] of each parameter,
+        None where it has none.
         """
         leaves: Sequence[Tensor] = self.trained[0].parameters
         if self.model is not None:
-            leaves = [self.adam.values.detach().requires_grad_()]
+            leaves = [values.detach().requires_grad_() for values in self.adam.values]
         total = torch.zeros_like(self._total)
         gradients: list[Tensor | None] = [None] * len(leaves)
         for one in passes:
-            losses, penalties = self._of_model(one) if self.model is None else self._of_models(leaves[0], one)
+            losses, penalties = self._of_model(one) if self.model is None else self._of_models(leaves, one)
             if penalties is not None:
                 losses = losses + penalties / len(passes)
             found = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
             gradients = [_sum(before, own) for before, own in zip(gradients, found, strict=True)]
             total += losses.detach()
         if self.model is None:
-            gradients = [None if own is None else own.unsqueeze(0) for own in gradients]
-        return total, gradients
+            return total, [None if own is None else own.unsqueeze(0) for own in gradients]
+        return total, [own.transpose(0, 1) if own is not None and own.dim() > 2 else own for own in gradients]
 
     def setting(self, name: str) -> Float[Tensor, " members"]:
         """Return each member's value of a hyperparameter."""
         values = np.array([float(getattr(trainer.config, name)) for trainer in self.trainers])
-        return ragged.to_device_at_once([values], self._first.device)[0].to(self.adam.values.dtype)
+        return ragged.to_device_at_once([values], self._first.device)[0].to(self.adam.dtype)
 
     def _of_model(self, one: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor | None]:
         """Return the loss of a trial of any kind over examples of a batch, [1], and its penalty."""
@@ -156,10 +157,10 @@ class Members:
         counted = ragged.to_device(torch.from_numpy(shares(trial, batch.rows, whole)), trial.device)
         return (own * counted).sum().unsqueeze(0), model.fusion.penalty()
 
-    def _of_models(self, values: Tensor, batches: Batches) -> tuple[Tensor, Tensor | None]:
+    def _of_models(self, values: Sequence[Tensor], batches: Batches) -> tuple[Tensor, Tensor | None]:
         """Return the losses of models that are alike, [members], and their penalties."""
         assert self.model is not None
-        with reduced(values.device):
+        with reduced(self._first.device):
             given = self.model.forward(values, batches)
         labels, counted = (batches.by_member(batches.numbers[name]) for name in ("labels", "shares"))
         own = self._first.data.kind.loss(given.flatten(0, 1), labels.expand(given.shape[:2]).flatten())

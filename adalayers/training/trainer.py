@@ -360,7 +360,7 @@ class Trainer:
         buffer = io.BytesIO()
         state = {
             "model": self.model.state_dict(),
-            "trained": self.trained.state,
+            "trained": self.trained.state_dict(),
             "schedule": self.schedule.state_dict(),
             "progress": vars(self.progress),
         }
@@ -377,6 +377,6 @@ class Trainer:
         state = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.model.load_state_dict(state["model"])
         self._start_round()  # a fusion that refitted trains other parameters than at its start
-        self.trained.state = state["trained"]
+        self.trained.load_state_dict(state["trained"])
         self.schedule.load_state_dict(state["schedule"])
         self.progress = Progress(**state["progress"])

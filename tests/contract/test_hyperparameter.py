@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's hyperparameter that touches the step: one place, for a trial alone, of any kind, and for a group."""
+"""CONTRIBUTING.md's hyperparameter that touches the step: one place, for a trial alone of any kind, and for a group."""
 
 import pytest
 import torch

@@ -219,25 +219,24 @@ def test_a_step_is_that_of_torchs_optimiser(optimiser, gpu, monkeypatch):
         for n, rate, decay in trials[-1].groups:
             groups.append({"params": list(itertools.islice(rest, n)), "lr": rate, "weight_decay": decay})
         theirs.append((copies, {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimiser](groups)))
-    adam, projections = (
-        Adam(trials, stacked=True),
-        range(trials[0].groups[0][0], sum(n for n, *_ in trials[0].groups[:2])),
-    )
+    adam, (of_head, *_) = Adam(trials, stacked=True), [n for n, *_ in trials[0].groups]
+    sizes = [parameter.numel() for parameter in trials[0].parameters[:of_head]]
     for step in range(5):
-        gradients, used = torch.randn_like(adam.values), torch.ones(len(trials), len(projections))
-        factor = torch.tensor([[1.0], [0.5], [1.0]])
+        head, projections, p = gradients = [torch.randn_like(values) for values in adam.values]
+        factor, used = torch.tensor([[1.0], [0.5], [1.0]]), torch.ones(len(trials), len(projections))
         if step in (2, 3):
-            used[1, 0] = 0
+            used[1, 0] = projections[0, 1] = 0
         for m, (copies, torchs) in enumerate(theirs):
-            for parameter, own in zip(copies, gradients[m].split(trials[m].sizes), strict=True):
-                parameter.grad = own.view(parameter.shape).clone()
+            own = [*head[m].split(sizes), *projections[:, m], p[m]]
+            for parameter, gradient in zip(copies, own, strict=True):
+                parameter.grad = gradient.view(parameter.shape).clone()
             if not used[m, 0]:
-                copies[projections[0]].grad = None
-                gradients[m].split(trials[m].sizes)[projections[0]].zero_()
+                copies[of_head].grad = None
             for group, (_, rate, _) in zip(torchs.param_groups, trials[m].groups, strict=True):
                 group["lr"] = rate * float(factor[m])
             torchs.step()
-        adam.step([gradients], factor.flatten().tolist(), factor, None if step == 0 else used)
+        gradients[1] = projections.transpose(0, 1)
+        adam.step(gradients, factor.flatten().tolist(), factor, None if step == 0 else used)
     for trial, (copies, _) in zip(trials, theirs, strict=True):
         for ours, parameter in zip(trial.parameters, copies, strict=True):
             torch.testing.assert_close(ours.detach(), parameter, rtol=1e-5, atol=1e-6)
