@@ -151,6 +151,7 @@ ON_GPU: dict[str, Callable[[Path, Sizes], Measured]] = {
     **{f"gpu_{name}": partial(gpu.shape_ratios, name, base) for name, base in BASES.items()},
     "gpu_methods": gpu.method_ratios,
     "gpu_group": gpu.group_ratio,
+    "gpu_steps": gpu.step_table,
 }
 
 

@@ -1,4 +1,4 @@
-"""The same ratios on a GPU: python -m tests.benchmarks gpu_minilm gpu_roberta_large gpu_methods.
+"""The same ratios on a GPU: python -m tests.benchmarks gpu_minilm gpu_roberta_large gpu_methods gpu_steps.
 
 Live, stored (read from the page cache and copied) and resident (in the GPU's memory) features, extraction in float32
 and bfloat16, a step of every method, memory of a trial. Refused where there is no GPU.
@@ -12,6 +12,8 @@ import torch
 
 from adalayers.backbones.sources import BackboneSource
 from adalayers.features.features import LiveFeatures, StoredFeatures
+from adalayers.fusion.layer_mix import LayerMixConfig
+from adalayers.training.trainer import Trainer
 from tests.benchmarks import groups, made, methods
 from tests.benchmarks.lengths import cola_lengths
 from tests.benchmarks.measure import interleaved, logger
@@ -78,6 +80,44 @@ def group_ratio(root: Path, sizes: Sizes) -> dict[str, float]:
     lengths = cola_lengths(sizes.cola)
     seconds = groups.stored(root, made.minilm(), lengths, sizes.repeats, members=64, device=GPU)
     return {"gpu_group64_over_one": seconds["group"] / seconds["one"]}
+
+
+STEPS = (
+    *((base, 600, members, 1) for base in ("minilm",) for members in (1, 4, 16, 64)),
+    ("minilm", 600, 64, 6),
+    *(("minilm", 64, members, 1) for members in (1, 4, 16, 64)),
+    *(("roberta_large", 64, members, 1) for members in (1, 16, 64)),
+)
+"""Of the table of steps: a base model, the batch, members, and their seeds."""
+
+
+def step_table(root: Path, sizes: Sizes) -> dict[str, float]:
+    """Return milliseconds of a step of some members over resident features, and print trial-steps a second."""
+    _require_gpu()
+    measured = {}
+    for base, batch, members, seeds in STEPS:
+        source = made.large(root, sizes) if base == "roberta_large" else made.minilm()
+        lengths = cola_lengths(sizes.cola if base == "minilm" else sizes.sample * 4)
+        folder = store(root / base, source, made.encoded(lengths), GPU).folder
+        data = made.trial_data(source, StoredFeatures(folder, resident=True))
+        configs = [LayerMixConfig(k=64, batch_size=batch, alpha=1.0 + member) for member in range(members)]
+        trainers = [
+            Trainer(config, data, seed=m * seeds // members, device=GPU) for m, config in enumerate(configs)
+        ]
+        epoch = groups.epoch_of(trainers)  # which ends with a copy of losses, and so has waited
+
+        torch.cuda.reset_peak_memory_stats()
+        seconds = interleaved({"epoch": epoch}, min(2, sizes.repeats))["epoch"]
+        steps = len(data.splits["train"].shuffled(batch, 0, 1))
+        milliseconds = 1e3 * seconds / steps
+        logger.info(
+            f"{base}, batch {batch}, {members} members of {seeds} seeds: {milliseconds:.3g} ms a step, "
+            f"{1e3 * members / milliseconds:.0f} trial-steps/s, {torch.cuda.max_memory_allocated() / 1e9:.1f} GB"
+        )
+        measured[f"gpu_step_ms_{base}_{batch}_{members}" + ("" if seeds == 1 else f"_seeds{seeds}")] = (
+            milliseconds
+        )
+    return measured
 
 
 def _require_gpu() -> None:

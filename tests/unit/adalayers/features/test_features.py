@@ -16,7 +16,8 @@ import torch
 from adalayers.backbones import loading, sources, tokens
 from adalayers.errors import BadInput, CannotWrite
 from adalayers.features.extract import extraction_batches
-from adalayers.features.features import LiveFeatures, StoredFeatures, store_folder, stored
+from adalayers.features import features
+from adalayers.features.features import LiveFeatures, StoredFeatures, Subset, store_folder, stored
 from adalayers.features.store import META, Writer
 from tests.helpers.states import encoder
 from tests.helpers.tiny import tiny_backbone
@@ -381,3 +382,21 @@ def test_extraction_batches_hold_each_sequence_once_within_the_limit():
     batches = extraction_batches(lengths)
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= 4096 for batch in batches)
+
+
+def test_of_an_earlier_case_nothing_stays_in_a_gpus_memory(source, encoded, tmp_path, monkeypatch):
+    first, second = (make(tmp_path / name, source, encoded) for name in ("first", "second"))
+    held = {(each.folder, STATE_1, torch.device("cuda")): torch.zeros(1) for each in (first, second)}
+    monkeypatch.setattr(features, "_ON_GPU", held)
+    features.drop_resident_but_of([second, LiveFeatures(source, encoded)])
+    assert [folder for folder, *_ in held] == [second.folder]
+
+
+def test_a_part_of_a_part_is_read_where_the_whole_is(source, encoded, tmp_path):
+    disk, examples = make(tmp_path, source, encoded), np.array([1, 0])
+    part = Subset(Subset(disk, np.arange(10, 20)), np.array([9, 4, 2]))
+    assert part.whole is disk
+    assert part.rows(examples).tolist() == disk.rows(np.array([14, 19])).tolist()
+    assert torch.equal(
+        part.read(examples, [STATE_1], CPU)[STATE_1], disk.read(np.array([14, 19]), [STATE_1], CPU)[STATE_1]
+    )

@@ -15,6 +15,7 @@ from adalayers.training.members import Members
 from adalayers.training.steps import SharedClock, in_turn
 from adalayers.training.together import Together
 from adalayers.training.trainer import Trainer, restored
+from tests.benchmarks import operations
 from tests.helpers.interrupting import Killed, killed_at
 from tests.helpers.made_data import made_data
 
@@ -277,3 +278,12 @@ def test_a_member_that_diverges_changes_no_other(double):
         alone.append(losses.pop())
     in_turn([trial(arm) for arm in arms], SharedClock(), Together())
     assert [losses[0], losses[2]] == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["", *operations.VARIANTS])
+def test_a_step_on_a_gpu_waits_for_nothing_and_asks_as_much_for_many_as_for_few(variant):
+    settings = operations.VARIANTS.get(variant, {})
+    few, many = (operations.of_step(size, 16, **settings) for size in (4, 12))
+    assert not few.waits
+    assert not many.waits
+    assert many.operations == few.operations

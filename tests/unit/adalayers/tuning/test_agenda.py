@@ -72,6 +72,7 @@ def agenda(
     arms=(),
     rates=(),
     factors=(),
+    scheduler="asha",
 ):
     runs = RunsRecord(history=(Run(analyses=tuple(analyses)),))
     before = StudyFile(request=RequestRecord(arms=arms), runs=runs)
@@ -80,7 +81,7 @@ def agenda(
         plan or made_plan(),
         record,
         DATA,
-        StudyRequest(search=search, trials=trials, seeds=seeds, rates=rates),
+        StudyRequest(search=search, scheduler=scheduler, trials=trials, seeds=seeds, rates=rates),
         undecided=undecided,
         before=before,
         factors=factors,
@@ -600,6 +601,20 @@ def test_a_group_is_of_trials_that_read_the_same_batches(folder):
     for job in itertools.chain(*groups):
         finish(made, job)
     assert [job.seed for job in made.next_group(2)] == [1], "of the search's best"
+
+
+@pytest.mark.parametrize(
+    ("search", "scheduler", "sizes"),
+    [
+        ("random", "fifo", [2, 1]),
+        ("grid", "fifo", [2, 1]),
+        ("random", "asha", [1, 1, 1]),
+        ("optuna", "fifo", [1, 1, 1]),
+    ],
+)
+def test_trials_of_a_search_share_a_program_where_none_hangs_on_another(folder, search, scheduler, sizes):
+    made = agenda(folder, trials=3, seeds=2, search=search, scheduler=scheduler)
+    assert [len(made.next_group(2)) for _ in sizes] == sizes
 
 
 def test_an_analysis_waits_for_the_whole_of_each_group(folder):
