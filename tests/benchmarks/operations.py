@@ -1,7 +1,7 @@
 """What a training step of a group asks of a device, counted on CPU tensors with a GPU's branches taken.
 
-What counts are operations that are no views, forward, backward and Adam, and waits for their results: sizes do not matter,
-so they are small.
+What count are operations that are no views, forward, backward and Adam, and waits for their results; sizes do not
+matter, so they are small.
 """
 
 import contextlib

@@ -15,8 +15,8 @@ import torch
 
 from adalayers.backbones import loading, sources, tokens
 from adalayers.errors import BadInput, CannotWrite
-from adalayers.features.extract import extraction_batches
 from adalayers.features import features
+from adalayers.features.extract import extraction_batches
 from adalayers.features.features import LiveFeatures, StoredFeatures, Subset, store_folder, stored
 from adalayers.features.store import META, Writer
 from tests.helpers.states import encoder
