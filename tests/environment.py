@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,6 @@ IGNORED: dict[str, dict[str, str]] = {
         "PYTHONWARNINGS": "error",
         "PYTHONHASHSEED": "1",
         "PYTHONSAFEPATH": "1",
-        "PYTHONOPTIMIZE": "1",
     },
     "another MLflow's run": {"MLFLOW_RUN_ID": "0" * 32, "MLFLOW_EXPERIMENT_NAME": "another"},
     "a git hook": {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
@@ -151,6 +151,7 @@ def studies(apart: bool) -> dict[str, Case]:
         }
     return {
         **{name: Case(environment=values, argv=tracked) for name, values in IGNORED.items()},
+        "Python's -O": Case(environment={"PYTHONOPTIMIZE": "1"}),  # which compiles all libraries anew
         "a matplotlibrc": Case(cwd=matplotlibrc(RC)),
         "a TMPDIR that Ray does not take": Case(environment={"TMPDIR": "{outside}/jürgen tmp"}),
         "a TMPDIR too long for sockets": Case(environment={"TMPDIR": "{outside}/" + 60 * "x"}),
@@ -200,25 +201,29 @@ def run(case: Case, folder: Path, shared: Path) -> str | None:
     ]
     if cwd != outside:  # gone before Python starts, as after `rm -r` in another terminal
         command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command]
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         cwd=cwd,
         env=environment | own,
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    said = done.stderr.decode(errors="replace")
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            said = process.communicate(timeout=SECONDS)[1].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)  # in good order
+            return f"no end within {SECONDS} s: {process.communicate()[1].decode(errors='replace')[-3000:]}"
     if "Traceback" in said:
         return f"a traceback: {said[-3000:]}"
     if case.said:
         lines = [line for line in said.splitlines() if line.startswith("error: ")]
-        if done.returncode != BAD_INPUT or len(lines) != 1 or case.said not in lines[0]:
-            return f"exit code {done.returncode}: {said}"
+        if process.returncode != BAD_INPUT or len(lines) != 1 or case.said not in lines[0]:
+            return f"exit code {process.returncode}: {said}"
         left = [path for path in inside.rglob("*") if path.name in STUDY_FILES]
         return f"it had begun: {left}" if left else None
-    if done.returncode != DONE:
-        return f"exit code {done.returncode}: {said[-3000:]}"
+    if process.returncode != DONE:
+        return f"exit code {process.returncode}: {said[-3000:]}"
     tracked = not case.argv
     problem = next(wrong(output, inside, tracked=tracked), None)
     return problem if problem or tracked else report_elsewhere(output, folder)
