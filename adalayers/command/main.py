@@ -105,8 +105,8 @@ def _run(
                 holding.add(folder.address)
 
         pages = reports or cast("Reports", own_module("reports"))
-        pages.check()
         found = cases(study, flags, hold)
+        pages.check()
         if flags.fresh:
             move_aside([case.folder for case in found])
             set_aside()
