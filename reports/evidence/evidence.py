@@ -296,6 +296,12 @@ class Evidence:
         """The rows of `mix_by_arm` in the core."""
         return tables.core(self.mix_by_arm, self.plan)
 
+    @property
+    def grid(self) -> pd.DataFrame:
+        """The cells of the core with their levels, mean scores, and the entropy of their mix where they have one."""
+        entropy = self.mix_by_arm.set_index("arm")["entropy_mean"]
+        return self.core.assign(entropy=self.core["arm"].map(entropy))
+
     @cached_property
     def learned_arm(self) -> str | None:
         """The best of the arms that learn their mix, on validation."""

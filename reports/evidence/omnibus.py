@@ -7,6 +7,7 @@ off is shuffled among the cells of each seed, which would change nothing if the 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -23,6 +24,10 @@ from reports.reading.load import Plan
 
 MATTERS = "matters"
 DRAWS = 9999
+
+UNEQUAL, FEW_CELLS = 2.0, 4
+"""How many times as much one level may vary as another of its factor, where there are more cells than so few: beyond it
+something is said to matter too often, and an effect gets its p value alone (docs/evidence.md)."""
 
 _ROUNDING = 1 - 1e-9
 
@@ -83,6 +88,7 @@ def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAn
     ]
     table = np.array([[scores[arm][seed] for arm in cells] for seed in seeds])
     p_values = dict(zip(effects, permutation_p_values(table, [*map(len, levels)], effects), strict=True))
+    alike = len(cells) <= FEW_CELLS or spread_ratio(table, [*map(len, levels)]) <= UNEQUAL
     level = planned[-1].level * OMNIBUS / CROSSED
     steps = holm(p_values, level)
     return [
@@ -96,10 +102,24 @@ def omnibus(plan: Plan, scores: Values, split: str, analyses: Sequence[InterimAn
             analyses=len(planned),
             p_value=p_values[effect],
             p_adjusted=steps[effect].adjusted,
-            verdict=MATTERS if steps[effect].rejected else OPEN,
+            verdict=(MATTERS if steps[effect].rejected else OPEN) if alike else None,
         )
         for effect in effects
     ]
+
+
+def spread_ratio(table: np.ndarray, sizes: Sequence[int]) -> float:
+    """Return how many times as much scores vary at one level as at another of the same factor, at most.
+
+    They vary around what seeds and cells have; arguments as of `permutation_p_values`.
+    """
+    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    squares = (left**2).sum(axis=0).reshape(sizes)
+    by_level = [
+        squares.sum(axis=tuple({*range(len(sizes))} - {place})) / (squares.size / size)
+        for place, size in enumerate(sizes)
+    ]
+    return math.sqrt(max(found.max() / max(found.min(), np.finfo(float).tiny) for found in by_level))
 
 
 def permutation_p_values(

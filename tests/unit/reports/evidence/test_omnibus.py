@@ -1,6 +1,7 @@
 """Factors as wholes: against F tests of what was put in, and by how often none is called one."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from scipy import stats
 
 from adalayers.results.interim_analyses import CROSSED
 from adalayers.study import Factor
-from reports.evidence.omnibus import MATTERS, omnibus, permutation_p_values
+from reports.evidence.omnibus import MATTERS, omnibus, permutation_p_values, spread_ratio
 from tests.helpers.made_scores import GRID, analysed, plan
+from tests.helpers.made_up import CORE, MadeUp
+from tests.helpers.pages import evidence_of
 
 EFFECTS = [(0,), (1,), (0, 1)]
 
@@ -96,3 +99,27 @@ def test_none_is_seldom_called_one(levels):
         table = rng.normal(size=(6, levels[0] * levels[1])) + rng.normal(size=(6, 1))
         wrong += min(permutation_p_values(table, levels, EFFECTS, draws=199)) <= 0.05 / 3
     assert stats.binomtest(wrong, 200).proportion_ci().low <= 0.05
+
+
+def test_levels_that_vary_unequally_get_p_alone():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(400, 6)) * [1, 1, 1, 3, 3, 3] + rng.normal(size=(400, 1))
+    # Of a seed's own mean each cell keeps a part: (25 x 9 + 2 x 9 + 3) / 36 against (25 + 2 + 27) / 36.
+    assert spread_ratio(table, [2, 3]) == pytest.approx(math.sqrt(246 / 54), rel=0.1)
+    made = scores(6, 0.05)
+    for arm, config in GRID.items():
+        spread = 5.0 if config["alpha"] == 8 else 1.0
+        made[arm] = {seed: 0.4 + spread * (score - 0.4) for seed, score in made[arm].items()}
+    found = omnibus(plan(GRID), made, "test", analysed(GRID, 6))
+    assert {effect.verdict for effect in found} == {None}
+    assert all(0 < effect.p_value <= 1 for effect in found)
+
+
+def test_the_grid_has_a_row_per_cell_with_its_mean_and_entropy(tmp_path):
+    made = MadeUp(seeds=2, search=0)
+    grid = evidence_of(made, tmp_path).grid.set_index("arm")
+    assert list(grid.index) == list(CORE)
+    rows = made.of(CORE[4])
+    for column, name in (("mean", "test/matthews"), ("entropy", "mix/entropy")):
+        assert grid.loc[CORE[4], column] == pytest.approx(np.mean([row[name] for row in rows]))
+    assert (grid.loc[CORE[4], "config/alpha"], grid.loc[CORE[4], "config/entropy_weight"]) == (8, 0.001)
