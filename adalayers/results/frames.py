@@ -240,7 +240,7 @@ class ClaimRow:
     control: str | None = None
     metric: str = ""
     split: str = ""
-    verdict: str = ""
+    verdict: str | None = None
     kind: str = ""
     n: int = 0
     difference: float | None = None

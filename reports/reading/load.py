@@ -165,13 +165,18 @@ def _twice(trials: pd.DataFrame) -> dict[str, str]:
 
 
 def without_scores(trials: pd.DataFrame, trial_ids: Collection[str]) -> pd.DataFrame:
-    """Return the trials, some without scores and predictions; without these where another is of their arm and seed."""
+    """Return the trials, some without scores and predictions; without these where another is of their arm and seed.
+
+    A score that is no number is none.
+    """
+    scores = {
+        name: numbers(trials, name) for name in trials.columns if str(name).startswith(("val/", "test/"))
+    }
     if not trial_ids:
-        return trials
+        return trials.assign(**scores)
     lost = trials["trial_id"].isin(list(trial_ids))
     of_pair = pd.MultiIndex.from_frame(trials[["stage", "arm", "seed"]])
-    scores = [name for name in trials.columns if name.startswith(("val/", "test/"))]
-    columns = {name: trials[name].mask(lost) for name in scores}
+    columns = {name: values.mask(lost) for name, values in scores.items()}
     columns |= {"predictions": trials["predictions"].mask(lost, "")}
     return trials.assign(**columns)[~(lost & of_pair.isin(of_pair[~lost]))]
 

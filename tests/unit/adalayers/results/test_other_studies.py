@@ -247,6 +247,7 @@ def test_a_row_in_doubt_is_passed_over_and_named(root, change, why, capsys):
     change(root.child("first").child("minilm-cola"))
     assert SECOND not in others(root).ids
     said = capsys.readouterr().err
+    assert f"trial {FIRST}" not in said, "that row is as it was"
     assert f"not taken over from first/minilm-cola: trial {SECOND}: " in said
     assert why in said
 

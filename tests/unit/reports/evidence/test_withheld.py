@@ -7,8 +7,10 @@ from adalayers.results.files import PREDICTIONS, TRIALS
 from reports.evidence.caveats import caveats
 from reports.evidence.claims import OPEN
 from reports.evidence.evidence import Evidence
+from reports.reading.frames import numbers
 from reports.reading.load import load
 from tests.helpers.made_up import MadeUp
+from tests.helpers.pages import both_pages
 
 ARM, EXAMPLES = "uniform", 300
 
@@ -76,6 +78,18 @@ def assert_withheld(place, before, why: str) -> None:
                 was.difference,
                 was.p_value,
             )
+
+
+@pytest.mark.parametrize("column", ["val/matthews", "test/matthews", "seconds", "mix/entropy", "epochs"])
+def test_a_text_among_numbers_is_none_of_them(tmp_path, column):
+    """The page is made, and the other rows have their numbers."""
+    place = MadeUp(seeds=6, search=0, evaluations=2).write(tmp_path / "study")
+    before = load(place).results.trials
+    edited(place, setting(column, "much"))
+    after = Evidence(load(place))
+    assert both_pages(after)
+    kept = before["trial_id"] != before.loc[before["arm"] == ARM, "trial_id"].iloc[0]
+    assert numbers(after.trials, column)[kept].tolist() == before[column][kept].tolist()
 
 
 def other_predictions(place, change) -> None:
